@@ -1,0 +1,15 @@
+# fuzz/keys_fuzz.c becomes the libFuzzer program fuzz/keys_fuzz in the build folder. `fuzz/run` runs them all.
+if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "libFuzzer comes with clang: configure with -DCMAKE_C_COMPILER=clang, or run `make fuzz`.")
+endif()
+
+add_custom_target(fuzz)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*_fuzz.c)
+foreach(source ${fuzz_sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(${name} PRIVATE pawl_inside)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  add_dependencies(fuzz ${name})
+endforeach()

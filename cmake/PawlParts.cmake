@@ -1,0 +1,40 @@
+# The libraries pawl stands on, gathered in the interface target pawl_parts. tools/deps installs them.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd jansson)
+pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd jansson)
+
+add_library(pawl_parts INTERFACE)
+target_link_libraries(pawl_parts INTERFACE PkgConfig::PARTS Threads::Threads m)
+
+# On x86-64 libxxhash can choose its vectors at run time, if the distribution built it so.
+include(CheckCSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::PARTS)
+check_c_source_compiles("#define XXH_STATIC_LINKING_ONLY
+#include <xxhash.h>
+#include <xxh_x86dispatch.h>
+int main(void) { return (int)XXH3_64bits_withSeed(\"\", 0, 0); }" PAWL_XXH_DISPATCH)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(PAWL_XXH_DISPATCH)
+  target_compile_definitions(pawl_parts INTERFACE PAWL_HAS_XXH_DISPATCH=1)
+else()
+  target_compile_definitions(pawl_parts INTERFACE PAWL_HAS_XXH_DISPATCH=0)
+endif()
+
+set(PAWL_HAS_UCX OFF)
+if(NOT PAWL_UCX STREQUAL "OFF")
+  pkg_check_modules(UCX IMPORTED_TARGET ucx)
+  if(UCX_FOUND)
+    set(PAWL_HAS_UCX ON)
+    target_link_libraries(pawl_parts INTERFACE PkgConfig::UCX)
+    target_compile_definitions(pawl_parts INTERFACE PAWL_HAS_UCX=1)
+    list(APPEND PAWL_PKGCONFIG_PARTS ucx)
+  elseif(PAWL_UCX STREQUAL "ON")
+    message(FATAL_ERROR "PAWL_UCX=ON, but UCX was not found. Run tools/deps, or configure with -DPAWL_UCX=OFF.")
+  endif()
+endif()
+if(NOT PAWL_HAS_UCX)
+  target_compile_definitions(pawl_parts INTERFACE PAWL_HAS_UCX=0)
+  message(STATUS "UCX not in use: peers on one host will talk over sockets")
+endif()

@@ -1,0 +1,87 @@
+# src/store/clock_test.c becomes the ctest `store.clock`, src/net/tcp/frame_test.c becomes `net.tcp.frame`. Tests of more
+# than one room stand in tests/: tests/net/kill_test.c becomes `net.kill`, and so do shell scripts, tests/cli/key_test.sh.
+#
+# A test asks for what it needs in a comment of its own, one to a line:
+#
+#   labels: long nosan     long: only under `make test-long`. nosan: not under the sanitizers
+#   timeout: 600           seconds, instead of 300
+#   alone: yes             no other test runs beside it
+#
+# It finds its surroundings in the environment: PAWL_COMMAND is the path of the command, PAWL_SOURCE and PAWL_BUILD are
+# the two folders. It says that it cannot run here by exiting with 77.
+pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+if(NOT CMOCKA_FOUND)
+  if(PAWL_TESTS STREQUAL "AUTO")
+    message(STATUS "cmocka not found: the tests are not built")
+    return()
+  endif()
+  message(FATAL_ERROR "The tests need cmocka. Run `tools/deps test`, or configure with -DPAWL_TESTS=OFF.")
+endif()
+enable_testing()
+
+set(test_environment
+  PAWL_COMMAND=${PROJECT_BINARY_DIR}/pawl PAWL_SOURCE=${PROJECT_SOURCE_DIR} PAWL_BUILD=${PROJECT_BINARY_DIR})
+if(PAWL_SANITIZE)
+  list(APPEND test_environment UCX_HANDLE_ERRORS=none) # its own handlers would hide what the sanitizer has to say
+  list(APPEND test_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/sanitizers/leaks.supp)
+endif()
+if(PAWL_SANITIZE MATCHES "address")
+  list(APPEND test_environment ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+       UBSAN_OPTIONS=print_stacktrace=1)
+elseif(PAWL_SANITIZE MATCHES "thread")
+  # UCX replaces the functions that ThreadSanitizer must see, unless it is told not to.
+  list(APPEND test_environment TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 UCX_MEM_EVENTS=n)
+endif()
+
+# What the test asks for under the given word, or an empty string.
+function(pawl_test_wish source word result)
+  file(STRINGS ${source} lines REGEX "^[/* #]*${word}: " LIMIT_COUNT 1)
+  string(REGEX REPLACE "^[/* #]*${word}: *" "" wish "${lines}")
+  string(REGEX REPLACE " *\\*/.*$" "" wish "${wish}")
+  set(${result} "${wish}" PARENT_SCOPE)
+endfunction()
+
+function(pawl_test_properties name source)
+  pawl_test_wish(${source} labels labels)
+  pawl_test_wish(${source} timeout timeout)
+  pawl_test_wish(${source} alone alone)
+  string(REGEX MATCHALL "[a-z]+" labels "${labels}")
+  if(NOT timeout)
+    set(timeout 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${timeout} LABELS "${labels}"
+    ENVIRONMENT "${test_environment}")
+  if(alone)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# The ctest name of a source that stands below `root`.
+function(pawl_test_name source root result)
+  file(RELATIVE_PATH name ${root} ${source})
+  string(REGEX REPLACE "_test\\.(c|sh)$" "" name ${name})
+  string(REPLACE "/" "." name ${name})
+  set(${result} ${name} PARENT_SCOPE)
+endfunction()
+
+function(pawl_add_test source root)
+  pawl_test_name(${source} ${root} name)
+  add_executable(test.${name} ${source})
+  target_link_libraries(test.${name} PRIVATE pawl_inside PkgConfig::CMOCKA)
+  if(source MATCHES "/src/cli/") # the command is no library: its tests take its objects, but for main
+    target_sources(test.${name} PRIVATE $<FILTER:$<TARGET_OBJECTS:pawl_command>,EXCLUDE,/main\\.c>)
+  endif()
+  set_target_properties(test.${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND test.${name})
+  pawl_test_properties(${name} ${source})
+endfunction()
+
+function(pawl_add_script name source)
+  add_test(NAME ${name} COMMAND ${source} ${ARGN})
+  pawl_test_properties(${name} ${source})
+endfunction()
+
+foreach(source ${test_sources})
+  pawl_add_test(${source} ${PROJECT_SOURCE_DIR}/src)
+endforeach()
+add_subdirectory(tests)

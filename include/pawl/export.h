@@ -1,0 +1,19 @@
+/* What the shared library exports, and nothing else.
+ *
+ * Every function an application may call carries PAWL_API. Everything else is compiled hidden: it cannot be linked
+ * against, so it can change without notice.
+ */
+#ifndef PAWL_EXPORT_H
+#define PAWL_EXPORT_H
+
+#if defined(__GNUC__)
+#define PAWL_API __attribute__((visibility("default")))
+#define PAWL_PRINTF(form, first) __attribute__((format(printf, form, first)))
+#define PAWL_MUST_USE __attribute__((warn_unused_result))
+#else
+#define PAWL_API
+#define PAWL_PRINTF(form, first)
+#define PAWL_MUST_USE
+#endif
+
+#endif

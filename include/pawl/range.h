@@ -1,0 +1,55 @@
+/* A range of keys: all k with begin <= k < end.
+ *
+ * Keys are 64-bit. The key 2^64-1 exists but no half-open range of uint64_t can hold it; by convention it is reserved
+ * and no vector stores it, so that [0, PAWL_KEY_END) means every key.
+ */
+#ifndef PAWL_RANGE_H
+#define PAWL_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PAWL_KEY_END UINT64_MAX
+
+struct pawl_range {
+  uint64_t begin;
+  uint64_t end;
+};
+
+static inline struct pawl_range pawl_range_of(uint64_t begin, uint64_t end) {
+  struct pawl_range range = {begin, end};
+  return range;
+}
+
+/* A range whose end does not lie past its begin holds no key. */
+static inline bool pawl_range_is_empty(struct pawl_range range) { return range.end <= range.begin; }
+
+static inline uint64_t pawl_range_size(struct pawl_range range) {
+  return pawl_range_is_empty(range) ? 0 : range.end - range.begin;
+}
+
+static inline bool pawl_range_has(struct pawl_range range, uint64_t key) {
+  return key >= range.begin && key < range.end;
+}
+
+/* True if every key of `inner` is in `outer`; the empty range is inside every range. */
+static inline bool pawl_range_contains(struct pawl_range outer, struct pawl_range inner) {
+  return pawl_range_is_empty(inner) || (inner.begin >= outer.begin && inner.end <= outer.end);
+}
+
+/* The keys both hold; empty if there are none. */
+static inline struct pawl_range pawl_range_common(struct pawl_range a, struct pawl_range b) {
+  uint64_t begin = a.begin > b.begin ? a.begin : b.begin;
+  uint64_t end = a.end < b.end ? a.end : b.end;
+  return pawl_range_of(begin, end > begin ? end : begin);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,24 @@
+/* Hashing: XXH3 everywhere, so that a checksum, a key signature and a trace hash are the same function. */
+#ifndef PWI_BASE_HASH_H
+#define PWI_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* XXH3-64 of the bytes. */
+uint64_t pwi_hash(const void *data, size_t size, uint64_t seed);
+
+/* The same over data that comes in pieces. The state is opaque, needs no freeing, and may be copied. */
+struct pwi_hasher {
+  _Alignas(64) unsigned char state[576];
+};
+
+void pwi_hasher_init(struct pwi_hasher *hasher, uint64_t seed);
+void pwi_hasher_add(struct pwi_hasher *hasher, const void *data, size_t size);
+uint64_t pwi_hasher_value(const struct pwi_hasher *hasher);
+
+/* A bijective scramble of 64 bits, and its inverse: neighbouring inputs land far apart, and no two together. */
+uint64_t pwi_mix64(uint64_t value);
+uint64_t pwi_unmix64(uint64_t value);
+
+#endif

@@ -1,0 +1,45 @@
+/* Memory of the library: one settable allocator, counted, and able to fail on purpose.
+ *
+ * Out of memory is a status that is returned. To show that every path returns it, a test calls pwi_memory_fail_after(n)
+ * for n = 0, 1, 2, …: the n-th allocation from then on, and only that one, fails.
+ */
+#ifndef PWI_BASE_MEMORY_H
+#define PWI_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/memory.h>
+
+/* NULL if there is no memory. A size of zero gives a block that may be freed and not used. */
+void *pwi_alloc(size_t size);
+
+/* `count` elements of `size` bytes, all zero; NULL if there is no memory or the product overflows. */
+void *pwi_alloc_zero(size_t count, size_t size);
+
+/* As realloc: on failure the old block stays as it is and NULL is returned. */
+void *pwi_resize(void *block, size_t size);
+
+/* `count` elements of `size` bytes; NULL as pwi_resize, also when the product overflows. */
+void *pwi_resize_array(void *block, size_t count, size_t size);
+
+/* A copy of a string; NULL if there is no memory. */
+char *pwi_copy_string(const char *string);
+
+/* NULL is fine. */
+void pwi_free(void *block);
+
+/* Fail the allocation after `n` more have succeeded, once. Tests only; process-wide. */
+void pwi_memory_fail_after(uint64_t n);
+
+/* Take the order to fail back. Returns 1 if it had been carried out, so that a loop over n knows when to end. */
+int pwi_memory_fail_cancel(void);
+
+struct pwi_memory_counts {
+  uint64_t allocations; /* blocks handed out since start, resizes included */
+  uint64_t live;        /* blocks not yet freed */
+};
+
+struct pwi_memory_counts pwi_memory_counts(void);
+
+#endif

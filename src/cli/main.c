@@ -1,0 +1,108 @@
+/* pawl, the command: the list of subcommands, and what happens before and after one runs. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pawl/version.h>
+
+#include "cli/cli.h"
+
+#define LETTER_VERSION 257
+#define WORDS_MAX 4 /* of `pawl help key new` */
+
+static const struct pwi_command *const commands[] = {
+    &pwi_command_demo,
+    &pwi_command_env,
+    &pwi_command_version,
+    &pwi_command_key,
+    &pwi_command_bench,
+    &pwi_command_sim,
+    NULL,
+};
+
+static const struct pwi_cli_option options[] = {
+    {LETTER_VERSION, "version", NULL, "as pawl version"},
+    {0},
+};
+
+static void print_overview(void);
+static const struct pwi_command root = {.name = "", .options = options, .children = commands, .help = print_overview};
+
+static void print_group(const char *title, const struct pwi_command *const *group) {
+  printf("\n%s:\n", title);
+  for (; *group; group++) {
+    const struct pwi_command *const *child = (*group)->children;
+    if (!child) printf("  pawl %-12s %s\n", (*group)->name, (*group)->summary);
+    for (; child && *child; child++) printf("  pawl %-12s %s\n", (*child)->name, (*child)->summary);
+  }
+}
+
+static void print_overview(void) {
+  static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
+  static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
+  static const struct pwi_command *const cluster[] = {&pwi_command_key, NULL};
+  static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
+  printf("pawl %s shares model parameters between machines, so that learning can use many of them.\n\n"
+         "usage: pawl COMMAND [options]\n",
+         pawl_version());
+  print_group("start here", first);
+  print_group("this machine", machine);
+  print_group("keys of a cluster", cluster);
+  print_group("measure and simulate", measure);
+  printf("\nevery command takes:\n"
+         "  -h, --help         explain the command and its options; also 'pawl help COMMAND'\n"
+         "  -v, --verbose      log more to standard error; twice for everything\n"
+         "  --log-level LEVEL  log from debug, info, warn (the default) or error on\n"
+         "  --json             where figures are printed: one JSON object a line\n");
+  printf("\nexit codes:\n"
+         "  0  done\n"
+         "  1  the command could not do what was asked; standard error says why\n"
+         "  2  the command line was wrong; nothing was done\n");
+  printf("\nenvironment:\n"
+         "  PAWL_KEY_FILE      a file with the cluster's keys; PAWL_KEY: a key itself\n"
+         "  PAWL_LOG_LEVEL     as --log-level\n"
+         "  NO_COLOR           if set: no colours\n");
+  printf("\nread next: man pawl; docs/commands.md has a page for every command, docs/architecture.md the whole.\n");
+}
+
+/* `pawl help key new` is `pawl key new --help`. */
+static int run_help(int argc, char **argv) {
+  char *words[WORDS_MAX + 3] = {argv[0]};
+  int count = 1;
+  if (argc < 2) {
+    print_overview();
+    return PWI_EXIT_OK;
+  }
+  for (int i = 1; i < argc && count <= WORDS_MAX; i++) words[count++] = argv[i];
+  static char help[] = "--help";
+  words[count++] = help;
+  return pwi_cli_run(&root, count, words);
+}
+
+static int run(int argc, char **argv) {
+  struct pwi_cli_args args;
+  int letter;
+  pwi_cli_begin(&args, &root, argc, argv);
+  args.in_order = true;
+  while ((letter = pwi_cli_next(&args)) != PWI_CLI_END) {
+    if (letter == PWI_CLI_STOP) return args.exit_code;
+    return pwi_cli_run(&pwi_command_version, 1, argv);
+  }
+  if (args.rest == argc) return pwi_cli_usage(&root, "which command? 'pawl demo' is a good beginning");
+  if (strcmp(argv[args.rest], "help") == 0) return run_help(argc - args.rest, argv + args.rest);
+  return pwi_cli_run(&root, argc - args.rest + 1, argv + args.rest - 1);
+}
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN); /* a peer or a reader that is gone is an error of one call */
+  pwi_cli_log_start();
+  int exit_code = run(argc, argv);
+  errno = 0;
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    /* `pawl env | head -1` is nobody's mistake. */
+    if (errno != EPIPE) fprintf(stderr, "pawl: cannot write the output: %s\n", strerror(errno ? errno : EIO));
+    return exit_code ? exit_code : PWI_EXIT_FAILURE;
+  }
+  return exit_code;
+}

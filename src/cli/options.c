@@ -1,0 +1,248 @@
+/* Reading options with getopt_long, out of the same list that --help is printed from. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define OPTIONS_MAX 32
+#define HELP_COLUMN 26 /* where the explanation of an option begins */
+#define LETTER_LOG_LEVEL 256
+
+/* What every command understands. */
+static const struct pwi_cli_option common_options[] = {
+    {'v', "verbose", NULL, "log more to standard error; twice for everything"},
+    {LETTER_LOG_LEVEL, "log-level", "LEVEL", "log from debug, info, warn (the default) or error on"},
+    {'h', "help", NULL, "explain this command"},
+    {0},
+};
+
+static const struct pwi_cli_option no_options[] = {{0}};
+
+static const struct pwi_cli_option *own_options(const struct pwi_command *command) {
+  return command->options ? command->options : no_options;
+}
+
+/* --- errors ------------------------------------------------------------------------------------------------------- */
+
+static void complain(const struct pwi_command *command, const char *format, va_list arguments) PAWL_PRINTF(2, 0);
+
+static void complain(const struct pwi_command *command, const char *format, va_list arguments) {
+  fflush(stdout);
+  fprintf(stderr, "pawl%s%s: ", *command->name ? " " : "", command->name);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+}
+
+int pwi_cli_usage(const struct pwi_command *command, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  complain(command, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "try 'pawl%s%s --help'\n", *command->name ? " " : "", command->name);
+  return PWI_EXIT_USAGE;
+}
+
+int pwi_cli_failure(const struct pwi_command *command, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  complain(command, format, arguments);
+  va_end(arguments);
+  return PWI_EXIT_FAILURE;
+}
+
+bool pwi_cli_number(const char *text, uint64_t *number_out) {
+  if (*text < '0' || *text > '9') return false; /* strtoull would skip blanks and take a sign */
+  char *end;
+  errno = 0;
+  unsigned long long number = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+  if (errno || *end || end == text) return false;
+  *number_out = number;
+  return true;
+}
+
+/* --- help --------------------------------------------------------------------------------------------------------- */
+
+static void print_option(const struct pwi_cli_option *option) {
+  char left[64], letter[8] = "    ";
+  if (option->letter <= UCHAR_MAX) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+  snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->argument ? " " : "",
+           option->argument ? option->argument : "");
+  printf("%-*s", HELP_COLUMN - 1, left);
+  const char *line = option->help;
+  for (const char *end; (end = strchr(line, '\n')); line = end + 1)
+    printf(" %.*s\n%*s", (int)(end - line), line, HELP_COLUMN - 1, "");
+  printf(" %s\n", line);
+}
+
+static void print_options(const struct pwi_cli_option *option) {
+  for (; option->name; option++) print_option(option);
+}
+
+void pwi_cli_help(const struct pwi_command *command) {
+  if (command->help) {
+    command->help();
+    return;
+  }
+  printf("pawl %s: %s\n\nusage: pawl %s", command->name, command->summary, command->name);
+  printf("%s", command->children ? " COMMAND [options]\n" : " [options]");
+  if (!command->children) printf("%s%s\n", command->arguments ? " " : "", command->arguments ? command->arguments : "");
+  if (command->text) printf("\n%s", command->text);
+  if (command->children) {
+    printf("\ncommands:\n");
+    for (const struct pwi_command *const *child = command->children; *child; child++)
+      printf("  pawl %-18s %s\n", (*child)->name, (*child)->summary);
+    printf("\n'pawl %s COMMAND --help' explains one.\n", command->name);
+    return;
+  }
+  printf("\noptions:\n");
+  print_options(own_options(command));
+  print_options(common_options);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+/* The two forms that getopt_long wants, made anew for every call: commands have a handful of options. */
+struct tables {
+  struct option longs[OPTIONS_MAX];
+  char shorts[2 * OPTIONS_MAX + 3];
+};
+
+static size_t add_options(struct tables *tables, size_t count, const struct pwi_cli_option *option) {
+  char *letters = tables->shorts + strlen(tables->shorts);
+  for (; option->name && count + 1 < OPTIONS_MAX; option++) {
+    int takes = option->argument ? required_argument : no_argument;
+    tables->longs[count++] = (struct option){option->name, takes, NULL, option->letter};
+    if (option->letter > UCHAR_MAX) continue;
+    *letters++ = (char)option->letter;
+    if (option->argument) *letters++ = ':';
+  }
+  return count;
+}
+
+static void make_tables(struct tables *tables, const struct pwi_cli_args *args) {
+  *tables = (struct tables){0};
+  strcpy(tables->shorts, args->in_order ? "+:" : ":"); /* the colon tells a missing value from an unknown option */
+  size_t count = add_options(tables, 0, own_options(args->command));
+  add_options(tables, count, common_options);
+}
+
+void pwi_cli_begin(struct pwi_cli_args *args, const struct pwi_command *command, int argc, char **argv) {
+  *args = (struct pwi_cli_args){.command = command, .argc = argc, .argv = argv};
+  optind = 0; /* glibc: forget what was read before */
+  opterr = 0;
+}
+
+static void offer_names(struct pwi_cli_guess *guess, const struct pwi_cli_option *option) {
+  for (; option->name; option++) pwi_cli_guess_offer(guess, option->name);
+}
+
+static const char *name_of(const struct tables *tables, int letter) {
+  for (const struct option *option = tables->longs; option->name; option++)
+    if (option->val == letter) return option->name;
+  return "";
+}
+
+static int refuse_option(const struct pwi_cli_args *args, const struct tables *tables, int answer) {
+  const char *text = args->argv[optind - 1];
+  if (answer == ':') return pwi_cli_usage(args->command, "option '--%s' needs a value", name_of(tables, optopt));
+  if (optopt && strncmp(text, "--", 2) == 0)
+    return pwi_cli_usage(args->command, "option '--%s' takes no value", name_of(tables, optopt));
+  if (optopt) return pwi_cli_usage(args->command, "unknown option '-%c'", optopt);
+  char name[PWI_CLI_WORD_MAX];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
+  struct pwi_cli_guess guess = {.word = name};
+  offer_names(&guess, own_options(args->command));
+  offer_names(&guess, common_options);
+  if (!guess.best) return pwi_cli_usage(args->command, "unknown option '--%s'", name);
+  return pwi_cli_usage(args->command, "unknown option '--%s'; did you mean '--%s'?", name, guess.best);
+}
+
+static int stop(struct pwi_cli_args *args, int exit_code) {
+  args->exit_code = exit_code;
+  return PWI_CLI_STOP;
+}
+
+int pwi_cli_next(struct pwi_cli_args *args) {
+  struct tables tables;
+  make_tables(&tables, args);
+  for (;;) {
+    int letter = getopt_long(args->argc, args->argv, tables.shorts, tables.longs, NULL);
+    switch (letter) {
+    case -1:
+      args->rest = optind;
+      return PWI_CLI_END;
+    case '?':
+    case ':':
+      return stop(args, refuse_option(args, &tables, letter));
+    case 'h':
+      pwi_cli_help(args->command);
+      return stop(args, PWI_EXIT_OK);
+    case 'v':
+      pwi_cli_log_more();
+      break;
+    case LETTER_LOG_LEVEL:
+      if (pwi_cli_log_level(optarg)) break;
+      return stop(args, pwi_cli_usage(args->command, "unknown log level '%s': debug, info, warn or error", optarg));
+    default:
+      args->value = optarg;
+      return letter;
+    }
+  }
+}
+
+bool pwi_cli_arguments(struct pwi_cli_args *args, int least, int most) {
+  int count = args->argc - args->rest;
+  if (count < least)
+    args->exit_code = pwi_cli_usage(args->command, "%s is missing", args->command->arguments);
+  else if (count > most)
+    args->exit_code = pwi_cli_usage(args->command, "one argument too many: '%s'", args->argv[args->rest + most]);
+  return count >= least && count <= most;
+}
+
+bool pwi_cli_only_json(const struct pwi_command *command, int argc, char **argv, bool *json_out, int *exit_out) {
+  struct pwi_cli_args args;
+  bool json = false;
+  int letter;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0) json = true;
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) {
+    *exit_out = args.exit_code;
+    return false;
+  }
+  *json_out = json;
+  return true;
+}
+
+/* --- children ----------------------------------------------------------------------------------------------------- */
+
+/* "new" of "key new". */
+static const char *last_word(const char *name) {
+  const char *blank = strrchr(name, ' ');
+  return blank ? blank + 1 : name;
+}
+
+static int run_child(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_cli_guess guess = {.word = argc > 1 ? argv[1] : ""};
+  if (argc < 2) return pwi_cli_usage(command, "which command?");
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    pwi_cli_help(command);
+    return PWI_EXIT_OK;
+  }
+  for (const struct pwi_command *const *child = command->children; *child; child++) {
+    const char *word = last_word((*child)->name);
+    if (strcmp(argv[1], word) == 0) return pwi_cli_run(*child, argc - 1, argv + 1);
+    pwi_cli_guess_offer(&guess, word);
+  }
+  const char *what = argv[1][0] == '-' ? "option" : "command";
+  if (!guess.best) return pwi_cli_usage(command, "unknown %s '%s'", what, argv[1]);
+  return pwi_cli_usage(command, "unknown %s '%s'; did you mean '%s'?", what, argv[1], guess.best);
+}
+
+int pwi_cli_run(const struct pwi_command *command, int argc, char **argv) {
+  return command->children ? run_child(command, argc, argv) : command->run(command, argc, argv);
+}

@@ -1,0 +1,34 @@
+/* What this pawl was made of: for `pawl version` and `pawl env`. */
+#ifndef PWI_CLI_PARTS_H
+#define PWI_CLI_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A library that pawl stands on, and the version that is loaded now. */
+struct pwi_part {
+  const char *name;
+  char version[64]; /* "" if this pawl was built without it */
+};
+
+#define PWI_PARTS 6
+
+void pwi_parts(struct pwi_part parts_out[PWI_PARTS]);
+
+const char *pwi_parts_compiler(void);     /* such as "gcc 12.2.0" */
+const char *pwi_parts_architecture(void); /* such as "x86-64" */
+
+/* True if the processor has instructions for AES. */
+bool pwi_parts_has_aes(void);
+
+/* Features of the build and of the processor that pawl makes use of. */
+struct pwi_feature {
+  const char *name;
+  bool present;
+};
+
+#define PWI_FEATURES 5
+
+void pwi_parts_features(struct pwi_feature features_out[PWI_FEATURES]);
+
+#endif

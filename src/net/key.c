@@ -1,0 +1,162 @@
+#include "net/key.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include "base/memory.h"
+
+#define PREFIX "pawl1-"
+#define PREFIX_SIZE (sizeof PREFIX - 1)
+
+struct pwi_keyring {
+  struct pwi_key *keys;
+  size_t count;
+};
+
+static void print_hex(const uint8_t *bytes, size_t size, char *text) {
+  static const char digits[] = "0123456789abcdef";
+  for (size_t i = 0; i < size; i++) {
+    text[2 * i] = digits[bytes[i] >> 4];
+    text[2 * i + 1] = digits[bytes[i] & 15];
+  }
+  text[2 * size] = '\0';
+}
+
+static int hex_digit(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+pawl_status pwi_key_new(char text[PWI_KEY_TEXT_MAX]) {
+  uint8_t secret[PWI_KEY_SIZE];
+  if (RAND_priv_bytes(secret, sizeof secret) != 1) return PAWL_IO;
+  memcpy(text, PREFIX, PREFIX_SIZE);
+  print_hex(secret, sizeof secret, text + PREFIX_SIZE);
+  OPENSSL_cleanse(secret, sizeof secret);
+  return PAWL_OK;
+}
+
+pawl_status pwi_key_parse(const char *text, struct pwi_key *key_out) {
+  while (isspace((unsigned char)*text)) text++;
+  if (strncmp(text, PREFIX, PREFIX_SIZE) != 0) return PAWL_INVALID;
+  text += PREFIX_SIZE;
+  struct pwi_key key;
+  for (size_t i = 0; i < PWI_KEY_SIZE; i++) {
+    int high = hex_digit(text[2 * i]);
+    int low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);
+    if (low < 0) return PAWL_INVALID;
+    key.secret[i] = (uint8_t)(high << 4 | low);
+  }
+  for (text += 2 * PWI_KEY_SIZE; *text; text++)
+    if (!isspace((unsigned char)*text)) return PAWL_INVALID;
+
+  uint8_t digest[SHA256_DIGEST_LENGTH];
+  SHA256(key.secret, sizeof key.secret, digest);
+  print_hex(digest, PWI_KEY_NAME_SIZE / 2, key.name);
+  *key_out = key;
+  OPENSSL_cleanse(&key, sizeof key);
+  return PAWL_OK;
+}
+
+pawl_status pwi_keyring_create(struct pwi_keyring **keyring_out) {
+  struct pwi_keyring *keyring = pwi_alloc_zero(1, sizeof *keyring);
+  if (!keyring) return PAWL_NO_MEMORY;
+  *keyring_out = keyring;
+  return PAWL_OK;
+}
+
+void pwi_keyring_destroy(struct pwi_keyring *keyring) {
+  if (!keyring) return;
+  if (keyring->keys) OPENSSL_cleanse(keyring->keys, keyring->count * sizeof *keyring->keys);
+  pwi_free(keyring->keys);
+  pwi_free(keyring);
+}
+
+static pawl_status append(struct pwi_keyring *keyring, const struct pwi_key *key) {
+  if (pwi_keyring_find(keyring, key->name, PWI_KEY_NAME_SIZE)) return PAWL_EXISTS;
+  /* Not resized in place: the allocator would leave secrets behind in the old block. */
+  struct pwi_key *grown = pwi_alloc_zero(keyring->count + 1, sizeof *grown);
+  if (!grown) return PAWL_NO_MEMORY;
+  if (keyring->keys) {
+    memcpy(grown, keyring->keys, keyring->count * sizeof *grown);
+    OPENSSL_cleanse(keyring->keys, keyring->count * sizeof *grown);
+    pwi_free(keyring->keys);
+  }
+  grown[keyring->count++] = *key;
+  keyring->keys = grown;
+  return PAWL_OK;
+}
+
+pawl_status pwi_keyring_add(struct pwi_keyring *keyring, const char *text) {
+  struct pwi_key key;
+  pawl_status status = pwi_key_parse(text, &key);
+  if (status != PAWL_OK) return status;
+  status = append(keyring, &key);
+  OPENSSL_cleanse(&key, sizeof key);
+  return status;
+}
+
+/* Skips the rest of a line. True if there was any. */
+static bool skip_line(FILE *file) {
+  bool skipped = false;
+  for (int c = getc(file); c != EOF && c != '\n'; c = getc(file)) skipped = true;
+  return skipped;
+}
+
+static pawl_status load_line(struct pwi_keyring *keyring, const char *line, bool is_cut) {
+  const char *text = line + strspn(line, " \t\r\n");
+  if (*text == '#' || (*text == '\0' && !is_cut)) return PAWL_OK;
+  if (is_cut) return PAWL_INVALID;
+  pawl_status status = pwi_keyring_add(keyring, text);
+  return status == PAWL_EXISTS ? PAWL_OK : status;
+}
+
+static pawl_status load_lines(struct pwi_keyring *keyring, FILE *file, size_t *line_out) {
+  char line[256];
+  pawl_status status = PAWL_OK;
+  for (*line_out = 1; fgets(line, sizeof line, file); ++*line_out) {
+    bool is_cut = !strchr(line, '\n') && skip_line(file);
+    status = load_line(keyring, line, is_cut);
+    if (status != PAWL_OK) break;
+  }
+  OPENSSL_cleanse(line, sizeof line);
+  if (status == PAWL_OK && ferror(file)) {
+    *line_out = 0;
+    status = PAWL_IO;
+  }
+  return status;
+}
+
+pawl_status pwi_keyring_load(struct pwi_keyring *keyring, const char *path, size_t *line_out) {
+  *line_out = 0;
+  FILE *file = fopen(path, "re");
+  if (!file) return errno == EACCES ? PAWL_FORBIDDEN : PAWL_NOT_FOUND;
+  struct stat about;
+  pawl_status status = PAWL_FORBIDDEN;
+  if (fstat(fileno(file), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+    status = load_lines(keyring, file, line_out);
+  fclose(file);
+  return status;
+}
+
+size_t pwi_keyring_count(const struct pwi_keyring *keyring) { return keyring->count; }
+
+const struct pwi_key *pwi_keyring_first(const struct pwi_keyring *keyring) {
+  return keyring->count ? &keyring->keys[0] : NULL;
+}
+
+const struct pwi_key *pwi_keyring_find(const struct pwi_keyring *keyring, const char *name, size_t name_size) {
+  for (size_t i = 0; i < keyring->count; i++)
+    if (name_size == PWI_KEY_NAME_SIZE && memcmp(keyring->keys[i].name, name, name_size) == 0) return &keyring->keys[i];
+  return NULL;
+}

@@ -1,0 +1,287 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "net/key.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+#define DIGITS "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define KEY "pawl1-" DIGITS
+#define NAME "630dcd2966c43366" /* of that key: the first digits of its SHA-256 */
+#define OTHER "pawl1-FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF"
+
+static char folder[64], path[128];
+
+static int make_folder(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/pawl-key-XXXXXX");
+  if (!mkdtemp(folder)) return -1;
+  snprintf(path, sizeof path, "%s/keys", folder);
+  return 0;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  unlink(path);
+  return rmdir(folder);
+}
+
+static void write_file(const char *text, mode_t mode) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(chmod(path, mode), 0);
+}
+
+static struct pwi_keyring *make_ring(void) {
+  struct pwi_keyring *ring;
+  assert_int_equal(pwi_keyring_create(&ring), PAWL_OK);
+  return ring;
+}
+
+static void test_a_key_is_read_and_named(void **state) {
+  (void)state;
+  struct pwi_key key, spaced;
+  assert_int_equal(pwi_key_parse(KEY, &key), PAWL_OK);
+  for (size_t i = 0; i < PWI_KEY_SIZE; i++) assert_int_equal(key.secret[i], i);
+  assert_string_equal(key.name, NAME);
+  assert_int_equal(pwi_key_parse(" \t\n" KEY " \r\n", &spaced), PAWL_OK);
+  assert_memory_equal(&spaced, &key, sizeof key);
+  assert_int_equal(pwi_key_parse(OTHER, &key), PAWL_OK);
+  for (size_t i = 0; i < PWI_KEY_SIZE; i++) assert_int_equal(key.secret[i], 0xff);
+}
+
+static void test_other_texts_are_no_keys(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "",
+      " ",
+      "pawl1-",
+      "pawl1",
+      "pawl2-" DIGITS,
+      "PAWL1-" DIGITS,
+      DIGITS,
+      KEY "0",
+      KEY " x",
+      KEY "\n" KEY,
+      "pawl1- " DIGITS,
+      "pawl1-0g0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", /* not a digit */
+      "pawl1-g00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", /* nor the upper half of one */
+      "pawl1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1",  /* a digit short */
+      "pawl1-000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e",
+      "pawl1-000102030405060708090a0b0c0d0e0f 101112131415161718191a1b1c1d1e1f",
+  };
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    struct pwi_key key = {.name = "untouched"};
+    pawl_status status = pwi_key_parse(texts[i], &key);
+    if (status == PAWL_OK) print_message("accepted: %s\n", texts[i]);
+    assert_int_equal(status, PAWL_INVALID);
+    assert_string_equal(key.name, "untouched");
+  }
+}
+
+/* Every prefix of a key, so that no reader runs past the end of its text. */
+static void test_a_key_that_ends_early_is_refused(void **state) {
+  (void)state;
+  struct pwi_key key;
+  for (size_t length = 0; length < strlen(KEY); length++) {
+    char *text = strndup(KEY, length);
+    assert_int_equal(pwi_key_parse(text, &key), PAWL_INVALID);
+    free(text);
+  }
+}
+
+static void test_new_keys_are_keys_and_differ(void **state) {
+  (void)state;
+  char texts[2][PWI_KEY_TEXT_MAX];
+  struct pwi_key keys[2];
+  for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(pwi_key_new(texts[i]), PAWL_OK);
+    assert_int_equal(strlen(texts[i]), strlen(KEY));
+    assert_int_equal(pwi_key_parse(texts[i], &keys[i]), PAWL_OK);
+  }
+  assert_memory_not_equal(keys[0].secret, keys[1].secret, PWI_KEY_SIZE);
+  assert_string_not_equal(keys[0].name, keys[1].name);
+}
+
+static void test_the_first_key_added_is_first(void **state) {
+  (void)state;
+  struct pwi_keyring *ring = make_ring();
+  assert_int_equal(pwi_keyring_count(ring), 0);
+  assert_null(pwi_keyring_first(ring));
+  assert_null(pwi_keyring_find(ring, NAME, PWI_KEY_NAME_SIZE));
+  assert_int_equal(pwi_keyring_add(ring, OTHER), PAWL_OK);
+  assert_int_equal(pwi_keyring_add(ring, KEY), PAWL_OK);
+  assert_int_equal(pwi_keyring_add(ring, "nonsense"), PAWL_INVALID);
+  assert_int_equal(pwi_keyring_add(ring, " " KEY), PAWL_EXISTS);
+  assert_int_equal(pwi_keyring_count(ring), 2);
+  assert_int_equal(pwi_keyring_first(ring)->secret[0], 0xff);
+  pwi_keyring_destroy(ring);
+}
+
+static void test_keys_are_found_by_their_whole_name(void **state) {
+  (void)state;
+  struct pwi_keyring *ring = make_ring();
+  assert_int_equal(pwi_keyring_add(ring, OTHER), PAWL_OK);
+  assert_int_equal(pwi_keyring_add(ring, KEY), PAWL_OK);
+  const struct pwi_key *key = pwi_keyring_find(ring, NAME, PWI_KEY_NAME_SIZE);
+  assert_non_null(key);
+  assert_int_equal(key->secret[31], 31);
+  assert_null(pwi_keyring_find(ring, NAME, PWI_KEY_NAME_SIZE - 1));
+  assert_null(pwi_keyring_find(ring, NAME "0", PWI_KEY_NAME_SIZE + 1));
+  assert_null(pwi_keyring_find(ring, NAME, 0));
+  assert_null(pwi_keyring_find(ring, "0000000000000000", PWI_KEY_NAME_SIZE));
+  pwi_keyring_destroy(ring);
+  pwi_keyring_destroy(NULL);
+}
+
+static void test_a_file_brings_all_its_keys_in_order(void **state) {
+  (void)state;
+  size_t line;
+  struct pwi_keyring *ring = make_ring();
+  write_file("# the cluster's keys\n\n   \t\n  # indented\n" OTHER "\r\n" KEY "\n" OTHER "\n" KEY, 0600);
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_OK);
+  assert_int_equal(pwi_keyring_count(ring), 2); /* what is there twice counts once */
+  assert_int_equal(pwi_keyring_first(ring)->secret[0], 0xff);
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_OK);
+  assert_int_equal(pwi_keyring_count(ring), 2);
+  pwi_keyring_destroy(ring);
+}
+
+static void test_the_line_at_fault_is_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    size_t line;
+  } faults[] = {
+      {"nonsense", 1}, {"#\n\n" KEY " " KEY "\n", 3}, {KEY "\n" OTHER "\n" KEY "x\n", 3}, {KEY KEY KEY KEY "\n", 1}};
+  for (size_t i = 0; i < LENGTH(faults); i++) {
+    size_t line = 99;
+    struct pwi_keyring *ring = make_ring();
+    write_file(faults[i].text, 0400);
+    assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_INVALID);
+    assert_int_equal(line, faults[i].line);
+    unlink(path); /* it cannot be written again */
+    pwi_keyring_destroy(ring);
+  }
+}
+
+static void test_a_long_comment_is_one_line(void **state) {
+  (void)state;
+  char text[2048];
+  size_t line, used = 1;
+  struct pwi_keyring *ring = make_ring();
+  memset(text, '#', sizeof text);
+  for (used = 600; used < 602; used++) text[used] = '\n';
+  strcpy(text + used, KEY "\nnonsense");
+  write_file(text, 0600);
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_INVALID);
+  assert_int_equal(line, 4);
+  assert_int_equal(pwi_keyring_count(ring), 1);
+  pwi_keyring_destroy(ring);
+}
+
+/* What stands so far to the right that it is not read cannot be let pass. */
+static void test_a_key_with_a_long_tail_is_refused(void **state) {
+  (void)state;
+  char text[1024];
+  size_t line;
+  struct pwi_keyring *ring = make_ring();
+  memset(text, ' ', sizeof text);
+  memcpy(text, KEY, strlen(KEY));
+  strcpy(text + 900, "x\n");
+  write_file(text, 0600);
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_INVALID);
+  assert_int_equal(line, 1);
+  memset(text, ' ', sizeof text); /* nor what stands behind many spaces */
+  strcpy(text + 400, "x\n");
+  write_file(text, 0600);
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_INVALID);
+  assert_int_equal(pwi_keyring_count(ring), 0);
+  pwi_keyring_destroy(ring);
+}
+
+static void test_a_file_that_others_may_touch_is_forbidden(void **state) {
+  (void)state;
+  static const mode_t modes[] = {0640, 0604, 0620, 0602, 0610, 0601, 0666};
+  struct pwi_keyring *ring = make_ring();
+  for (size_t i = 0; i < LENGTH(modes); i++) {
+    size_t line = 99;
+    write_file(KEY "\n", modes[i]);
+    assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_FORBIDDEN);
+    assert_int_equal(line, 0);
+    assert_int_equal(pwi_keyring_count(ring), 0);
+  }
+  size_t line;
+  write_file(KEY "\n", 0600);
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_OK);
+  pwi_keyring_destroy(ring);
+}
+
+static void test_what_is_no_file_is_not_read(void **state) {
+  (void)state;
+  size_t line = 99;
+  struct pwi_keyring *ring = make_ring();
+  char missing[160];
+  snprintf(missing, sizeof missing, "%s/missing", folder);
+  assert_int_equal(pwi_keyring_load(ring, missing, &line), PAWL_NOT_FOUND);
+  assert_int_equal(line, 0);
+  line = 99;
+  assert_int_equal(pwi_keyring_load(ring, folder, &line), PAWL_IO);
+  assert_int_equal(line, 0);
+  pwi_keyring_destroy(ring);
+}
+
+static pawl_status fill_ring(void) {
+  struct pwi_keyring *ring;
+  size_t line;
+  pawl_status status = pwi_keyring_create(&ring);
+  if (status != PAWL_OK) return status;
+  status = pwi_keyring_add(ring, KEY);
+  if (status == PAWL_OK) status = pwi_keyring_load(ring, path, &line);
+  pwi_keyring_destroy(ring);
+  return status;
+}
+
+static void test_no_memory_is_said_and_nothing_leaks(void **state) {
+  (void)state;
+  write_file(KEY "\n" OTHER "\n", 0600);
+  uint64_t live = pwi_memory_counts().live, n = 0;
+  for (int failed = 1; failed; n++) {
+    pwi_memory_fail_after(n);
+    pawl_status status = fill_ring();
+    failed = pwi_memory_fail_cancel();
+    assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
+    assert_int_equal(pwi_memory_counts().live, live);
+  }
+  assert_true(n > 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_key_is_read_and_named),
+      cmocka_unit_test(test_other_texts_are_no_keys),
+      cmocka_unit_test(test_a_key_that_ends_early_is_refused),
+      cmocka_unit_test(test_new_keys_are_keys_and_differ),
+      cmocka_unit_test(test_the_first_key_added_is_first),
+      cmocka_unit_test(test_keys_are_found_by_their_whole_name),
+      cmocka_unit_test_setup_teardown(test_a_file_brings_all_its_keys_in_order, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_the_line_at_fault_is_named, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_long_comment_is_one_line, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_key_with_a_long_tail_is_refused, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_file_that_others_may_touch_is_forbidden, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_what_is_no_file_is_not_read, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_no_memory_is_said_and_nothing_leaks, make_folder, remove_folder),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

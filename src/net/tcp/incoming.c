@@ -1,0 +1,80 @@
+#include "net/tcp/incoming.h"
+
+#include <assert.h>
+
+#include "base/memory.h"
+
+#define KEEP_MAX ((size_t)1 << 20) /* a gathering buffer larger than this is not kept */
+
+void pwi_incoming_fini(struct pwi_incoming *incoming) { pwi_free(incoming->whole); }
+
+/* Also for an empty body: its piece is no null pointer, which memcpy would not take. */
+static bool make_room(struct pwi_incoming *incoming) {
+  if (incoming->whole && incoming->body_size <= incoming->whole_capacity) return true;
+  pwi_free(incoming->whole);
+  incoming->whole = pwi_alloc(incoming->body_size);
+  incoming->whole_capacity = incoming->whole ? incoming->body_size : 0;
+  return incoming->whole != NULL;
+}
+
+bool pwi_incoming_begin(struct pwi_incoming *incoming, struct pwi_net *net, struct pwi_link link, enum pwi_lane lane,
+                        const uint8_t *head, size_t body_size, pawl_status *why_out) {
+  assert(!incoming->active);
+  struct pwi_message message = {head, body_size, lane};
+  incoming->plan = net->actor->message ? net->actor->message(net->self, link, &message)
+                                       : (struct pwi_receive){.how = PWI_RECEIVE_DROP};
+  incoming->active = true;
+  incoming->lane = lane;
+  incoming->body_size = body_size;
+  incoming->offset = 0;
+  if (incoming->plan.how == PWI_RECEIVE_REFUSE) {
+    *why_out = PAWL_LINK_PROTOCOL;
+    return false;
+  }
+  if (incoming->plan.how == PWI_RECEIVE_WHOLE && !make_room(incoming)) {
+    *why_out = PAWL_NO_MEMORY;
+    return false;
+  }
+  return true;
+}
+
+char *pwi_incoming_place(const struct pwi_incoming *incoming) {
+  switch (incoming->plan.how) {
+  case PWI_RECEIVE_INTO:
+    return (char *)incoming->plan.into + incoming->offset;
+  case PWI_RECEIVE_WHOLE:
+    return incoming->whole + incoming->offset;
+  case PWI_RECEIVE_PIECES:
+  case PWI_RECEIVE_DROP:
+  case PWI_RECEIVE_REFUSE:
+    break;
+  }
+  return NULL;
+}
+
+void pwi_incoming_wrote(struct pwi_incoming *incoming, size_t size) { incoming->offset += size; }
+
+void pwi_incoming_piece(struct pwi_incoming *incoming, struct pwi_net *net, struct pwi_link link, const void *data,
+                        size_t size) {
+  size_t offset = incoming->offset;
+  incoming->offset += size;
+  if (incoming->plan.how == PWI_RECEIVE_PIECES && size > 0 && net->actor->piece)
+    net->actor->piece(net->self, link, incoming->plan.context, offset, data, size);
+}
+
+void pwi_incoming_end(struct pwi_incoming *incoming, struct pwi_net *net, struct pwi_link link, pawl_status status) {
+  if (!incoming->active) return;
+  incoming->active = false;
+  if (status == PAWL_OK) {
+    net->counts.messages_received++;
+    net->counts.bytes_received += PWI_NET_HEAD_SIZE + incoming->body_size;
+  }
+  if (incoming->plan.how == PWI_RECEIVE_WHOLE && status == PAWL_OK && net->actor->piece)
+    net->actor->piece(net->self, link, incoming->plan.context, 0, incoming->whole, incoming->body_size);
+  if (net->actor->message_end) net->actor->message_end(net->self, link, incoming->plan.context, status);
+  if (incoming->whole_capacity > KEEP_MAX) {
+    pwi_free(incoming->whole);
+    incoming->whole = NULL;
+    incoming->whole_capacity = 0;
+  }
+}

@@ -1,0 +1,323 @@
+/* Reading a link's stream and cutting it into frames.
+ *
+ * All links read into one scratch buffer of the net, so that ten thousand idle connections cost no memory; what cannot
+ * be used yet, at most part of a head or of a piece's last 64 bytes, is carried over in the link. The scratch begins at
+ * a multiple of 16 in the stream, which keeps every piece aligned. Bodies with a place of their own are read straight
+ * into it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "net/tcp/world.h"
+
+#define READ_BUDGET ((size_t)1 << 20) /* bytes before others have their turn */
+#define AFTER_BODY 4096               /* read along with the end of a body: the next head, and small frames */
+#define LARGE_BODY ((size_t)64 << 10)
+#define HEARD_BYTES 1024 /* a peer that trickles is silent: so many bytes, or a whole frame, count as a word */
+
+static bool is_reading(const struct tcp_link *link) { return !link->is_failed && link->socket >= 0; }
+
+/* Messages are for an actor that is still interested. */
+static bool is_listening(const struct tcp_link *link) { return link->stage == STAGE_UP && !link->bye_came; }
+
+static void heard_frame(struct tcp_link *link) {
+  link->heard = pwi_tcp_now();
+  link->heard_bytes = 0;
+}
+
+/* Reads what is there. False if there is nothing more now, or the link failed. */
+static bool read_some(struct tcp_link *link, struct iovec *parts, size_t part_count, size_t *moved_out) {
+  *moved_out = 0;
+  if (link->tls) {
+    pawl_status status = pwi_tls_read(link->tls, parts[0].iov_base, parts[0].iov_len, moved_out);
+    if (status != PAWL_OK)
+      pwi_tcp_link_hung_up(link, status == PAWL_LINK_CLOSED ? PAWL_LINK_RESET : status, pwi_tls_error(link->tls));
+    if (*moved_out < parts[0].iov_len && !pwi_tls_has_pending(link->tls) && !link->has_ended) link->can_read = false;
+    return *moved_out > 0;
+  }
+  size_t wanted = 0;
+  for (size_t i = 0; i < part_count; i++) wanted += parts[i].iov_len;
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = part_count};
+  ssize_t moved;
+  do moved = recvmsg(link->socket, &message, MSG_DONTWAIT);
+  while (moved < 0 && errno == EINTR);
+  if (moved <= 0) {
+    link->can_read = false;
+    if (moved == 0)
+      pwi_tcp_link_hung_up(link, PAWL_LINK_RESET, "hang-up"); /* a peer that closes says bye first */
+    else if (errno != EAGAIN)
+      pwi_tcp_link_hung_up(link, PAWL_LINK_RESET, NULL);
+    return false;
+  }
+  /* Fewer bytes than asked for: the socket is empty, and epoll will tell of the next, but not of an end that it has
+   * told of already. */
+  if ((size_t)moved < wanted && !link->has_ended) link->can_read = false;
+  *moved_out = (size_t)moved;
+  return true;
+}
+
+/* Where the rest of the current body goes, or NULL if it is handed on in pieces. */
+static char *place_of_body(struct tcp_link *link) {
+  if (link->frame.kind != PWI_FRAME_MESSAGE) return link->place;
+  return link->is_wanted ? pwi_incoming_place(&link->incoming) : NULL;
+}
+
+/* While we are leaving, only the peer's bye and answers to our own questions matter. */
+static bool is_dropped(const struct tcp_link *link) {
+  enum pwi_frame_kind kind = link->frame.kind;
+  bool is_leaving = link->stage == STAGE_CLOSING || link->stage == STAGE_LEAVING;
+  return is_leaving && kind != PWI_FRAME_BYE && kind != PWI_FRAME_GOT && kind != PWI_FRAME_FENCED;
+}
+
+static void end_body(struct tcp_link *link) {
+  if (is_dropped(link)) return;
+  switch (link->frame.kind) {
+  case PWI_FRAME_HELLO:
+    pwi_tcp_link_greeted(link);
+    break;
+  case PWI_FRAME_PLANE:
+    pwi_tcp_link_offered(link);
+    break;
+  case PWI_FRAME_MESSAGE:
+    if (link->is_wanted && is_listening(link)) pwi_incoming_end(&link->incoming, &link->net->base, link->id, PAWL_OK);
+    break;
+  case PWI_FRAME_PING:
+    break;
+  case PWI_FRAME_BYE:
+    pwi_tcp_link_bye(link);
+    break;
+  case PWI_FRAME_PUT:
+    pwi_tcp_put_ended(link);
+    break;
+  case PWI_FRAME_GET:
+    if (!pwi_tcp_get_asked(link)) pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "get outside what was shared");
+    break;
+  case PWI_FRAME_GOT:
+    pwi_tcp_got_ended(link);
+    break;
+  case PWI_FRAME_FENCE:
+    pwi_tcp_fence_asked(link);
+    break;
+  case PWI_FRAME_FENCED:
+    if (!pwi_tcp_fence_answered(link))
+      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a fence that was not asked");
+    break;
+  }
+}
+
+static void body_is_complete(struct tcp_link *link) {
+  size_t padding = pwi_frame_padding(link->frame.body_size);
+  link->input = padding ? INPUT_PADDING : INPUT_HEAD;
+  link->body_left = padding;
+  heard_frame(link);
+  end_body(link);
+}
+
+/* What may be said at this stage. */
+static bool is_expected(const struct tcp_link *link, enum pwi_frame_kind kind) {
+  switch (link->stage) {
+  case STAGE_HELLO:
+    return kind == PWI_FRAME_HELLO || kind == PWI_FRAME_BYE;
+  case STAGE_OFFER:
+  case STAGE_PLANE:
+    return kind == PWI_FRAME_PLANE || kind == PWI_FRAME_BYE || kind == PWI_FRAME_PING;
+  case STAGE_UP:
+    return kind != PWI_FRAME_HELLO && !link->bye_came;
+  case STAGE_CLOSING:
+  case STAGE_LEAVING:
+    return !link->bye_came;
+  case STAGE_RESOLVING:
+  case STAGE_CONNECTING:
+  case STAGE_SHAKING:
+  case STAGE_OPENING:
+  case STAGE_DEAD:
+    break;
+  }
+  return false;
+}
+
+static bool begin_body(struct tcp_link *link) {
+  link->place = NULL;
+  link->is_wanted = false;
+  if (is_dropped(link)) return is_reading(link);
+  switch (link->frame.kind) {
+  case PWI_FRAME_HELLO:
+  case PWI_FRAME_PLANE:
+    pwi_free(link->small);
+    link->small = pwi_alloc((size_t)link->frame.body_size);
+    link->place = link->small;
+    if (!link->small) pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
+    break;
+  case PWI_FRAME_MESSAGE: {
+    pawl_status why;
+    link->is_wanted = is_listening(link);
+    if (link->is_wanted && !pwi_incoming_begin(&link->incoming, &link->net->base, link->id, PWI_LANE_LINK, link->fields,
+                                               (size_t)link->frame.body_size, &why)) {
+      link->is_wanted = false;
+      pwi_tcp_link_refuse(link, why, "message refused");
+    }
+    break;
+  }
+  case PWI_FRAME_PUT:
+    link->place = pwi_tcp_put_place(link);
+    if (!link->place) pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "put outside what was shared");
+    break;
+  case PWI_FRAME_GOT:
+    link->place = pwi_tcp_got_place(link);
+    if (!link->place) pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a get that was not asked");
+    break;
+  case PWI_FRAME_PING:
+  case PWI_FRAME_BYE:
+  case PWI_FRAME_GET:
+  case PWI_FRAME_FENCE:
+  case PWI_FRAME_FENCED:
+    break;
+  }
+  return is_reading(link);
+}
+
+/* A frame's prefix and fields, if they are all there. Returns the bytes used, 0 to wait for more. */
+static size_t take_head(struct tcp_link *link, const char *data, size_t size) {
+  if (size < PWI_FRAME_PREFIX) return 0;
+  pawl_status status = pwi_frame_read((const uint8_t *)data, link->net->base.limits.message_max, &link->frame);
+  if (status != PAWL_OK) {
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, status == PAWL_TOO_LARGE ? "frame too large" : "not a frame");
+    return 0;
+  }
+  size_t fields = pwi_frame_fields(link->frame.kind);
+  if (size < PWI_FRAME_PREFIX + fields) return 0;
+  if (!is_expected(link, link->frame.kind)) {
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "frame out of turn");
+    return 0;
+  }
+  memcpy(link->fields, data + PWI_FRAME_PREFIX, fields);
+  link->input = INPUT_BODY;
+  link->body_left = link->frame.body_size;
+  bool goes_on = begin_body(link);
+  if (link->body_left >= LARGE_BODY) link->expects_place = place_of_body(link) != NULL;
+  if (goes_on && link->body_left == 0) body_is_complete(link);
+  return PWI_FRAME_PREFIX + fields;
+}
+
+static size_t take_body(struct tcp_link *link, const char *data, size_t size) {
+  size_t step = link->body_left < size ? (size_t)link->body_left : size;
+  char *place = place_of_body(link);
+  if (!place && step < link->body_left) step -= step % PWI_NET_PIECE_STEP;
+  if (place) memcpy(place, data, step);
+  if (link->frame.kind == PWI_FRAME_MESSAGE) {
+    if (place)
+      pwi_incoming_wrote(&link->incoming, step);
+    else if (link->is_wanted && is_listening(link))
+      pwi_incoming_piece(&link->incoming, &link->net->base, link->id, data, step);
+  } else if (link->place) {
+    link->place += step;
+  }
+  link->body_left -= step;
+  if (link->body_left == 0) body_is_complete(link);
+  return step;
+}
+
+static size_t take_padding(struct tcp_link *link, size_t size) {
+  size_t step = link->body_left < size ? (size_t)link->body_left : size;
+  link->body_left -= step;
+  if (link->body_left == 0) link->input = INPUT_HEAD;
+  return step;
+}
+
+static size_t take_opening(struct tcp_link *link, const char *data, size_t size) {
+  if (size < PWI_OPENING_SIZE) {
+    /* The first byte of a stranger tells already; do not wait for the rest. */
+    if (size > 0 && data[0] != 'p') pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "not the opening of a link");
+    return 0;
+  }
+  link->input = INPUT_HEAD;
+  pwi_tcp_link_opened(link, (const uint8_t *)data);
+  return PWI_OPENING_SIZE;
+}
+
+static size_t take(struct tcp_link *link, const char *data, size_t size) {
+  switch (link->input) {
+  case INPUT_OPENING:
+    return take_opening(link, data, size);
+  case INPUT_HEAD:
+    return take_head(link, data, size);
+  case INPUT_BODY:
+    return take_body(link, data, size);
+  case INPUT_PADDING:
+    return take_padding(link, size);
+  }
+  return 0;
+}
+
+static void take_all(struct tcp_link *link, const char *data, size_t size) {
+  while (size > 0 && is_reading(link)) {
+    size_t used = take(link, data, size);
+    if (used == 0) break;
+    link->position += used;
+    data += used;
+    size -= used;
+  }
+  if (!is_reading(link)) return;
+  memcpy(link->carry, data, size);
+  link->carry_size = size;
+}
+
+static void count_heard(struct tcp_link *link, size_t size) {
+  link->heard_bytes += size;
+  if (link->heard_bytes >= HEARD_BYTES) heard_frame(link);
+}
+
+/* Bytes lie in the scratch as far past a multiple of 16 as they do in the stream. */
+static size_t phase(uint64_t position) { return (size_t)(position % PWI_FRAME_ALIGN); }
+
+/* A body that goes to one place: read it there, and what follows into the scratch with the same call. */
+static size_t read_into_place(struct tcp_link *link, char *place) {
+  char *scratch = link->net->scratch + phase(link->position + link->body_left);
+  struct iovec parts[2] = {{place, (size_t)link->body_left}, {scratch, AFTER_BODY}};
+  size_t moved;
+  if (!read_some(link, parts, 2, &moved)) return 0;
+  count_heard(link, moved);
+  size_t direct = moved < link->body_left ? moved : (size_t)link->body_left;
+  if (link->frame.kind == PWI_FRAME_MESSAGE)
+    pwi_incoming_wrote(&link->incoming, direct);
+  else
+    link->place += direct;
+  link->body_left -= direct;
+  link->position += direct;
+  if (link->body_left == 0) {
+    body_is_complete(link);
+    if (is_reading(link)) take_all(link, scratch, moved - direct);
+  }
+  return moved;
+}
+
+static size_t read_into_scratch(struct tcp_link *link) {
+  char *scratch = link->net->scratch + phase(link->position);
+  memcpy(scratch, link->carry, link->carry_size);
+  /* Of a large body that has a place, little should come here first: it would have to be copied. */
+  size_t most = link->expects_place && link->input == INPUT_HEAD ? AFTER_BODY : SCRATCH_SIZE;
+  struct iovec part = {scratch + link->carry_size, most - link->carry_size};
+  size_t moved;
+  if (!read_some(link, &part, 1, &moved)) return 0;
+  count_heard(link, moved);
+  size_t size = link->carry_size + moved;
+  link->carry_size = 0;
+  take_all(link, scratch, size);
+  return moved;
+}
+
+void pwi_tcp_link_read(struct tcp_link *link) {
+  size_t budget = READ_BUDGET;
+  while (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link)) {
+    char *place = link->input == INPUT_BODY && link->carry_size == 0 ? place_of_body(link) : NULL;
+    size_t moved = place ? read_into_place(link, place) : read_into_scratch(link);
+    if (moved == 0) break;
+    link->net->moved = true;
+    if (moved >= budget) break;
+    budget -= moved;
+  }
+  if (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link)) pwi_tcp_mark_ready(link);
+}

@@ -1,0 +1,549 @@
+/* The life of a link.
+ *
+ *   connect or accept, TLS, opening, hello, consent with the offer of a data plane, the plane tried out, up;
+ *   then bye and hang-up, or failure.
+ *
+ * An offer is sent once the actor has accepted the peer's hello; so a refused node never sees the link come up. If both
+ * offer a plane that can reach the other, both try it with a probe. The connector decides: once it has the peer's probe
+ * and the peer's word that its own arrived, it says "use it" and is up; the acceptor is up when it hears that. If this
+ * takes too long it says "do without", and the link serves both lanes.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <openssl/rand.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "net/tcp/world.h"
+
+#define PLANE_PATIENCE (1000 * MILLISECOND)
+
+/* Fields of a PLANE frame: step u32, flags u32, host 16 bytes, tag u64, process u32, 12 bytes zero. */
+enum plane_step { PLANE_OFFER = 1, PLANE_WORKS = 2, PLANE_USE = 3, PLANE_DO_WITHOUT = 4, PLANE_FAILS = 5 };
+#define OFFER_HAS_PLANE 1u
+#define OFFER_HAS_FABRIC 2u
+#define OFFER_MUST 4u
+#define PLANE_FIELDS 48
+#define BYE_FIELDS 16
+
+pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out) {
+  if (net->link_count >= net->base.limits.links) return PAWL_NODE_LIMIT;
+  struct tcp_link *link = pwi_alloc_zero(1, sizeof *link);
+  if (!link) return PAWL_NO_MEMORY;
+  if (net->link_count == net->slot_count) {
+    size_t count = net->slot_count ? 2 * net->slot_count : 16;
+    struct link_slot *slots = pwi_resize_array(net->slots, count, sizeof *slots);
+    if (!slots) {
+      pwi_free(link);
+      return PAWL_NO_MEMORY;
+    }
+    memset(slots + net->slot_count, 0, (count - net->slot_count) * sizeof *slots);
+    net->slots = slots;
+    net->slot_count = count;
+  }
+  while (net->slots[net->slot_hint].link) net->slot_hint = (net->slot_hint + 1) % net->slot_count;
+  struct link_slot *slot = &net->slots[net->slot_hint];
+  slot->link = link;
+  slot->serial++;
+  net->link_count++;
+  link->net = net;
+  link->id.id = slot->serial << 24 | (net->slot_hint + 1);
+  link->socket = -1;
+  link->deadline = pwi_tcp_now() + net->base.limits.greet_ns;
+  pwi_fifo_init(&link->segments, sizeof(struct segment));
+  pwi_fifo_init(&link->questions, sizeof(struct question));
+  *link_out = link;
+  return PAWL_OK;
+}
+
+void pwi_tcp_link_destroy(struct tcp_link *link) {
+  struct tcp_net *net = link->net;
+  pwi_tcp_forget_stranger(link);
+  pwi_tcp_drop_resolution(link);
+  pwi_plane_close(link->plane, PAWL_CANCELLED);
+  pwi_plane_port_close(link->port);
+  pwi_tls_destroy(link->tls);
+  if (link->socket >= 0) close(link->socket);
+  pwi_incoming_fini(&link->incoming);
+  pwi_incoming_fini(&link->plane_incoming);
+  pwi_fifo_fini(&link->segments);
+  pwi_fifo_fini(&link->questions);
+  pwi_free(link->ring);
+  pwi_free(link->small);
+  pwi_free(link->hello);
+  pwi_free(link->shares);
+  pwi_free(link->remotes);
+  net->slots[(link->id.id & 0xffffff) - 1].link = NULL;
+  net->link_count--;
+  pwi_free(link);
+}
+
+pawl_status pwi_tcp_link_watch(struct tcp_link *link) {
+  struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.u64 = link->id.id};
+  return epoll_ctl(link->net->epoll, EPOLL_CTL_ADD, link->socket, &event) == 0 ? PAWL_OK : PAWL_NODE_LIMIT;
+}
+
+void pwi_tcp_link_fail(struct tcp_link *link, pawl_status why, const char *detail) {
+  if (link->is_failed) return;
+  link->is_failed = true;
+  link->next_failed = link->net->failed;
+  link->net->failed = link;
+  link->why = why;
+  link->detail = detail;
+}
+
+void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *detail) {
+  bool we_closed =
+      link->stage == STAGE_LEAVING || (link->stage == STAGE_CLOSING && (link->bye_written || link->bye_came));
+  if (we_closed)
+    pwi_tcp_link_fail(link, link->verdict, detail);
+  else if (link->bye_came)
+    pwi_tcp_link_fail(link, link->why, detail); /* it had said why it would */
+  else
+    pwi_tcp_link_fail(link, why, detail);
+}
+
+/* For people to see: who was turned away, which of those we knew does not keep to the protocol, and who was lost. */
+static void warn_of(struct tcp_link *link, pawl_status why, const char *detail) {
+  if (!link->is_announced)
+    pwi_tcp_warn_of_stranger(link, "link.refused", why, detail);
+  else if (why == PAWL_LINK_PROTOCOL && !link->bye_came) /* else it is the peer that complains */
+    pwi_tcp_warn_of_stranger(link, "link.misused", why, detail);
+  else if (link->stage == STAGE_UP && !link->bye_came && why != PAWL_OK)
+    pwi_tcp_warn_of_stranger(link, "link.lost", why, detail);
+}
+
+void pwi_tcp_link_finish(struct tcp_link *link) {
+  struct pwi_net *base = &link->net->base;
+  pawl_status lost = link->why == PAWL_OK ? PAWL_CANCELLED : link->why;
+  if (link->is_announced)
+    pwi_log(&link->net->log, PAWL_LOG_DEBUG, "link.down", "peer=%s why=%s%s%s", link->peer, pawl_status_name(link->why),
+            link->detail ? " detail=" : "", link->detail ? link->detail : "");
+  if (link->stage < STAGE_CLOSING) warn_of(link, link->why, link->detail);
+  link->stage = STAGE_DEAD;
+  pwi_plane_close(link->plane, lost);
+  link->plane = NULL;
+  pwi_incoming_end(&link->incoming, base, link->id, lost);
+  pwi_incoming_end(&link->plane_incoming, base, link->id, lost);
+  pwi_tcp_drop_output(link, lost);
+  pwi_tcp_drop_questions(link, lost);
+}
+
+/* Bringing it up. */
+
+void pwi_tcp_link_connected(struct tcp_link *link) {
+  struct tcp_net *net = link->net;
+  link->can_read = link->can_write = true;
+  link->heard = link->spoke = pwi_tcp_now();
+  bool is_unix = strncmp(link->peer, "unix:", 5) == 0;
+  struct ucred who;
+  socklen_t who_size = sizeof who;
+  if (is_unix && getsockopt(link->socket, SOL_SOCKET, SO_PEERCRED, &who, &who_size) == 0)
+    snprintf(link->identity, sizeof link->identity, "user:%lu", (unsigned long)who.uid);
+  if (!net->tls || is_unix) {
+    link->stage = STAGE_OPENING;
+  } else {
+    pawl_status status =
+        pwi_tls_create(net->tls, link->socket, link->accepted, link->host[0] ? link->host : NULL, &link->tls);
+    if (status != PAWL_OK) {
+      pwi_tcp_link_fail(link, status, NULL);
+      return;
+    }
+    link->stage = STAGE_SHAKING;
+    link->can |= PWI_LINK_ENCRYPTED;
+  }
+  pwi_tcp_link_shake(link);
+}
+
+static void send_opening(struct tcp_link *link) {
+  uint8_t bytes[PWI_OPENING_SIZE];
+  link->ours.lowest = link->ours.highest = PWI_FRAME_VERSION;
+  if (RAND_bytes(link->ours.challenge, PWI_CHALLENGE_SIZE) != 1) {
+    pwi_tcp_link_fail(link, PAWL_IO, "no random numbers");
+    return;
+  }
+  pwi_opening_write(bytes, &link->ours);
+  size_t moved = 0;
+  pawl_status status = PAWL_OK;
+  if (link->tls)
+    status = pwi_tls_write(link->tls, bytes, sizeof bytes, &moved);
+  else
+    moved = (size_t)send(link->socket, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+  /* A fresh socket has room for 32 bytes; if not, something is wrong with it. */
+  if (status != PAWL_OK || moved != sizeof bytes) pwi_tcp_link_fail(link, PAWL_LINK_RESET, "cannot write the opening");
+  pwi_tcp_mark_dirty(link);
+}
+
+void pwi_tcp_link_shake(struct tcp_link *link) {
+  if (link->stage == STAGE_SHAKING) {
+    bool finished;
+    pawl_status status = pwi_tls_handshake(link->tls, &finished);
+    if (status != PAWL_OK) {
+      pwi_tcp_link_fail(link, status, pwi_tls_error(link->tls));
+      return;
+    }
+    if (!finished) return;
+    link->stage = STAGE_OPENING;
+  }
+  send_opening(link);
+  pwi_tcp_mark_ready(link);
+}
+
+void pwi_tcp_link_opened(struct tcp_link *link, const uint8_t *opening) {
+  uint16_t version;
+  pawl_status status = pwi_opening_read(opening, &link->theirs);
+  if (status == PAWL_OK) status = pwi_opening_agree(&link->ours, &link->theirs, &version);
+  if (status != PAWL_OK) {
+    pwi_tcp_link_fail(link, status,
+                      status == PAWL_LINK_VERSION ? "other version of the framing" : "not the opening of a link");
+    return;
+  }
+  struct tcp_net *net = link->net;
+  struct iovec body = {net->hello, net->hello_size};
+  status = pwi_tcp_queue_frame(link, PWI_FRAME_HELLO, link->theirs.challenge, &body, 1, net->hello_size, false, 0);
+  if (status != PAWL_OK) pwi_tcp_link_fail(link, status, NULL);
+  link->stage = STAGE_HELLO;
+}
+
+static struct pwi_link_info info_of(const struct tcp_link *link) {
+  return (struct pwi_link_info){
+      .peer = link->peer,
+      .hello = link->hello,
+      .hello_size = link->hello_size,
+      .identity = link->tls ? pwi_tls_peer(link->tls) : link->identity,
+      .accepted = link->accepted,
+      .can = link->can,
+  };
+}
+
+static void send_plane(struct tcp_link *link, enum plane_step step, uint32_t flags) {
+  struct tcp_net *net = link->net;
+  uint8_t fields[PLANE_FIELDS] = {0};
+  struct iovec body = {0};
+  pwi_put_u32(fields, step);
+  pwi_put_u32(fields + 4, flags);
+  memcpy(fields + 8, net->host, sizeof net->host);
+  pwi_put_u64(fields + 24, link->our_tag);
+  pwi_put_u32(fields + 32, (uint32_t)getpid());
+  if (flags & OFFER_HAS_PLANE) body.iov_base = (void *)(uintptr_t)pwi_plane_port_address(link->port, &body.iov_len);
+  pawl_status status = pwi_tcp_queue_frame(link, PWI_FRAME_PLANE, fields, &body, 1, body.iov_len, false, 0);
+  if (status != PAWL_OK) pwi_tcp_link_fail(link, status, NULL);
+}
+
+static void send_bye(struct tcp_link *link, pawl_status why) {
+  uint8_t fields[BYE_FIELDS] = {0};
+  pwi_put_u32(fields, (uint32_t)why);
+  pwi_put_u64(fields + 8, link->plane_sent);
+  if (pwi_tcp_queue_frame(link, PWI_FRAME_BYE, fields, NULL, 0, 0, false, 0) != PAWL_OK)
+    pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
+  link->bye_queued = true;
+}
+
+/* Tell the peer why, and go once it is told. */
+void pwi_tcp_link_refuse(struct tcp_link *link, pawl_status why, const char *detail) {
+  if (link->is_failed || link->stage >= STAGE_CLOSING) return;
+  warn_of(link, why, detail);
+  link->close_why = link->verdict = why;
+  link->detail = detail;
+  link->stage = STAGE_CLOSING;
+  link->deadline = pwi_tcp_now() + link->net->base.limits.linger_ns;
+  send_bye(link, why);
+}
+
+void pwi_tcp_link_greeted(struct tcp_link *link) {
+  if (memcmp(link->fields, link->ours.challenge, PWI_CHALLENGE_SIZE) != 0) {
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "hello answers another challenge");
+    return;
+  }
+  link->hello = link->small;
+  link->hello_size = (size_t)link->frame.body_size;
+  link->small = NULL;
+  struct pwi_net *base = &link->net->base;
+  struct pwi_link_info info = info_of(link);
+  link->net->moved = true;
+  pawl_status status = base->actor->greet ? base->actor->greet(base->self, link->id, &info) : PAWL_OK;
+  if (link->stage != STAGE_HELLO) return; /* closed inside greet */
+  if (status != PAWL_OK) {
+    pwi_tcp_link_refuse(link, status, "greeting refused");
+    return;
+  }
+  link->stage = STAGE_OFFER;
+  uint32_t flags = 0;
+  bool is_trusted = link->net->plane && (link->tls || pwi_tcp_is_same_user(link->socket));
+  if (is_trusted && pwi_plane_port_open(link->net->plane, &link->port) == PAWL_OK) {
+    flags = OFFER_HAS_PLANE | (pwi_plane_has_fabric(link->net->plane) ? OFFER_HAS_FABRIC : 0);
+    if (RAND_bytes((unsigned char *)&link->our_tag, sizeof link->our_tag) != 1)
+      pwi_tcp_link_fail(link, PAWL_IO, "no random numbers");
+  }
+  if (link->net->plane_wish == PWI_PLANE_MUST) flags |= OFFER_MUST;
+  send_plane(link, PLANE_OFFER, flags);
+}
+
+static void come_up(struct tcp_link *link) {
+  struct pwi_net *base = &link->net->base;
+  if (!link->plane && link->net->plane_wish == PWI_PLANE_MUST) {
+    pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "no data plane to this peer");
+    return;
+  }
+  pwi_tcp_forget_stranger(link);
+  link->stage = STAGE_UP;
+  link->is_announced = true;
+  link->heard = pwi_tcp_now();
+  base->counts.links_up++;
+  pwi_log(&link->net->log, PAWL_LOG_DEBUG, "link.up", "peer=%s accepted=%d plane=%d encrypted=%d", link->peer,
+          link->accepted, link->plane != NULL, (link->can & PWI_LINK_ENCRYPTED) != 0);
+  struct pwi_link_info info = info_of(link);
+  link->net->moved = true;
+  if (base->actor->link_up) base->actor->link_up(base->self, link->id, &info);
+  if (link->plane && link->plane_blocked) {
+    link->plane_blocked = false;
+    pwi_plane_resume(link->plane);
+  }
+}
+
+static void give_up_plane(struct tcp_link *link) {
+  pwi_plane_close(link->plane, PAWL_CANCELLED);
+  link->plane = NULL;
+  link->can &= ~(unsigned)(PWI_LINK_HAS_PLANE | PWI_LINK_IN_PLACE);
+}
+
+static void try_plane(struct tcp_link *link, bool same_host) {
+  struct pwi_plane_route route = {
+      .address = link->small,
+      .address_size = (size_t)link->frame.body_size,
+      .our_tag = link->our_tag,
+      .their_tag = pwi_get_u64(link->fields + 24),
+      .same_host = same_host,
+      .process = (int32_t)pwi_get_u32(link->fields + 32),
+  };
+  struct pwi_plane_port *port = link->port;
+  link->port = NULL;
+  pawl_status status = pwi_plane_connect(port, link, &route, &link->plane);
+  if (status == PAWL_OK) {
+    link->can |= PWI_LINK_HAS_PLANE | (same_host ? PWI_LINK_IN_PLACE : 0u);
+    status = pwi_plane_probe(link->plane);
+  }
+  link->stage = STAGE_PLANE;
+  link->plane_deadline = pwi_tcp_now() + PLANE_PATIENCE;
+  if (status == PAWL_OK) return;
+  give_up_plane(link);
+  link->plane_deadline = 0; /* the connector decides against it at the next check; the acceptor waits for its word */
+}
+
+static void decide(struct tcp_link *link) {
+  if (link->accepted || link->stage != STAGE_PLANE || !link->probed || !link->peer_probed) return;
+  send_plane(link, PLANE_USE, 0);
+  come_up(link);
+}
+
+void pwi_tcp_link_probed(struct tcp_link *link) {
+  if (link->stage != STAGE_PLANE || link->probed) return;
+  link->probed = true;
+  send_plane(link, PLANE_WORKS, 0);
+  decide(link);
+}
+
+static void got_offer(struct tcp_link *link) {
+  uint32_t flags = pwi_get_u32(link->fields + 4);
+  bool same_host = memcmp(link->fields + 8, link->net->host, sizeof link->net->host) == 0;
+  bool fabric = (flags & OFFER_HAS_FABRIC) && link->net->plane && pwi_plane_has_fabric(link->net->plane);
+  bool possible = link->port && (flags & OFFER_HAS_PLANE) && (same_host || fabric);
+  if (possible)
+    try_plane(link, same_host);
+  else if (flags & OFFER_MUST)
+    pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "the peer insists on a data plane");
+  else
+    come_up(link);
+}
+
+void pwi_tcp_link_offered(struct tcp_link *link) {
+  uint32_t step = pwi_get_u32(link->fields);
+  if (link->stage == STAGE_OFFER && step == PLANE_OFFER) {
+    got_offer(link);
+  } else if (link->stage == STAGE_PLANE && step == PLANE_WORKS) {
+    link->peer_probed = true;
+    decide(link);
+  } else if (link->stage == STAGE_PLANE && link->accepted && step == PLANE_USE && link->plane) {
+    come_up(link);
+  } else if (link->stage == STAGE_PLANE && link->accepted && step == PLANE_DO_WITHOUT) {
+    give_up_plane(link);
+    come_up(link);
+  } else if (link->stage == STAGE_PLANE && !link->accepted && step == PLANE_FAILS) {
+    link->plane_deadline = 0; /* no need to wait for what will not come */
+  } else if ((step == PLANE_WORKS || step == PLANE_FAILS) && link->stage == STAGE_UP) {
+    return; /* crossed our decision to do without */
+  } else {
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "data plane set up out of turn");
+  }
+}
+
+/* Closing. */
+
+void pwi_tcp_close(struct pwi_net *base, struct pwi_link id, pawl_status why) {
+  struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)base, id);
+  if (!link || link->is_failed || link->stage >= STAGE_CLOSING) return;
+  link->deadline = pwi_tcp_now() + base->limits.linger_ns;
+  link->close_why = why;
+  if (link->stage < STAGE_UP) {
+    bool was_greeting = link->stage == STAGE_HELLO || link->stage == STAGE_OFFER || link->stage == STAGE_PLANE;
+    link->stage = STAGE_CLOSING;
+    if (was_greeting)
+      send_bye(link, why);
+    else
+      pwi_tcp_link_fail(link, PAWL_OK, NULL);
+    return;
+  }
+  link->stage = STAGE_CLOSING;
+  pwi_tcp_mark_dirty(link);
+}
+
+/* Called while closing, whenever something may have moved. */
+void pwi_tcp_link_step_closing(struct tcp_link *link) {
+  if (link->stage != STAGE_CLOSING || link->is_failed) return;
+  if (!link->bye_queued) {
+    if (link->plane && pwi_plane_outstanding(link->plane) > 0) return;
+    send_bye(link, link->close_why);
+    return;
+  }
+  if (!link->bye_written || (link->tls && !link->can_write)) return;
+  shutdown(link->socket, SHUT_WR);
+  link->stage = STAGE_LEAVING;
+  if (link->bye_came) pwi_tcp_link_fail(link, link->verdict, NULL);
+}
+
+/* The peer's bye, and every message it sent on the data plane has come. */
+static void check_bye(struct tcp_link *link) {
+  if (!link->bye_came || link->plane_received < link->bye_plane_count || link->plane_incoming.active) return;
+  pwi_tcp_link_fail(link, link->why, "bye");
+}
+
+void pwi_tcp_link_bye(struct tcp_link *link) {
+  pawl_status said = (pawl_status)(int32_t)pwi_get_u32(link->fields);
+  if (said == PAWL_OK || strcmp(pawl_status_name(said), "UNKNOWN") == 0) said = PAWL_LINK_CLOSED;
+  link->bye_came = true;
+  link->bye_plane_count = link->plane ? pwi_get_u64(link->fields + 8) : 0;
+  if (link->stage == STAGE_CLOSING || link->stage == STAGE_LEAVING) {
+    if (link->stage == STAGE_LEAVING) pwi_tcp_link_fail(link, link->verdict, NULL);
+    return;
+  }
+  link->why = said;
+  link->deadline = pwi_tcp_now() + link->net->base.limits.linger_ns;
+  check_bye(link);
+}
+
+/* Heartbeats and deadlines. */
+
+static pawl_status late_status(const struct tcp_link *link) {
+  if (link->stage < STAGE_UP) return PAWL_TIMED_OUT;
+  return link->bye_came && link->why != PAWL_OK ? link->why : PAWL_LINK_SILENT;
+}
+
+void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
+  const struct pwi_net_limits *limits = &link->net->base.limits;
+  if (link->is_failed) return;
+  if (link->stage == STAGE_PLANE && !link->accepted && now > link->plane_deadline) {
+    give_up_plane(link);
+    send_plane(link, PLANE_DO_WITHOUT, 0);
+    come_up(link);
+    return;
+  }
+  if (link->stage != STAGE_UP || link->bye_came) {
+    if (now > link->deadline) pwi_tcp_link_fail(link, late_status(link), "took too long");
+    return;
+  }
+  /* We are not listening to a peer that owes us room, so its silence says nothing; that it takes bytes does. */
+  if (pwi_tcp_is_choked(link) && link->took > link->heard) link->heard = link->took;
+  if (now - link->heard > limits->silence_ns) {
+    pwi_tcp_link_fail(link, PAWL_LINK_SILENT, NULL);
+    return;
+  }
+  if (now - link->spoke >= limits->beat_ns && link->can_write)
+    if (pwi_tcp_queue_frame(link, PWI_FRAME_PING, NULL, NULL, 0, 0, false, 0) != PAWL_OK)
+      pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
+}
+
+/* What the data plane tells a link. */
+
+static void plane_probed(void *owner) { pwi_tcp_link_probed(owner); }
+
+static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, struct pwi_plane_wish *wish_out) {
+  struct tcp_link *link = owner;
+  if (link->stage == STAGE_PLANE) { /* the peer is up already; we have not heard its word yet */
+    link->plane_blocked = true;
+    return false;
+  }
+  *wish_out = (struct pwi_plane_wish){.is_dropped = true};
+  link->net->moved = true;
+  link->plane_wanted = link->stage == STAGE_UP && !link->is_failed;
+  if (body_size > link->net->base.limits.message_max) {
+    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "message too large");
+    link->plane_wanted = false;
+  }
+  if (!link->plane_wanted) return true;
+  pawl_status why;
+  if (!pwi_incoming_begin(&link->plane_incoming, &link->net->base, link->id, PWI_LANE_DATA, head, body_size, &why)) {
+    pwi_tcp_link_refuse(link, why, "message refused");
+    link->plane_wanted = false;
+    return true;
+  }
+  wish_out->is_dropped = link->plane_incoming.plan.how == PWI_RECEIVE_DROP;
+  wish_out->into = pwi_incoming_place(&link->plane_incoming);
+  return true;
+}
+
+static void plane_piece(void *owner, const void *data, size_t size) {
+  struct tcp_link *link = owner;
+  if (link->plane_wanted && link->stage == STAGE_UP && !link->is_failed)
+    pwi_incoming_piece(&link->plane_incoming, &link->net->base, link->id, data, size);
+}
+
+static void plane_end(void *owner) {
+  struct tcp_link *link = owner;
+  link->plane_received++;
+  if (link->plane_wanted && link->stage == STAGE_UP && !link->is_failed)
+    pwi_incoming_end(&link->plane_incoming, &link->net->base, link->id, PAWL_OK);
+  check_bye(link);
+}
+
+static void plane_done(void *owner, uint64_t cookie, pawl_status status, size_t bytes) {
+  struct tcp_link *link = owner;
+  link->queued_operations--;
+  link->queued_bytes -= bytes;
+  link->net->moved = true;
+  if (cookie) pwi_tcp_end_operation(link, cookie, status);
+  if (link->was_full || link->stage == STAGE_CLOSING) pwi_tcp_mark_dirty(link);
+}
+
+static void plane_notified(void *owner, uint64_t value) {
+  struct tcp_link *link = owner;
+  struct pwi_net *base = &link->net->base;
+  link->net->moved = true;
+  if (link->stage == STAGE_UP && !link->is_failed && base->actor->notified)
+    base->actor->notified(base->self, link->id, value);
+}
+
+static void plane_failed(void *owner, const char *why) {
+  struct tcp_link *link = owner;
+  if (link->stage != STAGE_PLANE)
+    pwi_tcp_link_hung_up(link, PAWL_LINK_PLANE, why); /* also how it shows that the peer has left */
+  else if (link->accepted)
+    send_plane(link, PLANE_FAILS, 0); /* the connector decides */
+  else
+    link->plane_deadline = 0;
+}
+
+const struct pwi_plane_events pwi_tcp_link_plane_events = {
+    .probed = plane_probed,
+    .begin = plane_begin,
+    .piece = plane_piece,
+    .end = plane_end,
+    .done = plane_done,
+    .notified = plane_notified,
+    .failed = plane_failed,
+};

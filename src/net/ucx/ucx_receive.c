@@ -1,0 +1,428 @@
+/* Messages on their way in.
+ *
+ * What arrives for a peer is dealt with strictly in order. If it cannot be dealt with now (the owner is not up yet, a
+ * part is still being fetched, the peer has had its turn) it waits in the peer's queue.
+ */
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "net/ucx/ucx_internal.h"
+
+/* Handing a body to the owner in aligned pieces of whole steps. */
+
+static bool is_aligned(const void *data) { return (uintptr_t)data % PWI_NET_PIECE_ALIGN == 0; }
+
+static void hand_on(struct pwi_plane_peer *peer, const void *data, size_t size) {
+  if (size > 0) peer->plane->events->piece(peer->owner, data, size);
+}
+
+static bool has_bounce(struct pwi_plane_peer *peer) {
+  if (!peer->bounce) peer->bounce = pwi_alloc(CHUNK + PWI_NET_PIECE_STEP);
+  if (!peer->bounce) pwi_ucx_fail(peer, "no memory to receive");
+  return peer->bounce != NULL;
+}
+
+/* `size` more bytes lie in the bounce buffer: hand on whole steps, or everything at the end of the body. */
+static void bounce_grew(struct pwi_plane_peer *peer, size_t size, bool is_last) {
+  peer->bounced += size;
+  size_t ready = is_last ? peer->bounced : peer->bounced - peer->bounced % PWI_NET_PIECE_STEP;
+  hand_on(peer, peer->bounce, ready);
+  memmove(peer->bounce, peer->bounce + ready, peer->bounced - ready);
+  peer->bounced -= ready;
+}
+
+/* Bytes of the body, wherever they lie. */
+static void feed(struct pwi_plane_peer *peer, const char *data, size_t size) {
+  bool ends = peer->handed + size == peer->large.size;
+  peer->handed += size;
+  if (peer->into) {
+    memcpy(peer->into, data, size);
+    peer->into += size;
+    return;
+  }
+  if (peer->bounced == 0 && is_aligned(data)) {
+    size_t ready = ends ? size : size - size % PWI_NET_PIECE_STEP;
+    hand_on(peer, data, ready);
+    data += ready;
+    size -= ready;
+  }
+  while (size > 0 && has_bounce(peer)) {
+    size_t step = size < CHUNK ? size : CHUNK;
+    memcpy(peer->bounce + peer->bounced, data, step);
+    data += step;
+    size -= step;
+    bounce_grew(peer, step, ends && size == 0);
+  }
+}
+
+/* Small messages. */
+
+static bool deliver_small(struct pwi_plane_peer *peer, const struct arrival *arrival) {
+  const struct pwi_plane_events *events = peer->plane->events;
+  size_t body_size = arrival->size - PWI_NET_HEAD_SIZE;
+  const char *head = arrival->data;
+  struct pwi_plane_wish wish;
+  if (!events->begin(peer->owner, (const uint8_t *)head, body_size, &wish)) {
+    peer->is_blocked = true;
+    return false;
+  }
+  const char *body = head + PWI_NET_HEAD_SIZE;
+  if (wish.into) {
+    memcpy(wish.into, body, body_size);
+  } else if (body_size > 0 && !wish.is_dropped) {
+    char *aligned = peer->plane->small + (-(uintptr_t)peer->plane->small & (PWI_NET_PIECE_ALIGN - 1));
+    memcpy(aligned, body, body_size);
+    hand_on(peer, aligned, body_size);
+  }
+  events->end(peer->owner);
+  return true;
+}
+
+/* Large messages. */
+
+/* The parts must tile the body; shared ones must lie in a region that we have mapped. */
+static bool check_parts(struct pwi_plane_peer *peer, const struct packet *packet, size_t inlined) {
+  uint64_t total = 0, inline_total = 0;
+  for (size_t i = 0; i < packet->count; i++) {
+    const struct part *part = &peer->parts[i];
+    if (!pwi_add_u64(total, part->size, &total)) return false;
+    if (part->kind == PART_INLINE) inline_total += part->size;
+    if (part->kind < PART_INLINE || part->kind > PART_PULLED) return false;
+    if ((part->kind == PART_PULLED) == peer->same_host && part->kind != PART_INLINE) return false;
+    if (inline_total > inlined) return false;
+  }
+  return total == packet->size && inline_total == inlined;
+}
+
+static const char *shared_part(const struct pwi_plane_peer *peer, const struct part *part) {
+  for (size_t i = 0; i < peer->region_count; i++)
+    if (peer->regions[i].number == part->memory)
+      return pwi_span_fits(part->offset, part->size, peer->regions[i].size)
+                 ? (const char *)peer->regions[i].memory + part->offset
+                 : NULL;
+  return NULL;
+}
+
+static bool begin_large(struct pwi_plane_peer *peer, const struct arrival *arrival) {
+  const struct packet *packet = &arrival->packet;
+  size_t table = packet->count * sizeof(struct part);
+  size_t inlined = arrival->size - PWI_NET_HEAD_SIZE - table;
+  struct pwi_plane_wish wish;
+  if (packet->count > PARTS_MAX || arrival->size < PWI_NET_HEAD_SIZE + table || inlined > INLINE_MAX) {
+    pwi_ucx_fail(peer, "malformed message on the data plane");
+    return true;
+  }
+  const char *head = arrival->data;
+  memcpy(peer->parts, head + PWI_NET_HEAD_SIZE, table);
+  memcpy(peer->inlined, head + PWI_NET_HEAD_SIZE + table, inlined);
+  if (!check_parts(peer, packet, inlined)) {
+    pwi_ucx_fail(peer, "malformed parts on the data plane");
+    return true;
+  }
+  if (!peer->plane->events->begin(peer->owner, (const uint8_t *)head, (size_t)packet->size, &wish)) {
+    peer->is_blocked = true;
+    return false;
+  }
+  peer->in_large = true;
+  peer->large = *packet;
+  peer->inlined_at = peer->part_at = peer->part_offset = peer->handed = peer->bounced = 0;
+  peer->into = wish.into;
+  peer->is_dropped = wish.is_dropped;
+  return true;
+}
+
+static void part_fetched(struct pwi_plane_peer *peer, size_t size) {
+  bool ends = peer->handed + size == peer->large.size;
+  peer->is_receiving = false;
+  peer->handed += size;
+  peer->part_offset += size;
+  if (peer->into)
+    peer->into += size;
+  else
+    bounce_grew(peer, size, ends);
+}
+
+static void fetch_ended(void *request, ucs_status_t status, size_t size, void *user_data) {
+  struct pwi_plane_peer *peer = user_data;
+  ucp_request_free(request);
+  peer->plane->moved = true;
+  if (status != UCS_OK || size != peer->fetching) {
+    peer->is_receiving = false;
+    pwi_ucx_fail(peer, ucs_status_string(status));
+    return;
+  }
+  if (peer->is_closing) {
+    peer->is_receiving = false;
+    return;
+  }
+  part_fetched(peer, size);
+  pwi_ucx_advance(peer);
+}
+
+/* The next chunk of a pulled part has been announced: fetch it. */
+static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
+  const struct part *part = &peer->parts[peer->part_at];
+  size_t left = (size_t)part->size - peer->part_offset;
+  size_t expected = left < CHUNK ? left : CHUNK;
+  if (arrival->size != expected || (!peer->into && !has_bounce(peer))) {
+    pwi_ucx_fail(peer, "part of another size on the data plane");
+    return;
+  }
+  char *place = peer->into ? peer->into : peer->bounce + peer->bounced;
+  if (!arrival->is_rendezvous) {
+    memcpy(place, arrival->data, expected);
+    part_fetched(peer, expected);
+    return;
+  }
+  peer->is_receiving = true;
+  peer->fetching = expected;
+  ucp_request_param_t param = {
+      .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+      .cb.recv_am = fetch_ended,
+      .user_data = peer,
+  };
+  void *request = ucp_am_recv_data_nbx(peer->port->worker, arrival->data, place, expected, &param);
+  if (UCS_PTR_IS_PTR(request)) return;
+  if (UCS_PTR_IS_ERR(request)) {
+    peer->is_receiving = false;
+    pwi_ucx_fail(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+    return;
+  }
+  part_fetched(peer, expected);
+}
+
+static void end_large(struct pwi_plane_peer *peer) {
+  peer->in_large = false;
+  peer->plane->events->end(peer->owner);
+  if (peer->same_host && !peer->has_failed && pwi_ucx_tell(peer, PACKET_ACK, peer->large.number, NULL, 0) != PAWL_OK)
+    pwi_ucx_fail(peer, "cannot acknowledge");
+}
+
+/* Copies bytes of a remote part to where they belong. False if the peer's memory cannot be read: it is dying. */
+static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, size_t size) {
+  if (!peer->into && !has_bounce(peer)) return false;
+  char *place = peer->into ? peer->into : peer->bounce + peer->bounced;
+  struct iovec local = {place, size};
+  struct iovec remote = {(void *)(uintptr_t)(part->offset + peer->part_offset), size};
+  if (process_vm_readv(peer->process, &local, 1, &remote, 1, 0) != (ssize_t)size) {
+    pwi_ucx_fail(peer, "the peer's memory cannot be read");
+    return false;
+  }
+  part_fetched(peer, size);
+  return true;
+}
+
+/* Hands on up to `turn` bytes of a part that can be read now. */
+static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size_t *turn) {
+  size_t step = (size_t)part->size - peer->part_offset;
+  if (peer->is_dropped) {
+    peer->part_offset += step;
+    return true;
+  }
+  if (step > *turn) step = *turn;
+  if (part->kind == PART_REMOTE) {
+    if (!peer->into && step > CHUNK) step = CHUNK;
+    *turn -= step;
+    return read_remote(peer, part, step);
+  }
+  const char *data = part->kind == PART_INLINE ? peer->inlined + peer->inlined_at : shared_part(peer, part);
+  if (!data) {
+    pwi_ucx_fail(peer, "part outside of any region");
+    return false;
+  }
+  if (part->kind == PART_SHARED) data += peer->part_offset;
+  if (part->kind == PART_INLINE) peer->inlined_at += step;
+  *turn -= step;
+  peer->part_offset += step;
+  feed(peer, data, step);
+  return true;
+}
+
+/* Hands on the parts that are here. False if the turn is over or the peer failed. */
+static bool continue_large(struct pwi_plane_peer *peer, size_t *turn) {
+  while (peer->part_at < peer->large.count && !peer->has_failed) {
+    const struct part *part = &peer->parts[peer->part_at];
+    if (peer->part_offset == part->size) {
+      peer->part_at++;
+      peer->part_offset = 0;
+      continue;
+    }
+    if (part->kind == PART_PULLED) return true; /* it is yet to come */
+    if (*turn == 0 || !take_part(peer, part, turn)) return false;
+  }
+  if (peer->has_failed) return false;
+  end_large(peer);
+  return true;
+}
+
+/* The queue. */
+
+static void release(struct pwi_plane_peer *peer, struct arrival *arrival) {
+  if (arrival->is_ours)
+    pwi_free(arrival->data);
+  else if (arrival->data && !arrival->is_rendezvous)
+    ucp_am_data_release(peer->port->worker, arrival->data);
+}
+
+/* Deals with one arrival. False if it has to wait. */
+static bool deal_with(struct pwi_plane_peer *peer, const struct arrival *arrival) {
+  switch (arrival->packet.kind) {
+  case PACKET_SMALL:
+    if (peer->in_large || arrival->size < PWI_NET_HEAD_SIZE || arrival->size > PWI_NET_HEAD_SIZE + PWI_NET_COPY_MAX ||
+        arrival->is_rendezvous) {
+      pwi_ucx_fail(peer, "malformed message on the data plane");
+      return true;
+    }
+    return deliver_small(peer, arrival);
+  case PACKET_LARGE:
+    if (peer->in_large || arrival->is_rendezvous) {
+      pwi_ucx_fail(peer, "message inside a message on the data plane");
+      return true;
+    }
+    return begin_large(peer, arrival);
+  default: /* PACKET_PART */
+    if (!peer->in_large) {
+      pwi_ucx_fail(peer, "part of nothing on the data plane");
+      return true;
+    }
+    fetch(peer, arrival);
+    return true;
+  }
+}
+
+static void stay_busy(struct pwi_plane_peer *peer) {
+  if (peer->is_busy) return;
+  peer->is_busy = true;
+  peer->next_busy = peer->plane->busy;
+  peer->plane->busy = peer;
+}
+
+/* True if a new arrival may be dealt with. */
+static bool is_free(struct pwi_plane_peer *peer, size_t *turn) {
+  if (peer->is_blocked || peer->is_receiving || peer->has_failed) return false;
+  if (!peer->in_large) return true;
+  bool wants_more = continue_large(peer, turn);
+  if (*turn == 0 && peer->in_large) stay_busy(peer);
+  return wants_more && !peer->is_receiving;
+}
+
+void pwi_ucx_advance(struct pwi_plane_peer *peer) {
+  size_t turn = TURN;
+  while (is_free(peer, &turn) && pwi_fifo_count(&peer->arrivals) > 0) {
+    struct arrival arrival = *(struct arrival *)pwi_fifo_at(&peer->arrivals, 0);
+    pwi_fifo_pop(&peer->arrivals);
+    peer->plane->moved = true;
+    if (!deal_with(peer, &arrival)) {
+      /* Declined: it goes back to the front. */
+      struct pwi_fifo *fifo = &peer->arrivals;
+      fifo->first = fifo->first == 0 ? fifo->capacity - 1 : fifo->first - 1;
+      fifo->count++;
+      *(struct arrival *)pwi_fifo_at(fifo, 0) = arrival;
+      return;
+    }
+    release(peer, &arrival);
+  }
+}
+
+void pwi_ucx_drop_arrivals(struct pwi_plane_peer *peer) {
+  while (pwi_fifo_count(&peer->arrivals) > 0) {
+    struct arrival *arrival = pwi_fifo_at(&peer->arrivals, 0);
+    if (arrival->is_rendezvous)
+      ucp_am_data_release(peer->port->worker, arrival->data);
+    else
+      release(peer, arrival);
+    pwi_fifo_pop(&peer->arrivals);
+  }
+}
+
+void pwi_ucx_probed(struct pwi_plane_peer *peer, uint64_t tag, const struct probe *probe) {
+  peer->port->has_early = false;
+  if (tag != peer->our_tag) return;
+  uint64_t value = probe->value;
+  if (peer->same_host) {
+    struct iovec local = {&value, sizeof value};
+    struct iovec remote = {(void *)(uintptr_t)probe->address, sizeof value};
+    if (process_vm_readv(peer->process, &local, 1, &remote, 1, 0) != sizeof value) value = ~probe->value;
+  }
+  if (value == probe->value)
+    peer->plane->events->probed(peer->owner);
+  else
+    pwi_ucx_fail(peer, "the peer's memory cannot be read");
+}
+
+static void probe_came(struct pwi_plane_port *port, uint64_t tag, const void *data, size_t size) {
+  if (size != sizeof port->early) return;
+  memcpy(&port->early, data, size);
+  port->early_tag = tag;
+  port->has_early = true; /* dealt with at the end of this progress, or once the peer is known */
+}
+
+/* What needs no order among messages is dealt with at once. True if it was. */
+static bool deal_at_once(struct pwi_plane_peer *peer, const struct packet *packet, const void *data, size_t size) {
+  switch (packet->kind) {
+  case PACKET_ACK:
+    pwi_ucx_acknowledged(peer, packet->number);
+    return true;
+  case PACKET_REGION:
+    pwi_ucx_region_came(peer, packet->number, data, size);
+    return true;
+  case PACKET_FORGET:
+    pwi_ucx_region_left(peer, packet->number);
+    return true;
+  case PACKET_NOTIFY:
+    peer->plane->events->notified(peer->owner, packet->number);
+    return true;
+  case PACKET_SMALL:
+  case PACKET_LARGE:
+  case PACKET_PART:
+    return false;
+  default:
+    pwi_ucx_fail(peer, "unknown packet on the data plane");
+    return true;
+  }
+}
+
+/* Keeps an arrival for later; returns what UCX is to be told about its data. */
+static ucs_status_t keep(struct pwi_plane_peer *peer, struct arrival arrival, uint64_t attributes) {
+  bool may_keep = arrival.is_rendezvous || (attributes & UCP_AM_RECV_ATTR_FLAG_DATA);
+  if (!may_keep) {
+    void *copy = pwi_alloc(arrival.size);
+    if (copy) memcpy(copy, arrival.data, arrival.size);
+    arrival.data = copy;
+    arrival.is_ours = true;
+  }
+  struct arrival *slot = arrival.data ? pwi_fifo_push(&peer->arrivals) : NULL;
+  if (!slot) {
+    if (arrival.is_ours) pwi_free(arrival.data);
+    pwi_ucx_fail(peer, "no memory to receive");
+    return UCS_OK;
+  }
+  *slot = arrival;
+  return may_keep ? UCS_INPROGRESS : UCS_OK;
+}
+
+ucs_status_t pwi_ucx_arrived(void *argument, const void *header, size_t header_size, void *data, size_t size,
+                             const ucp_am_recv_param_t *param) {
+  struct pwi_plane_port *port = argument;
+  struct pwi_plane_peer *peer = port->peer;
+  struct arrival arrival = {.data = data, .size = size};
+  if (header_size != sizeof arrival.packet) return UCS_OK;
+  memcpy(&arrival.packet, header, sizeof arrival.packet);
+  arrival.is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  port->plane->moved = true;
+  if (arrival.packet.kind == PACKET_PROBE) {
+    probe_came(port, arrival.packet.tag, data, arrival.is_rendezvous ? 0 : size);
+    return UCS_OK;
+  }
+  if (!peer || peer->has_failed || peer->is_closing || arrival.packet.tag != peer->our_tag) return UCS_OK;
+  if (deal_at_once(peer, &arrival.packet, data, arrival.is_rendezvous ? 0 : size)) return UCS_OK;
+
+  size_t turn = TURN;
+  if (pwi_fifo_count(&peer->arrivals) > 0 || !is_free(peer, &turn) || !deal_with(peer, &arrival))
+    return peer->has_failed ? UCS_OK : keep(peer, arrival, param->recv_attr);
+  bool fetching = arrival.is_rendezvous && peer->is_receiving;
+  if (!peer->is_receiving) pwi_ucx_advance(peer);
+  return fetching ? UCS_INPROGRESS : UCS_OK;
+}

@@ -1,0 +1,79 @@
+/* Fault schedules: what goes wrong, where and when, drawn from a seed before the run begins.
+ *
+ * A schedule is a list, ordered by time, that a person can read, one fault a line:
+ *
+ *   at=1.234567s kill node=s2
+ *   at=1.240113s cut from=w1 to=s1 for=0.310s
+ *
+ * Everything heals by itself: a killed node is started again, a pause and a cut end, a disk recovers, all before the
+ * window's end. After that the world is quiet, and a test can demand that the cluster comes to rest.
+ */
+#ifndef PWI_SIM_FAULTS_H
+#define PWI_SIM_FAULTS_H
+
+#include "sim/sim.h"
+
+/* X(name, text): what can happen. `for` is how long it lasts. */
+#define PWI_SIM_FAULT_MAP(X)                                                                                           \
+  X(KILL, "kill")           /* node, for */                                                                            \
+  X(PAUSE, "pause")         /* node, for */                                                                            \
+  X(SLOW, "slow")           /* node, for, amount: the factor */                                                        \
+  X(CUT, "cut")             /* from, to, for: one way */                                                               \
+  X(PART, "part")           /* two nodes, for: both ways */                                                            \
+  X(ISOLATE, "isolate")     /* node, for: from all others, both ways */                                                \
+  X(BREAK, "break")         /* two nodes */                                                                            \
+  X(MUTE, "mute")           /* two nodes */                                                                            \
+  X(DISK_IO, "disk_io")     /* node, for, amount: the chance that a call fails */                                      \
+  X(DISK_FULL, "disk_full") /* node, for */                                                                            \
+  X(DISK_SLOW, "disk_slow") /* node, for, amount: milliseconds a call */
+
+enum pwi_sim_fault_kind {
+#define PWI_SIM_FAULT_ENUM(name, text) PWI_SIM_FAULT_##name,
+  PWI_SIM_FAULT_MAP(PWI_SIM_FAULT_ENUM)
+#undef PWI_SIM_FAULT_ENUM
+      PWI_SIM_FAULT_KINDS
+};
+
+struct pwi_sim_fault {
+  int64_t at, duration; /* 0: it does not last */
+  enum pwi_sim_fault_kind kind;
+  struct pwi_sim_node node, other; /* `other`: PWI_SIM_ALL if the kind takes one node */
+  double amount;
+  struct pwi_sim *sim; /* set by pwi_sim_faults_schedule */
+};
+
+struct pwi_sim_faults_config {
+  int64_t begin, end;                       /* the window */
+  int64_t gap_mean_ns;                      /* between two faults */
+  int64_t duration_min_ns, duration_max_ns; /* of most */
+  int64_t pause_max_ns;                     /* of pauses, which may be longer than the silence limit */
+  double weights[PWI_SIM_FAULT_KINDS];      /* how often each kind comes; 0: never */
+  const struct pwi_sim_node *nodes;         /* who may suffer; NULL: everybody; read while generating only */
+  size_t node_count;
+  size_t down_max; /* nodes killed at the same time */
+  uint64_t number; /* another schedule of the same seed */
+};
+
+/* Seconds 1 to 9, one fault every 200 ms, all kinds alike but for disks, which are healthy; one node down at a time. */
+void pwi_sim_faults_config_init(struct pwi_sim_faults_config *config);
+
+/* A list; end it with pwi_sim_faults_fini, and not while a simulation that it was given to still runs. */
+struct pwi_sim_faults {
+  struct pwi_sim_fault *items;
+  size_t count;
+};
+
+/* Draw a schedule for the nodes added so far. PAWL_INVALID (an empty window, no nodes), PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_sim_faults_draw(const struct pwi_sim *sim, const struct pwi_sim_faults_config *config,
+                                              struct pwi_sim_faults *faults_out);
+void pwi_sim_faults_fini(struct pwi_sim_faults *faults);
+
+/* Let them happen. Also for lists that were made by hand. PAWL_NO_MEMORY; some may then be scheduled. */
+PAWL_MUST_USE pawl_status pwi_sim_faults_schedule(struct pwi_sim *sim, struct pwi_sim_faults *faults);
+
+#define PWI_SIM_FAULT_TEXT_MAX 160
+
+/* One line, without its end, cut off at `size`. */
+void pwi_sim_fault_print(const struct pwi_sim *sim, const struct pwi_sim_fault *fault, char *text, size_t size);
+
+#endif

@@ -1,0 +1,74 @@
+/* What tests and fault schedules do to paths: cutting, mending, breaking, muting. */
+#include <assert.h>
+
+#include "sim/world.h"
+
+static bool matches(struct pwi_sim_node handle, const struct sim_node *node) {
+  return handle.index == UINT32_MAX || handle.index == node->index;
+}
+
+/* The receiving end of a path that has changed. What was held is let go a little later, in order. */
+static void path_changed(struct pwi_sim *sim, struct sim_end *to) {
+  pwi_sim_end_listen(to);
+  if (!to->held.head || to->releasing || !pwi_sim_path_is_open(to)) return;
+  to->releasing = true;
+  int64_t time = sim->now + pwi_sim_delay_draw(&sim->config.link, &sim->random);
+  struct sim_event *event = pwi_sim_schedule_end(sim, time, EVENT_RELEASE, to, false);
+  event->node = NULL;
+  event->incarnation = 0;
+}
+
+/* Calls `act` with the receiving end of each path from one to the other, whichever of the two nodes is up. An end may
+ * come twice. */
+static void each_path(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to,
+                      void (*act)(struct pwi_sim *sim, struct sim_end *to)) {
+  for (uint32_t i = 0; i < sim->node_count; i++) {
+    struct sim_node *node = sim->nodes[i];
+    if (!node->net || (!matches(from, node) && !matches(to, node))) continue;
+    for (struct sim_end *end = node->net->ends; end; end = end->after) {
+      const struct sim_node *other = end->peer->node;
+      if (matches(to, node) && matches(from, other)) act(sim, end);
+      if (matches(from, node) && matches(to, other)) act(sim, end->peer);
+    }
+  }
+}
+
+static void set_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to, uint8_t value) {
+  for (uint32_t i = 0; i < sim->node_count; i++) {
+    if (!matches(from, sim->nodes[i])) continue;
+    for (uint32_t j = 0; j < sim->node_count; j++)
+      if (i != j && matches(to, sim->nodes[j])) sim->cuts[(size_t)i * sim->node_room + j] = value;
+  }
+  each_path(sim, from, to, path_changed);
+}
+
+void pwi_sim_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) { set_cut(sim, from, to, 1); }
+
+void pwi_sim_mend(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) { set_cut(sim, from, to, 0); }
+
+bool pwi_sim_is_cut(const struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) {
+  assert(from.index < sim->node_count && to.index < sim->node_count);
+  return sim->cuts[(size_t)from.index * sim->node_room + to.index];
+}
+
+/* Each side notices in its own time. */
+static void reset_end(struct pwi_sim *sim, struct sim_end *end) {
+  if (end->state != END_CONNECTING && end->state != END_UP && end->state != END_CLOSING) return;
+  int64_t time = sim->now + pwi_sim_delay_draw(&sim->config.hang_up, &sim->random);
+  pwi_sim_schedule_end(sim, time, EVENT_DOWN, end, false)->status = PAWL_LINK_RESET;
+}
+
+static void mute_end(struct pwi_sim *sim, struct sim_end *end) {
+  end->link->muted = true;
+  path_changed(sim, end);
+}
+
+void pwi_sim_break(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b) {
+  each_path(sim, a, b, reset_end);
+  each_path(sim, b, a, reset_end);
+}
+
+void pwi_sim_mute(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b) {
+  each_path(sim, a, b, mute_end);
+  each_path(sim, b, a, mute_end);
+}

@@ -1,0 +1,182 @@
+/* Sending: the bounded queue of a link, its lanes, and when `done` comes. */
+#include <string.h>
+
+#include "sim/world.h"
+
+/* --- the queue ---------------------------------------------------------------------------------------------------- */
+
+bool pwi_sim_queue_has_room(struct sim_end *end, size_t bytes) {
+  const struct pwi_net_limits *limits = &end->node->limits;
+  bool fits =
+      end->queued_count == 0 || (bytes <= limits->queue_bytes && end->queued_bytes <= limits->queue_bytes - bytes);
+  if (fits && end->queued_count < limits->queue_count) return true;
+  end->wants_room = true;
+  return false;
+}
+
+static size_t weight(const struct sim_message *message) { return message->size + PWI_NET_HEAD_SIZE; }
+
+void pwi_sim_queue_enter(struct sim_end *end, struct sim_message *message) {
+  message->queued = true;
+  end->queued_bytes += weight(message);
+  end->queued_count++;
+}
+
+void pwi_sim_queue_leave(struct sim_end *end, struct sim_message *message) {
+  if (!message->queued) return;
+  message->queued = false;
+  end->queued_bytes -= weight(message);
+  end->queued_count--;
+  const struct pwi_net_limits *limits = &end->node->limits;
+  if (!end->wants_room || end->state != END_UP) return;
+  if (end->queued_bytes > limits->queue_bytes / 2 || end->queued_count > limits->queue_count / 2) return;
+  end->wants_room = false;
+  pwi_sim_schedule_end(end->node->sim, end->node->sim->now, EVENT_WRITABLE, end, false);
+}
+
+void pwi_sim_act_writable(struct pwi_sim *sim, struct sim_event *event) {
+  struct sim_end *end = event->end;
+  if (end->state != END_UP) return;
+  pwi_sim_trace(sim, event, 0, 0);
+  struct pwi_net *net = &end->net->net;
+  if (net->actor->writable) net->actor->writable(net->self, (struct pwi_link){end->id});
+}
+
+/* --- done --------------------------------------------------------------------------------------------------------- */
+
+void pwi_sim_owe_done(struct sim_end *end, struct sim_message *message) {
+  message->unfinished = true;
+  message->before = end->unfinished_tail;
+  if (end->unfinished_tail)
+    end->unfinished_tail->after = message;
+  else
+    end->unfinished = message;
+  end->unfinished_tail = message;
+}
+
+void pwi_sim_finish(struct sim_end *end, struct sim_message *message, pawl_status status) {
+  if (message->before)
+    message->before->after = message->after;
+  else
+    end->unfinished = message->after;
+  if (message->after)
+    message->after->before = message->before;
+  else
+    end->unfinished_tail = message->before;
+  message->unfinished = false;
+  uint64_t cookie = message->cookie;
+  pwi_sim_message_release(end->node->sim, message);
+  struct pwi_net *net = &end->net->net;
+  if (cookie && net->actor->done) net->actor->done(net->self, (struct pwi_link){end->id}, cookie, status);
+}
+
+/* Before delivery, as when the system has taken the bytes; or else pwi_sim_shipped lets it come back from the peer. */
+static void plan_done(struct sim_end *end, struct sim_message *message) {
+  struct pwi_sim *sim = end->node->sim;
+  pwi_sim_owe_done(end, message);
+  message->early = message->kind != MESSAGE_FENCE && end->socket_bytes + weight(message) <= sim->config.socket_bytes &&
+                   pwi_random_chance(&sim->random, sim->config.early_done_chance);
+  if (!message->early) return;
+  end->socket_bytes += weight(message);
+  uint64_t wait = pwi_random_below(&sim->random, (uint64_t)(message->arrives - message->given) + 1);
+  struct sim_event *event = pwi_sim_schedule_end(sim, message->given + (int64_t)wait, EVENT_DONE, end, false);
+  event->with.message = message;
+}
+
+void pwi_sim_act_done(struct pwi_sim *sim, struct sim_event *event) {
+  struct sim_end *end = event->end;
+  if (end->state != END_UP && end->state != END_CLOSING) return;
+  struct sim_message *message = event->with.message;
+  event->cookie = message->cookie;
+  pwi_sim_trace(sim, event, message->size, message->cookie);
+  pwi_sim_message_check(sim, message, end->node);
+  if (message->travelling && message->kind != MESSAGE_GET && !pwi_sim_message_keep(sim, message, end->node))
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for a body");
+  pwi_sim_finish(end, message, event->status);
+  pwi_sim_close_if_drained(end);
+}
+
+/* --- lanes -------------------------------------------------------------------------------------------------------- */
+
+/* One event for the head of a lane; the next is made when that has arrived. On a data plane puts land without the
+ * receiving process' doing. */
+void pwi_sim_lane_schedule(struct sim_end *sender, unsigned index, int64_t time) {
+  struct sim_lane *lane = &sender->out[index];
+  struct sim_end *to = sender->peer;
+  if (!lane->head || lane->scheduled || to->state == END_GONE) return;
+  if (time < lane->head->arrives) time = lane->head->arrives;
+  struct sim_event *event = pwi_sim_schedule_end(sender->node->sim, time, EVENT_DELIVER, to, true);
+  event->lane = (uint8_t)index;
+  lane->scheduled = true;
+  if (index == PWI_SIM_LANE_PUTS && (sender->link->can & PWI_LINK_HAS_PLANE)) {
+    event->node = NULL;
+    event->incarnation = 0;
+  }
+}
+
+void pwi_sim_ship(struct sim_end *end, unsigned index, struct sim_message *message) {
+  struct pwi_sim *sim = end->node->sim;
+  struct sim_lane *lane = &end->out[index];
+  message->given = pwi_sim_node_time(end->node);
+  message->arrives = pwi_sim_arrival(sim, end, index, weight(message), 0, message->given);
+  if (message->arrives < lane->floor) message->arrives = lane->floor;
+  lane->floor = message->arrives;
+  message->travelling = true;
+  pwi_sim_queue_enter(end, message);
+  if (lane->tail)
+    lane->tail->next = message;
+  else
+    lane->head = message;
+  lane->tail = message;
+  if (message->cookie) plan_done(end, message);
+  pwi_sim_lane_schedule(end, index, sim->now);
+}
+
+struct sim_message *pwi_sim_lane_take(struct sim_lane *lane) {
+  struct sim_message *message = lane->head;
+  lane->head = message->next;
+  if (!lane->head) lane->tail = NULL;
+  message->next = NULL;
+  return message;
+}
+
+void pwi_sim_shipped(struct sim_end *sender, struct sim_message *message) {
+  struct pwi_sim *sim = sender->node->sim;
+  message->travelling = false;
+  if (sender->state != END_UP && sender->state != END_CLOSING) {
+    pwi_sim_message_release(sim, message);
+    return;
+  }
+  pwi_sim_queue_leave(sender, message);
+  if (message->early) {
+    sender->socket_bytes -= weight(message);
+  } else if (message->unfinished) {
+    int64_t back = pwi_sim_arrival(sim, sender->peer, PWI_LANE_LINK, 0, 0, sim->now);
+    pwi_sim_schedule_end(sim, back, EVENT_DONE, sender, true)->with.message = message;
+  }
+  pwi_sim_message_release(sim, message);
+  pwi_sim_close_if_drained(sender);
+}
+
+pawl_status pwi_sim_net_send(struct pwi_net *base, struct pwi_link link, const struct pwi_send *send,
+                             size_t body_size) {
+  struct sim_net *net = (struct sim_net *)(void *)base;
+  struct sim_end *end = pwi_sim_end_find(net, link);
+  if (!end || end->state != END_UP) return PAWL_NOT_FOUND;
+  if (send->lane != PWI_LANE_LINK && send->lane != PWI_LANE_DATA) return PAWL_INVALID;
+  if (pwi_sim_reserve(net->sim, 4)) return PAWL_NO_MEMORY;
+  if (!pwi_sim_queue_has_room(end, body_size + PWI_NET_HEAD_SIZE)) return PAWL_QUEUE_FULL;
+  struct sim_message *message = pwi_sim_message_new(net->sim, body_size, body_size > PWI_NET_COPY_MAX);
+  if (!message) return PAWL_NO_MEMORY;
+  memcpy(message->head, send->head, PWI_NET_HEAD_SIZE);
+  pwi_sim_message_fill(message, send->body, send->body_count);
+  message->cookie = send->cookie;
+  if (message->borrowed) {
+    message->hash = pwi_sim_message_hash(message);
+    message->body_region = pwi_sim_body_region(net, send->body, send->body_count);
+  }
+  net->net.counts.messages_sent++;
+  net->net.counts.bytes_sent += body_size + PWI_NET_HEAD_SIZE;
+  pwi_sim_ship(end, send->lane, message);
+  return PAWL_OK;
+}

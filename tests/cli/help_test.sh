@@ -1,0 +1,112 @@
+#!/bin/sh
+# Every command explains itself, and a command line that is wrong is refused with a hint.
+set -eu
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+# expect CODE COMMAND…: the exit code; what was printed is in $work/out and $work/err.
+expect() {
+  wanted=$1
+  shift
+  code=0
+  "$@" >"$work/out" 2>"$work/err" || code=$?
+  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat "$work/err")"
+}
+
+said() { grep -q -e "$1" "$work/out" || fail "'$1' is not in: $(cat "$work/out")"; }
+complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work/err")"; }
+
+expect 0 "$pawl" --help
+for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo'; do
+  said "$word"
+done
+cp "$work/out" "$work/overview"
+expect 0 "$pawl" help
+cmp -s "$work/out" "$work/overview" || fail "'pawl help' differs from 'pawl --help'"
+
+# explains COMMAND OPTION…: its help exits with 0 and names the options; `pawl help COMMAND` is the same.
+explains() {
+  command=$1
+  shift
+  # shellcheck disable=SC2086
+  expect 0 "$pawl" $command --help
+  for option in --help "$@"; do said "$option"; done
+  [ "$(awk 'length > 100' "$work/out" | wc -l)" -eq 0 ] || fail "'pawl $command --help' is wider than 100 columns"
+  cp "$work/out" "$work/help"
+  # shellcheck disable=SC2086
+  expect 0 "$pawl" help $command
+  cmp -s "$work/out" "$work/help" || fail "'pawl help $command' differs from 'pawl $command --help'"
+}
+
+explains demo --seed --json --verbose --log-level
+explains env --json
+explains version --json
+explains key 'pawl key new' 'pawl key show'
+explains 'key new' --output --force --json
+explains 'key show' --json FILE
+explains bench 'pawl bench net'
+explains 'bench net' --transport --json
+explains sim 'pawl sim demo'
+explains 'sim demo' --seed --bug --json
+
+# refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.
+refuses() {
+  hint=$1
+  shift
+  expect 2 "$pawl" "$@"
+  complained "$hint"
+  [ ! -s "$work/out" ] || fail "'$*' is refused and prints: $(cat "$work/out")"
+  complained "^try 'pawl.* --help'"
+}
+
+refuses 'which command' 
+refuses "did you mean 'bench'" bnech
+refuses "did you mean 'env'" evn --json
+refuses "unknown command 'frobnicate'" frobnicate
+refuses "unknown command 'frobnicate'" help frobnicate
+refuses "did you mean '--help'" --hepl
+refuses "did you mean 'new'" key nwe
+refuses "did you mean 'net'" bench nte
+refuses 'which command' key
+refuses 'which command' sim
+refuses "did you mean '--json'" env --jsno
+refuses "unknown option '-x'" env -x
+refuses 'one argument too many' env here
+refuses 'takes no value' version --json=yes
+refuses 'needs a value' sim demo --seed
+refuses 'whole number' sim demo --seed seven
+refuses 'whole number' demo --seed -1
+refuses 'log level' --log-level loud env
+refuses 'FILE is missing' key show
+refuses 'bench net' bench net --no-such-option
+
+expect 0 "$pawl" --version
+said '^pawl [0-9]'
+cp "$work/out" "$work/version"
+expect 0 "$pawl" version
+cmp -s "$work/out" "$work/version" || fail "'pawl --version' differs from 'pawl version'"
+
+# The log is quiet unless it is asked for, and never in the way of the output.
+expect 0 "$pawl" sim demo --seed 1
+[ ! -s "$work/err" ] || fail "a run without faults in the program logs: $(cat "$work/err")"
+said 'acknowledged, 0 lost'
+[ "$(awk 'length > 100' "$work/out" | wc -l)" -eq 0 ] || fail 'a line is longer than 100 columns'
+expect 0 "$pawl" -v sim demo --seed 1
+complained ' info sim sim.fault '
+expect 0 env PAWL_LOG_LEVEL=info "$pawl" sim demo --seed 1
+complained ' info sim sim.fault '
+if grep -q "$(printf '\033')" "$work/out"; then fail 'colours on what is not a terminal'; fi
+
+# Where nobody reads, or nobody can write, that is what is said.
+if [ -w /dev/full ]; then
+  code=0
+  "$pawl" env >/dev/full 2>"$work/err" || code=$?
+  [ "$code" -eq 1 ] || fail "a full disk is not noticed: $code"
+  complained 'cannot write'
+fi

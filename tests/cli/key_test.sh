@@ -1,0 +1,85 @@
+#!/bin/sh
+# Key files: only their owner can read them, they are not overwritten by accident, and nothing shows a secret.
+set -eu
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+umask 000 # the file's mode must not depend on it
+"$pawl" key new -o a.key >out
+[ "$(stat -c %a a.key)" = 600 ] || fail "the mode is $(stat -c %a a.key)"
+grep -q '^pawl1-[0-9a-f]\{64\}$' a.key || fail 'there is no key in the file'
+secret=$(sed -n 's/^pawl1-//p' a.key)
+if grep -q "$secret" out; then fail 'the secret is shown'; fi
+
+"$pawl" key show a.key >out
+name=$(cut -d ' ' -f 1 out)
+[ "$(printf %s "$name" | wc -c)" -eq 16 ] || fail "strange name: $name"
+grep -q "$name" a.key || fail 'the file does not name its key'
+if grep -q "$secret" out; then fail 'the secret is shown'; fi
+PAWL_KEY_FILE=a.key "$pawl" env >out
+grep -q "using $name" out || fail "env does not know the key: $(cat out)"
+if grep -q "$secret" out; then fail 'the secret is shown'; fi
+
+cp a.key before
+code=0
+"$pawl" key new -o a.key >out 2>err || code=$?
+[ "$code" -eq 1 ] || fail "a file that is there: exit code $code"
+grep -q -e '--force' err || fail "no hint in: $(cat err)"
+cmp -s a.key before || fail 'the file was changed'
+
+chmod 644 a.key
+"$pawl" key new --force -o a.key >out
+if cmp -s a.key before; then fail 'the file was not replaced'; fi
+[ "$(stat -c %a a.key)" = 600 ] || fail "the mode after --force is $(stat -c %a a.key)"
+[ ! -e a.key.new ] || fail 'something was left behind'
+
+"$pawl" key new b.key >out # short for -o
+"$pawl" key new >printed 2>err
+grep -q '^pawl1-[0-9a-f]\{64\}$' printed || fail "no key in: $(cat printed)"
+[ "$(wc -l <printed)" -eq 1 ] || fail 'more than the key is printed'
+[ "$(cat a.key b.key printed | grep -c '^pawl1-')" -eq 3 ] || fail 'not three keys'
+[ "$(cat a.key b.key printed | grep '^pawl1-' | sort -u | wc -l)" -eq 3 ] || fail 'two keys are the same'
+
+# Several keys in one file: all are named, the first is used.
+cat a.key b.key >both.key
+chmod 600 both.key
+[ "$("$pawl" key show both.key | wc -l)" -eq 2 ] || fail 'not both keys are named'
+[ "$("$pawl" key show both.key | grep -c used)" -eq 1 ] || fail 'not one key is used'
+[ "$("$pawl" key show --json both.key | grep -c '"used":true')" -eq 1 ] || fail 'not one key is used'
+
+# A long comment is one line, whatever is written in it.
+{
+  printf '#%0254d' 0
+  cat printed b.key
+} >long.key
+chmod 600 long.key
+[ "$("$pawl" key show long.key | wc -l)" -eq 1 ] || fail 'a key in a comment is shown'
+
+# refuses HINT ARGUMENT…: exit code 1, and the hint on standard error.
+refuses() {
+  hint=$1
+  shift
+  code=0
+  "$pawl" "$@" >out 2>err || code=$?
+  [ "$code" -eq 1 ] || fail "'$*': exit code $code"
+  grep -q -e "$hint" err || fail "'$hint' is not in: $(cat err)"
+  [ ! -s out ] || fail "'$*' fails and prints: $(cat out)"
+}
+
+printf '# a comment\n\npawl1-12345\n' >bad.key
+chmod 600 bad.key
+refuses 'bad.key:3:' key show bad.key
+if grep -q 12345 err; then fail 'the broken key is shown'; fi
+refuses 'chmod 600' key show printed
+refuses 'nothing.key: cannot be opened' key show nothing.key
+printf '# a comment\n' >empty.key
+chmod 600 empty.key
+refuses 'no key in it' key show empty.key
+refuses 'cannot write' key new -o nowhere/a.key

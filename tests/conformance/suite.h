@@ -1,0 +1,13 @@
+/* The themes of the conformance suite. Each runs its tests in scene_kind and returns how many failed. */
+#ifndef PWI_CONFORMANCE_SUITE_H
+#define PWI_CONFORMANCE_SUITE_H
+
+int suite_links(void);
+int suite_messages(void);
+int suite_one_sided(void);
+int suite_timers(void);
+int suite_limits(void);
+int suite_closing(void);
+int suite_memory(void);
+
+#endif
