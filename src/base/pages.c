@@ -1,0 +1,113 @@
+#include "base/pages.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+
+static atomic_uint_fast64_t mapped;
+
+uint64_t pwi_pages_mapped(void) { return atomic_load(&mapped); }
+
+static bool is_mapped(const struct pwi_pages *pages) { return pages->block && pages->block != pages->memory; }
+
+static char *round_pointer(char *pointer) {
+  size_t past = (uintptr_t)pointer & (PWI_PAGES_HUGE - 1);
+  return past ? pointer + (PWI_PAGES_HUGE - past) : pointer;
+}
+
+/* Address space of `size` bytes, a multiple of the huge page, aligned to one; NULL if there is none. */
+static char *map_aligned(size_t size) {
+  size_t wide;
+  if (!pwi_add_size(size, PWI_PAGES_HUGE, &wide)) return NULL;
+  char *all = mmap(NULL, wide, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return NULL;
+  char *aligned = round_pointer(all), *end = all + wide;
+  if (aligned > all) munmap(all, (size_t)(aligned - all));
+  if (end > aligned + size) munmap(aligned + size, (size_t)(end - (aligned + size)));
+  madvise(aligned, size, MADV_HUGEPAGE); /* a wish: without huge pages everything works, only slower */
+  return aligned;
+}
+
+static pawl_status grow_small(struct pwi_pages *pages, size_t size) {
+  char *memory = pwi_resize(pages->block, size);
+  if (!memory) return PAWL_NO_MEMORY;
+  memset(memory + pages->size, 0, size - pages->size);
+  *pages = (struct pwi_pages){memory, size, memory};
+  return PAWL_OK;
+}
+
+/* From the allocator, or from nothing, to a mapping. */
+static pawl_status become_mapped(struct pwi_pages *pages, size_t size) {
+  void *block = pwi_alloc(1);
+  if (!block) return PAWL_NO_MEMORY;
+  char *memory = map_aligned(size);
+  if (!memory) {
+    pwi_free(block);
+    return PAWL_NO_MEMORY;
+  }
+  if (pages->size > 0) memcpy(memory, pages->memory, pages->size);
+  pwi_free(pages->block);
+  *pages = (struct pwi_pages){memory, size, block};
+  atomic_fetch_add(&mapped, size);
+  return PAWL_OK;
+}
+
+/* The kernel's own way of moving pages is not used: where they do not form one mapping it fails, and newer kernels fail
+ * half-way. */
+static char *copy_pages(const struct pwi_pages *pages, size_t size) {
+  char *memory = map_aligned(size);
+  if (!memory) return NULL;
+  memcpy(memory, pages->memory, pages->size);
+  munmap(pages->memory, pages->size);
+  return memory;
+}
+
+static char *extend_in_place(const struct pwi_pages *pages, size_t size) {
+  char *memory = mremap(pages->memory, pages->size, size, 0);
+  if (memory == MAP_FAILED) return NULL;
+  madvise(memory, size, MADV_HUGEPAGE);
+  return memory;
+}
+
+static pawl_status grow_mapped(struct pwi_pages *pages, size_t size) {
+  void *block = pwi_resize(pages->block, 1);
+  if (!block) return PAWL_NO_MEMORY;
+  pages->block = block;
+  char *memory = extend_in_place(pages, size);
+  if (!memory) memory = copy_pages(pages, size);
+  if (!memory) return PAWL_NO_MEMORY;
+  atomic_fetch_add(&mapped, size - pages->size);
+  pages->memory = memory;
+  pages->size = size;
+  return PAWL_OK;
+}
+
+pawl_status pwi_pages_grow(struct pwi_pages *pages, size_t size) {
+  if (size <= pages->size) return PAWL_OK;
+  size_t more = pages->size + pages->size / 2;
+  if (more > size) size = more;
+  if (size < PWI_PAGES_LARGE) return grow_small(pages, size);
+  if (!pwi_round_up(size, PWI_PAGES_HUGE, &size)) return PAWL_NO_MEMORY;
+  return is_mapped(pages) ? grow_mapped(pages, size) : become_mapped(pages, size);
+}
+
+void pwi_pages_drop(struct pwi_pages *pages, size_t offset, size_t size) {
+  if (!is_mapped(pages)) return;
+  char *begin = round_pointer((char *)pages->memory + offset);
+  char *last = (char *)pages->memory + offset + size;
+  char *end = last - ((uintptr_t)last & (PWI_PAGES_HUGE - 1));
+  if (end > begin) madvise(begin, (size_t)(end - begin), MADV_DONTNEED);
+}
+
+void pwi_pages_fini(struct pwi_pages *pages) {
+  if (is_mapped(pages)) {
+    munmap(pages->memory, pages->size);
+    atomic_fetch_sub(&mapped, pages->size);
+  }
+  pwi_free(pages->block);
+  *pages = (struct pwi_pages){0};
+}

@@ -1,0 +1,302 @@
+/* What both kinds of table share: checking, key lists, and moving values by slot. */
+#include "store/table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "store/kernels.h"
+
+#define ROW_BYTES_MAX ((uint64_t)1 << 30)
+
+/* Runs are worth it from this many keys per run on: below, one slot after the other is as fast. */
+#define RUN_LENGTH 16
+
+size_t pwi_scalar_size(enum pwi_scalar type) {
+  switch (type) {
+  case PWI_SCALAR_F32:
+  case PWI_SCALAR_I32:
+    return 4;
+  case PWI_SCALAR_F64:
+  case PWI_SCALAR_I64:
+  case PWI_SCALAR_U64:
+    return 8;
+  }
+  return 0;
+}
+
+pawl_status pwi_table_create(const struct pwi_table_options *options, struct pwi_table **table_out) {
+  size_t size = pwi_scalar_size(options->type);
+  if (size == 0 || options->width == 0 || pawl_range_is_empty(options->span)) return PAWL_INVALID;
+  if (options->width > ROW_BYTES_MAX / size || options->state_width > ROW_BYTES_MAX / size) return PAWL_TOO_LARGE;
+  struct pwi_table base = {
+      .is = *options,
+      .row_bytes = options->width * size,
+      .state_bytes = options->state_width * size,
+      .layout = 1,
+      .limit = UINT64_MAX,
+  };
+  return options->sparse ? pwi_sparse_create(&base, table_out) : pwi_dense_create(&base, table_out);
+}
+
+void pwi_table_destroy(struct pwi_table *table) {
+  if (table) table->ops->destroy(table);
+}
+
+uint64_t pwi_table_count(const struct pwi_table *table) { return table->ops->count(table); }
+
+uint64_t pwi_table_bytes(const struct pwi_table *table) { return table->ops->bytes(table); }
+
+/* --- key lists -------------------------------------------------------------------------------------------------- */
+
+void pwi_slots_fini(struct pwi_slots *slots) {
+  pwi_free(slots->slots);
+  pwi_free(slots->runs);
+  *slots = (struct pwi_slots){0};
+}
+
+/* Without a branch in the loop, so that several keys are compared at once. */
+static bool keys_rise(const uint64_t *keys, size_t count) {
+  size_t wrong = 0;
+  for (size_t i = 1; i < count; i++) wrong += keys[i] <= keys[i - 1];
+  return wrong == 0;
+}
+
+static size_t count_steps(const uint32_t *slots, size_t count) {
+  size_t steps = 0;
+  for (size_t i = 1; i < count; i++) steps += slots[i] != slots[i - 1] + 1;
+  return steps;
+}
+
+static pawl_status reserve_slots(struct pwi_slots *slots, size_t count) {
+  if (count <= slots->slots_room) return PAWL_OK;
+  uint32_t *grown = pwi_resize_array(slots->slots, count, sizeof *grown);
+  if (!grown) return PAWL_NO_MEMORY;
+  slots->slots = grown;
+  slots->slots_room = count;
+  return PAWL_OK;
+}
+
+static pawl_status reserve_runs(struct pwi_slots *slots, size_t count) {
+  if (count <= slots->runs_room) return PAWL_OK;
+  struct pwi_run *grown = pwi_resize_array(slots->runs, count, sizeof *grown);
+  if (!grown) return PAWL_NO_MEMORY;
+  slots->runs = grown;
+  slots->runs_room = count;
+  return PAWL_OK;
+}
+
+/* Turns slots into runs where that pays. Room for them is a wish: without it the slots do. */
+static void find_runs(struct pwi_slots *slots) {
+  slots->run_count = 0;
+  if (slots->missing > 0 || slots->count < RUN_LENGTH) return;
+  size_t runs = count_steps(slots->slots, slots->count) + 1;
+  if (runs > slots->count / RUN_LENGTH || reserve_runs(slots, runs + 1) != PAWL_OK) return;
+  for (size_t i = 0; i < slots->count; i++) {
+    if (i > 0 && slots->slots[i] == slots->slots[i - 1] + 1) continue;
+    slots->runs[slots->run_count++] = (struct pwi_run){slots->slots[i], (uint32_t)i};
+  }
+  slots->runs[runs] = (struct pwi_run){0, (uint32_t)slots->count};
+}
+
+static bool keys_fit(const struct pwi_table *table, const uint64_t *keys, size_t count) {
+  if (!keys_rise(keys, count)) return false;
+  return count == 0 || (keys[0] >= table->is.span.begin && keys[count - 1] < table->is.span.end);
+}
+
+pawl_status pwi_table_resolve(struct pwi_table *table, const uint64_t *keys, size_t count, bool create,
+                              struct pwi_slots *slots) {
+  slots->layout = 0;
+  if (count >= UINT32_MAX) return PAWL_TOO_LARGE;
+  if (!keys_fit(table, keys, count)) return PAWL_INVALID;
+  pawl_status status = reserve_slots(slots, count);
+  if (status != PAWL_OK) return status;
+  slots->count = count;
+  slots->missing = 0;
+  status = table->ops->resolve(table, keys, count, create, slots);
+  if (status != PAWL_OK) return status;
+  find_runs(slots);
+  slots->layout = table->layout;
+  return PAWL_OK;
+}
+
+/* --- values by slot --------------------------------------------------------------------------------------------- */
+
+/* The run that holds key number `index`. */
+static size_t run_of(const struct pwi_slots *slots, size_t index) {
+  size_t low = 0, high = slots->run_count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (slots->runs[middle].start <= index) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* Part of a run: rows of consecutive slots, and of consecutive keys of the list. */
+struct stretch {
+  size_t slot;
+  size_t count;
+};
+
+/* The stretch that begins with key number `from`, of run number `*run` and at most `count` keys. Moves on to the next
+ * run when this one ends. */
+static inline struct stretch next_stretch(const struct pwi_slots *slots, size_t *run, size_t from, size_t count) {
+  const struct pwi_run *here = &slots->runs[*run];
+  size_t left = here[1].start - from;
+  struct stretch stretch = {here->slot + (from - here->start), left < count ? left : count};
+  if (stretch.count == left) ++*run;
+  return stretch;
+}
+
+static void check_piece(const struct pwi_table *table, const struct pwi_slots *slots, size_t from, size_t count) {
+  assert(pwi_slots_hold(slots, table));
+  assert(from <= slots->count && count <= slots->count - from);
+  (void)table, (void)slots, (void)from, (void)count;
+}
+
+static void gather_part(const struct pwi_slots *slots, const char *rows, size_t bytes, size_t from, size_t count,
+                        char *out) {
+  if (count == 0) return;
+  if (slots->run_count == 0) {
+    pwi_row_kernels_best()->gather(out, rows, slots->slots + from, count, bytes);
+    return;
+  }
+  for (size_t run = run_of(slots, from), done = 0; done < count;) {
+    struct stretch stretch = next_stretch(slots, &run, from + done, count - done);
+    memcpy(out + done * bytes, rows + stretch.slot * bytes, stretch.count * bytes);
+    done += stretch.count;
+  }
+}
+
+static void scatter_part(const struct pwi_slots *slots, enum pwi_apply apply, enum pwi_scalar type, char *rows,
+                         size_t width, size_t from, size_t count, const char *in) {
+  const struct pwi_row_kernels *kernels = pwi_row_kernels_best();
+  size_t bytes = width * pwi_scalar_size(type);
+  if (count == 0) return;
+  if (slots->run_count == 0) {
+    kernels->rows[apply][type - 1](rows, slots->slots + from, count, width, in);
+    return;
+  }
+  for (size_t run = run_of(slots, from), done = 0; done < count;) {
+    struct stretch stretch = next_stretch(slots, &run, from + done, count - done);
+    kernels->array[apply][type - 1](rows + stretch.slot * bytes, in + done * bytes, stretch.count * width);
+    done += stretch.count;
+  }
+}
+
+void pwi_table_gather(const struct pwi_table *table, const struct pwi_slots *slots, size_t from, size_t count,
+                      void *out) {
+  check_piece(table, slots, from, count);
+  gather_part(slots, table->values, table->row_bytes, from, count, out);
+}
+
+void pwi_table_scatter(struct pwi_table *table, enum pwi_apply apply, const struct pwi_slots *slots, size_t from,
+                       size_t count, const void *in) {
+  check_piece(table, slots, from, count);
+  assert(slots->missing == 0);
+  scatter_part(slots, apply, table->is.type, table->values, table->is.width, from, count, in);
+}
+
+void pwi_table_gather_state(const struct pwi_table *table, const struct pwi_slots *slots, size_t from, size_t count,
+                            void *out) {
+  check_piece(table, slots, from, count);
+  if (table->state) gather_part(slots, table->state, table->state_bytes, from, count, out);
+}
+
+void pwi_table_assign_state(struct pwi_table *table, const struct pwi_slots *slots, size_t from, size_t count,
+                            const void *in) {
+  check_piece(table, slots, from, count);
+  assert(slots->missing == 0);
+  if (!table->state) return;
+  scatter_part(slots, PWI_APPLY_ASSIGN, table->is.type, table->state, table->is.state_width, from, count, in);
+}
+
+/* --- ranges ----------------------------------------------------------------------------------------------------- */
+
+/* Whether `count` values from value number `offset` on, counted from key `first`, lie inside the span; and the number
+ * of the first, counted from the begin of the span. Spans of up to 2^64 keys times width need 128 bits. */
+static bool values_fit(const struct pwi_table *table, uint64_t first, uint64_t offset, size_t count,
+                       unsigned __int128 *value_out) {
+  if (!pawl_range_has(table->is.span, first)) return false;
+  unsigned __int128 width = table->is.width;
+  unsigned __int128 value = (first - table->is.span.begin) * width + offset;
+  if (value + count > pawl_range_size(table->is.span) * width) return false;
+  *value_out = value;
+  return true;
+}
+
+pawl_status pwi_table_range_apply(struct pwi_table *table, enum pwi_apply apply, uint64_t first, uint64_t offset,
+                                  size_t count, const void *in) {
+  unsigned __int128 value;
+  if (!table->ops->range_apply) return PAWL_UNSUPPORTED;
+  if (!values_fit(table, first, offset, count, &value)) return PAWL_INVALID;
+  return count == 0 ? PAWL_OK : table->ops->range_apply(table, apply, (uint64_t)value, count, in);
+}
+
+/* An array of values being filled from rows in the order of their keys. Values are counted from the begin of the span,
+ * so that of a wide row with a large key has a number of more than 64 bits. */
+struct reading {
+  unsigned __int128 next, end; /* what is still to be written */
+  size_t width, size;          /* values per row, bytes per value */
+  char *out;                   /* where value `next` goes */
+};
+
+static void fill_zeros(struct reading *reading, unsigned __int128 until) {
+  if (until <= reading->next) return;
+  size_t bytes = (size_t)(until - reading->next) * reading->size;
+  memset(reading->out, 0, bytes);
+  reading->out += bytes;
+  reading->next = until;
+}
+
+/* Values of `count` rows, the first being row number `row`; the first and the last may be wanted in part only. */
+static void fill_rows(struct reading *reading, uint64_t row, size_t count, const char *values) {
+  unsigned __int128 start = (unsigned __int128)row * reading->width;
+  unsigned __int128 stop = start + (unsigned __int128)count * reading->width;
+  fill_zeros(reading, start);
+  if (stop > reading->end) stop = reading->end;
+  size_t skip = (size_t)(reading->next - start), bytes = (size_t)(stop - reading->next) * reading->size;
+  memcpy(reading->out, values + skip * reading->size, bytes);
+  reading->out += bytes;
+  reading->next = stop;
+}
+
+static void fill_view(const struct pwi_table *table, struct reading *reading, const struct pwi_rows *rows) {
+  uint64_t base = table->is.span.begin;
+  if (!rows->keys) {
+    fill_rows(reading, rows->first - base, rows->count, rows->values);
+    return;
+  }
+  for (size_t i = 0; i < rows->count; i++) {
+    fill_rows(reading, rows->keys[i] - base, 1, rows->values + i * table->row_bytes);
+  }
+}
+
+pawl_status pwi_table_range_read(const struct pwi_table *table, uint64_t first, uint64_t offset, size_t count,
+                                 void *out) {
+  unsigned __int128 begin;
+  if (!values_fit(table, first, offset, count, &begin)) return PAWL_INVALID;
+  if (count == 0) return PAWL_OK;
+  uint64_t base = table->is.span.begin, width = table->is.width;
+  struct reading reading = {begin, begin + count, width, table->row_bytes / width, out};
+  struct pawl_range range = {base + (uint64_t)(begin / width), base + (uint64_t)((reading.end - 1) / width) + 1};
+  struct pwi_rows rows;
+  for (; pwi_table_scan(table, range, &rows); range.begin = rows.last + 1) fill_view(table, &reading, &rows);
+  fill_zeros(&reading, reading.end);
+  return PAWL_OK;
+}
+
+bool pwi_table_scan(const struct pwi_table *table, struct pawl_range range, struct pwi_rows *rows_out) {
+  range = pawl_range_common(range, table->is.span);
+  return !pawl_range_is_empty(range) && table->ops->scan(table, range, rows_out);
+}
+
+void pwi_table_delete(struct pwi_table *table, struct pawl_range range) {
+  range = pawl_range_common(range, table->is.span);
+  if (!pawl_range_is_empty(range)) table->ops->delete (table, range);
+}
