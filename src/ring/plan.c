@@ -1,0 +1,212 @@
+/* The course of a plan: who takes part, the ring as it is or as it is dealt, cells, balance, chains, figures. */
+#include "ring/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ring/place.h"
+#include "ring/plan_inside.h"
+
+/* Shards of one process stand apart, so that neighbours in the list, and so on the ring, are in different processes. */
+static int dealing_order(const void *left, const void *right) {
+  const struct pwi_view_node *a = ((const struct pwi_plan_worker *)left)->node;
+  const struct pwi_view_node *b = ((const struct pwi_plan_worker *)right)->node;
+  if (a->shard != b->shard) return a->shard < b->shard ? -1 : 1;
+  return a->process < b->process ? -1 : a->process > b->process;
+}
+
+static uint32_t find_process(const struct pwi_planner *planner, size_t known, uint64_t process) {
+  for (size_t i = 0; i < known; i++) {
+    if (planner->workers[i].node->process == process) return planner->workers[i].process;
+  }
+  return PWI_PLAN_NOBODY;
+}
+
+static bool is_new(const struct pwi_view *present, const struct pwi_view_node *node) {
+  return present && !pwi_view_find(present, node->node);
+}
+
+/* The nodes that are up, in dealing order, and their processes. */
+static pawl_status hire(struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
+                        const struct pwi_view *present) {
+  planner->workers = pwi_alloc_zero(count, sizeof *planner->workers);
+  planner->processes = pwi_alloc_zero(count, sizeof *planner->processes);
+  if (!planner->workers || !planner->processes) return PAWL_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) {
+    if (nodes[i].state != PWI_NODE_UP) continue;
+    planner->workers[planner->worker_count++] = (struct pwi_plan_worker){
+        .node = &nodes[i], .first_cell = PWI_PLAN_NOBODY, .is_new = is_new(present, &nodes[i])};
+  }
+  if (planner->worker_count == 0) return PAWL_NOT_FOUND;
+  qsort(planner->workers, planner->worker_count, sizeof *planner->workers, dealing_order);
+  for (size_t i = 0; i < planner->worker_count; i++) {
+    uint32_t process = find_process(planner, i, planner->workers[i].node->process);
+    planner->workers[i].process = process != PWI_PLAN_NOBODY ? process : (uint32_t)planner->process_count++;
+  }
+  return PAWL_OK;
+}
+
+static void set_shares(struct pwi_planner *planner) {
+  uint64_t weights = 0;
+  for (size_t i = 0; i < planner->worker_count; i++) weights += planner->workers[i].node->weight;
+  for (size_t i = 0; i < planner->worker_count; i++) {
+    struct pwi_plan_worker *worker = &planner->workers[i];
+    uint64_t share = (uint64_t)((unsigned __int128)PWI_PLAN_ONE * worker->node->weight / weights);
+    worker->bin.share = share ? share : 1;
+    worker->bin.inverse = PWI_PLAN_ONE * PWI_PLAN_FAIR / worker->bin.share;
+    planner->processes[worker->process].share += worker->bin.share;
+  }
+  for (size_t i = 0; i < planner->process_count; i++) {
+    planner->processes[i].inverse = PWI_PLAN_ONE * PWI_PLAN_FAIR / planner->processes[i].share;
+  }
+}
+
+static uint32_t find_worker(const struct pwi_planner *planner, struct pwi_node node) {
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    if (planner->workers[i].node->node.id == node.id) return i;
+  }
+  return PWI_PLAN_NOBODY;
+}
+
+/* An arc whose head is dying but has a full successor is headed by that one already; an arc whose head leaves in peace
+ * is shared out, to its other members where they have room. */
+static uint32_t owner_of(const struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
+                         const struct pwi_arc *arc) {
+  for (size_t i = 0; i < arc->count && !arc->chain[i].filling; i++) {
+    uint32_t worker = find_worker(planner, arc->chain[i].node);
+    if (worker != PWI_PLAN_NOBODY) return worker;
+    for (size_t j = 0; j < count; j++) {
+      if (nodes[j].node.id == arc->chain[i].node.id && nodes[j].state == PWI_NODE_DRAINING) return PWI_PLAN_NOBODY;
+    }
+  }
+  return PWI_PLAN_NOBODY;
+}
+
+static pawl_status base_on_view(struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
+                                const struct pwi_view *present) {
+  planner->bases = pwi_resize_array(NULL, present->arc_count, sizeof *planner->bases);
+  if (!planner->bases) return PAWL_NO_MEMORY;
+  planner->base_count = present->arc_count;
+  for (size_t i = 0; i < present->arc_count; i++) {
+    const struct pwi_arc *arc = &present->arcs[i];
+    planner->bases[i] = (struct pwi_plan_base){arc->begin, owner_of(planner, nodes, count, arc), arc};
+  }
+  return PAWL_OK;
+}
+
+/* Each round begins with another worker, 0.618 of the list further on. Rounds that all began with the same one would
+ * give the same workers the rounding of every arc, and a vector of few keys would lean on them. */
+static size_t round_start(const struct pwi_planner *planner, size_t round, size_t last) {
+  size_t count = planner->worker_count;
+  size_t start = (round * count * 40503 >> 16) % count;
+  for (size_t i = 0; i < count; i++, start = (start + 1) % count) {
+    if (planner->workers[start].process != planner->workers[last].process) break;
+  }
+  return start;
+}
+
+static pawl_status deal(struct pwi_planner *planner, size_t points) {
+  size_t count = planner->worker_count, start = 0, last = 0;
+  if (count * points > PWI_VIEW_ARCS_MAX) return PAWL_TOO_LARGE;
+  planner->bases = pwi_resize_array(NULL, count * points, sizeof *planner->bases);
+  if (!planner->bases) return PAWL_NO_MEMORY;
+  uint64_t weights = 0, sum = 0;
+  for (size_t i = 0; i < count; i++) weights += planner->workers[i].node->weight;
+  for (size_t round = 0; round < points; round++) {
+    if (round) start = round_start(planner, round, last);
+    for (size_t i = 0; i < count; i++) {
+      last = (start + i) % count;
+      uint64_t begin = (uint64_t)((unsigned __int128)PWI_RING_END * sum / (weights * points));
+      planner->bases[planner->base_count++] = (struct pwi_plan_base){begin, (uint32_t)last, NULL};
+      sum += planner->workers[last].node->weight;
+    }
+  }
+  return PAWL_OK;
+}
+
+static void sum_up(const struct pwi_planner *planner, struct pwi_plan_figures *figures) {
+  double over[PWI_PLAN_KINDS] = {0}, least = 1;
+  for (size_t i = 0; i < planner->process_count; i++) {
+    const struct pwi_plan_bin *bin = &planner->processes[i];
+    if ((double)bin->share / PWI_PLAN_ONE < least) least = (double)bin->share / PWI_PLAN_ONE;
+    for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
+      double level = (double)bin->load[kind] / (double)bin->share;
+      if (level > over[kind]) over[kind] = level;
+    }
+  }
+  figures->bytes_over_mean = over[PWI_PLAN_BYTES];
+  figures->requests_over_mean = over[PWI_PLAN_REQUESTS];
+  uint64_t heaviest = planner->heaviest[0] > planner->heaviest[1] ? planner->heaviest[0] : planner->heaviest[1];
+  figures->indivisible = (double)heaviest / PWI_PLAN_ONE / least;
+}
+
+static void sum_up_moves(const struct pwi_planner *planner, struct pwi_plan_figures *figures) {
+  uint64_t moved = 0;
+  for (size_t i = 0; i < planner->cell_count && !planner->fresh; i++) {
+    const struct pwi_plan_cell *cell = &planner->cells[i];
+    if (cell->owner != cell->home) moved += cell->load[PWI_PLAN_BYTES];
+  }
+  figures->moved = (double)moved / PWI_PLAN_ONE;
+  figures->ideal = (double)planner->ideal / PWI_PLAN_ONE;
+}
+
+/* What has to move, and how much may move besides what orphans do. */
+static void set_move_limit(struct pwi_planner *planner) {
+  uint64_t orphaned = 0, due = 0;
+  for (size_t i = 0; i < planner->cell_count; i++) {
+    if (planner->cells[i].home == PWI_PLAN_NOBODY) orphaned += planner->cells[i].load[PWI_PLAN_BYTES];
+  }
+  for (size_t i = 0; i < planner->worker_count; i++) {
+    if (planner->workers[i].is_new) due += planner->workers[i].bin.share;
+  }
+  planner->ideal = orphaned + due;
+  planner->move_limit = INT64_MAX;
+  if (planner->options->move_limit) {
+    planner->move_limit = (int64_t)(PWI_PLAN_ONE / 1000000 * planner->options->move_limit);
+  } else if (planner->ideal) {
+    planner->move_limit = (int64_t)(due + planner->ideal / 5);
+  }
+}
+
+static pawl_status plan(struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t node_count,
+                        const struct pwi_view *present, struct pwi_plan *result) {
+  size_t points = planner->options->points ? planner->options->points : PWI_PLAN_POINTS;
+  pawl_status status = hire(planner, nodes, node_count, present);
+  if (status) return status;
+  set_shares(planner);
+  status = planner->fresh ? deal(planner, points) : base_on_view(planner, nodes, node_count, present);
+  if (!status) status = pwi_plan_cut_cells(planner);
+  if (status) return status;
+  set_move_limit(planner);
+  status = pwi_plan_balance(planner);
+  if (!status) status = pwi_plan_chains(planner, result);
+  if (status) return status;
+  sum_up(planner, &result->figures);
+  sum_up_moves(planner, &result->figures);
+  return PAWL_OK;
+}
+
+pawl_status pwi_plan_make(const struct pwi_view_node *nodes, size_t node_count, const struct pwi_view *present,
+                          const struct pwi_plan_options *options, struct pwi_plan *plan_out) {
+  if (options->replicas >= PWI_CHAIN_MAX || options->points > PWI_VIEW_ARCS_MAX) return PAWL_INVALID;
+  if (node_count > PWI_VIEW_NODES_MAX || options->load_count > UINT32_MAX) return PAWL_TOO_LARGE;
+  struct pwi_planner planner = {.options = options, .fresh = !present || present->arc_count == 0};
+  struct pwi_plan result = {0};
+  pawl_status status = plan(&planner, nodes, node_count, planner.fresh ? NULL : present, &result);
+  pwi_free(planner.cells);
+  pwi_free(planner.bases);
+  pwi_free(planner.processes);
+  pwi_free(planner.workers);
+  if (status) {
+    pwi_plan_fini(&result);
+    return status;
+  }
+  *plan_out = result;
+  return PAWL_OK;
+}
+
+void pwi_plan_fini(struct pwi_plan *plan) {
+  pwi_free(plan->arcs);
+  *plan = (struct pwi_plan){0};
+}

@@ -1,0 +1,336 @@
+/* Who owns which cell.
+ *
+ * What is bad about a placement is measured by the sum, over nodes and processes and over bytes and requests, of the
+ * fourth power of load relative to share. It is least when all are equal, and one bin far over its share outweighs many
+ * a little over. Between 1.1 and 1.3 of a share it rises more steeply still: a server that a hot key has filled with
+ * requests gives away bytes rather than stand above what is promised.
+ *
+ * Cells without an owner go where they raise it least; then cells move from a node that has too much to one that has
+ * too little, each time the move that lowers it most for its price: the bytes it moves, and the boundaries between arcs
+ * that it adds. Every move lowers the sum, so this ends. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "ring/plan_inside.h"
+
+#define TOLERANCE (PWI_PLAN_FAIR / 32) /* nearer to its share than this, a node is left alone */
+#define RECEIVERS 8                    /* looked at for each move and kind of load: those that lack most of it */
+#define HIGHEST_LEVEL (UINT64_C(1) << 30)
+#define LEAST_GAIN ((badness)1 << 54) /* 1/1024 of what a bin at its share weighs: not worth a move */
+#define STEEP_FROM (PWI_PLAN_FAIR * 11 / 10)
+#define STEEP_TO (PWI_PLAN_FAIR * 13 / 10)
+#define STEEPNESS 200
+
+typedef unsigned __int128 badness;
+
+static uint64_t within(uint64_t level, uint64_t least, uint64_t most) {
+  return level < least ? least : level > most ? most : level;
+}
+
+static badness bin_badness(const struct pwi_plan_bin *bin, uint64_t load) {
+  uint64_t level = within(pwi_plan_level(bin, load), 0, HIGHEST_LEVEL);
+  badness square = (badness)level * level; /* of at most 2^60: its own square fits, and four of them */
+  badness steep = within(level, STEEP_FROM, STEEP_TO) - STEEP_FROM;
+  return square * square + steep * STEEPNESS * PWI_PLAN_FAIR * PWI_PLAN_FAIR * PWI_PLAN_FAIR;
+}
+
+/* By how much a bin's badness rises when it is given the cell, or falls when the cell is taken from it. */
+static badness rise(const struct pwi_plan_bin *bin, const struct pwi_plan_cell *cell) {
+  badness sum = 0;
+  for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
+    sum += bin_badness(bin, bin->load[kind] + cell->load[kind]) - bin->worse[kind];
+  }
+  return sum;
+}
+
+static badness fall(const struct pwi_plan_bin *bin, const struct pwi_plan_cell *cell) {
+  badness sum = 0;
+  for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
+    sum += bin->worse[kind] - bin_badness(bin, bin->load[kind] - cell->load[kind]);
+  }
+  return sum;
+}
+
+static struct pwi_plan_bin *process_of(struct pwi_planner *planner, uint32_t worker) {
+  return &planner->processes[planner->workers[worker].process];
+}
+
+static void change_load(struct pwi_plan_bin *bin, const struct pwi_plan_cell *cell, bool more) {
+  for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
+    bin->load[kind] = more ? bin->load[kind] + cell->load[kind] : bin->load[kind] - cell->load[kind];
+    bin->worse[kind] = bin_badness(bin, bin->load[kind]);
+  }
+}
+
+static void give(struct pwi_planner *planner, uint32_t index, uint32_t owner) {
+  struct pwi_plan_cell *cell = &planner->cells[index];
+  struct pwi_plan_worker *worker = &planner->workers[owner];
+  change_load(&worker->bin, cell, true);
+  change_load(process_of(planner, owner), cell, true);
+  cell->owner = owner;
+  cell->before = PWI_PLAN_NOBODY;
+  cell->next = worker->first_cell;
+  if (cell->next != PWI_PLAN_NOBODY) planner->cells[cell->next].before = index;
+  worker->first_cell = index;
+}
+
+static void take_away(struct pwi_planner *planner, uint32_t index) {
+  struct pwi_plan_cell *cell = &planner->cells[index];
+  struct pwi_plan_worker *worker = &planner->workers[cell->owner];
+  change_load(&worker->bin, cell, false);
+  change_load(process_of(planner, cell->owner), cell, false);
+  if (cell->next != PWI_PLAN_NOBODY) planner->cells[cell->next].before = cell->before;
+  if (cell->before != PWI_PLAN_NOBODY)
+    planner->cells[cell->before].next = cell->next;
+  else
+    worker->first_cell = cell->next;
+  cell->owner = PWI_PLAN_NOBODY;
+}
+
+/* True if the worker holds the cell's data already. */
+static bool holds(const struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t worker) {
+  const struct pwi_arc *arc = planner->bases[cell->base].arc;
+  if (!arc) return false;
+  size_t place = pwi_arc_find(arc, planner->workers[worker].node->node);
+  return place != PWI_CHAIN_MAX && !arc->chain[place].filling;
+}
+
+/* Orphans: first the heavy ones, heaviest first; then the others in the order of the ring. */
+
+static uint64_t weight_of(const struct pwi_plan_cell *cell) {
+  return cell->load[0] > cell->load[1] ? cell->load[0] : cell->load[1];
+}
+
+static bool fits(const struct pwi_planner *planner, const struct pwi_plan_bin *bin, const struct pwi_plan_cell *cell) {
+  for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
+    if (planner->counts[kind] && bin->load[kind] + cell->load[kind] > bin->share) return false;
+  }
+  return true;
+}
+
+/* The worker whose badness rises least, those that hold the data before all others if they have room for it. */
+static uint32_t best_owner(struct pwi_planner *planner, const struct pwi_plan_cell *cell) {
+  uint32_t best = 0;
+  bool best_holds = false;
+  badness least = 0;
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    const struct pwi_plan_bin *bin = &planner->workers[i].bin;
+    bool has = holds(planner, cell, i) && fits(planner, bin, cell);
+    badness rises = rise(bin, cell) + rise(process_of(planner, i), cell);
+    if (i > 0 && (has == best_holds ? rises >= least : best_holds)) continue;
+    best = i;
+    best_holds = has;
+    least = rises;
+  }
+  return best;
+}
+
+struct orphan {
+  uint64_t weight;
+  uint32_t cell;
+};
+
+static int heavier_first(const void *left, const void *right) {
+  const struct orphan *a = left, *b = right;
+  if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
+  return a->cell < b->cell ? -1 : 1;
+}
+
+/* An orphan goes where the one before it went while there is room, so that arcs stay long. */
+static void place_orphan(struct pwi_planner *planner, uint32_t index) {
+  const struct pwi_plan_cell *cell = &planner->cells[index];
+  const struct pwi_plan_cell *before = index ? cell - 1 : NULL;
+  bool goes_on = before && before->base == cell->base && before->owner != PWI_PLAN_NOBODY &&
+                 fits(planner, &planner->workers[before->owner].bin, cell) &&
+                 fits(planner, process_of(planner, before->owner), cell);
+  give(planner, index, goes_on ? before->owner : best_owner(planner, cell));
+}
+
+static pawl_status place_all(struct pwi_planner *planner) {
+  struct orphan *heavy = pwi_resize_array(NULL, planner->cell_count, sizeof *heavy);
+  if (!heavy) return PAWL_NO_MEMORY;
+  size_t count = 0;
+  for (uint32_t i = 0; i < planner->cell_count; i++) {
+    const struct pwi_plan_cell *cell = &planner->cells[i];
+    if (cell->home != PWI_PLAN_NOBODY)
+      give(planner, i, cell->home);
+    else if (weight_of(cell) > planner->grain)
+      heavy[count++] = (struct orphan){weight_of(cell), i};
+  }
+  if (count) qsort(heavy, count, sizeof *heavy, heavier_first);
+  for (size_t i = 0; i < count; i++) give(planner, heavy[i].cell, best_owner(planner, &planner->cells[heavy[i].cell]));
+  pwi_free(heavy);
+  for (uint32_t i = 0; i < planner->cell_count; i++) {
+    if (planner->cells[i].owner == PWI_PLAN_NOBODY) place_orphan(planner, i);
+  }
+  return PAWL_OK;
+}
+
+/* Moves. */
+
+static uint64_t bin_level(const struct pwi_plan_bin *bin) {
+  uint64_t bytes = pwi_plan_level(bin, bin->load[PWI_PLAN_BYTES]);
+  uint64_t requests = pwi_plan_level(bin, bin->load[PWI_PLAN_REQUESTS]);
+  return bytes > requests ? bytes : requests;
+}
+
+/* How far a worker, or the process it belongs to, is over its share in whatever it has most of. */
+static uint64_t worker_level(struct pwi_planner *planner, uint32_t worker) {
+  uint64_t own = bin_level(&planner->workers[worker].bin);
+  uint64_t shared = bin_level(process_of(planner, worker));
+  return own > shared ? own : shared;
+}
+
+/* The workers with the lowest levels of one kind, in order. */
+struct lowest {
+  uint32_t workers[RECEIVERS];
+  uint64_t levels[RECEIVERS];
+  size_t count;
+};
+
+static void note_low(struct lowest *lowest, uint32_t worker, uint64_t level) {
+  size_t at = lowest->count;
+  while (at > 0 && lowest->levels[at - 1] > level) at--;
+  if (at == RECEIVERS) return;
+  if (lowest->count < RECEIVERS) lowest->count++;
+  for (size_t i = lowest->count - 1; i > at; i--) {
+    lowest->workers[i] = lowest->workers[i - 1];
+    lowest->levels[i] = lowest->levels[i - 1];
+  }
+  lowest->workers[at] = worker;
+  lowest->levels[at] = level;
+}
+
+static size_t add_receivers(struct pwi_planner *planner, uint32_t donor, int kind, uint64_t limit,
+                            uint32_t *receivers) {
+  struct lowest lowest = {.count = 0};
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    const struct pwi_plan_bin *bin = &planner->workers[i].bin;
+    uint64_t level = pwi_plan_level(bin, bin->load[kind]);
+    if (i != donor && level < limit) note_low(&lowest, i, level);
+  }
+  for (size_t i = 0; i < lowest.count; i++) receivers[i] = lowest.workers[i];
+  return lowest.count;
+}
+
+/* Whoever is clearly over gives to anybody who has room; whoever is a little over gives to those clearly under. */
+static size_t find_receivers(struct pwi_planner *planner, uint32_t donor, uint32_t *receivers) {
+  bool is_over = worker_level(planner, donor) > PWI_PLAN_FAIR + TOLERANCE;
+  uint64_t limit = is_over ? PWI_PLAN_FAIR : PWI_PLAN_FAIR - TOLERANCE;
+  size_t count = 0;
+  for (int kind = 0; kind < PWI_PLAN_KINDS; kind++) {
+    if (planner->counts[kind]) count += add_receivers(planner, donor, kind, limit, receivers + count);
+  }
+  return count;
+}
+
+static int owner_matters(const struct pwi_planner *planner, size_t index, uint32_t from, uint32_t to) {
+  uint32_t owner = planner->cells[index].owner;
+  return owner == from ? 1 : owner == to ? -1 : 0;
+}
+
+/* Boundaries between arcs that the move adds, from -2 to 2. */
+static int boundaries_added(const struct pwi_planner *planner, uint32_t index, uint32_t from, uint32_t to) {
+  int added = 0;
+  if (index > 0) added += owner_matters(planner, index - 1, from, to);
+  if (index + 1 < planner->cell_count) added += owner_matters(planner, index + 1, from, to);
+  return added;
+}
+
+static uint64_t price(const struct pwi_planner *planner, uint32_t index, uint32_t to) {
+  const struct pwi_plan_cell *cell = &planner->cells[index];
+  uint64_t boundary = planner->grain / 4 + 1;
+  uint64_t boundaries = (uint64_t)(3 + boundaries_added(planner, index, cell->owner, to));
+  bool moves = !planner->fresh && cell->home == cell->owner && !holds(planner, cell, to);
+  return boundary * boundaries + (moves ? cell->load[PWI_PLAN_BYTES] : 0);
+}
+
+/* What moving the cell to `to` adds to the bytes moved so far, for the sake of balance. */
+static int64_t cost_of(const struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t to) {
+  if (planner->fresh || cell->home == PWI_PLAN_NOBODY) return 0;
+  int64_t bytes = (int64_t)cell->load[PWI_PLAN_BYTES];
+  return (to != cell->home) * bytes - (cell->owner != cell->home) * bytes;
+}
+
+static bool is_affordable(const struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t to) {
+  int64_t after = planner->moved + cost_of(planner, cell, to);
+  return after <= planner->move_limit;
+}
+
+/* How much less bad the placement is after the move; 0 if it is not, or hardly. */
+static badness gain_of(struct pwi_planner *planner, const struct pwi_plan_cell *cell, uint32_t to) {
+  const struct pwi_plan_worker *from = &planner->workers[cell->owner];
+  badness falls = fall(&from->bin, cell);
+  badness rises = rise(&planner->workers[to].bin, cell);
+  if (from->process != planner->workers[to].process) {
+    falls += fall(process_of(planner, cell->owner), cell);
+    rises += rise(process_of(planner, to), cell);
+  }
+  return falls > rises + LEAST_GAIN ? falls - rises : 0;
+}
+
+struct move {
+  uint32_t cell, to;
+  double worth; /* one division of integers: the same on every machine */
+};
+
+static struct move best_move(struct pwi_planner *planner, uint32_t donor) {
+  uint32_t receivers[RECEIVERS * PWI_PLAN_KINDS];
+  size_t count = find_receivers(planner, donor, receivers);
+  struct move best = {0};
+  for (uint32_t at = planner->workers[donor].first_cell; at != PWI_PLAN_NOBODY; at = planner->cells[at].next) {
+    const struct pwi_plan_cell *cell = &planner->cells[at];
+    for (size_t i = 0; i < count; i++) {
+      if (!is_affordable(planner, cell, receivers[i])) continue;
+      double worth = (double)gain_of(planner, cell, receivers[i]) / (double)price(planner, at, receivers[i]);
+      if (worth > best.worth) best = (struct move){at, receivers[i], worth};
+    }
+  }
+  return best;
+}
+
+static void carry_out(struct pwi_planner *planner, const struct move *move) {
+  struct pwi_plan_cell *cell = &planner->cells[move->cell];
+  uint32_t from = cell->owner;
+  planner->moved += cost_of(planner, cell, move->to);
+  take_away(planner, move->cell);
+  give(planner, move->cell, move->to);
+  planner->workers[from].stuck = planner->workers[move->to].stuck = false;
+}
+
+/* The worker furthest over its share among those that are not stuck; PWI_PLAN_NOBODY if all are within it. */
+static uint32_t next_donor(struct pwi_planner *planner) {
+  uint32_t donor = PWI_PLAN_NOBODY;
+  uint64_t highest = PWI_PLAN_FAIR;
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    if (planner->workers[i].stuck) continue;
+    uint64_t level = worker_level(planner, i);
+    if (level <= highest) continue;
+    highest = level;
+    donor = i;
+  }
+  return donor;
+}
+
+/* One round ends when nobody finds a move. What stuck a worker may have gone by then, so rounds are run until one does
+ * nothing. */
+static size_t run_round(struct pwi_planner *planner) {
+  size_t moves = 0;
+  for (size_t i = 0; i < planner->worker_count; i++) planner->workers[i].stuck = false;
+  for (;;) {
+    uint32_t donor = next_donor(planner);
+    if (donor == PWI_PLAN_NOBODY) return moves;
+    struct move move = best_move(planner, donor);
+    planner->workers[donor].stuck = true;
+    if (move.worth <= 0) continue;
+    carry_out(planner, &move);
+    moves++;
+  }
+}
+
+pawl_status pwi_plan_balance(struct pwi_planner *planner) {
+  pawl_status status = place_all(planner);
+  if (status) return status;
+  while (run_round(planner) > 0) continue;
+  return PAWL_OK;
+}

@@ -1,0 +1,188 @@
+/* A view: which nodes there are, and which chain of them holds each arc of the ring.
+ *
+ * The manager alone makes views; everybody else receives them. A view never changes once it is made: whoever works with
+ * one retains it, and a newer one stands beside it until the last user of the old one is done.
+ *
+ * A node is one shard of one server process. Its chain members are [head, … tail], full ones first; after them those
+ * that are still filling, which do not count and are never promoted. Placement has to know which shards die together:
+ * shards of one process share `process`, processes of one machine share `host`, machines of one rack share `rack`.
+ *
+ * Arcs are [begin, begin of the next); the last ends at PWI_RING_END. A view without arcs is legal: a cluster that has
+ * no server yet.
+ *
+ * Threads: all functions may be called from several threads at once; retain and release are atomic.
+ */
+#ifndef PWI_RING_VIEW_H
+#define PWI_RING_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/range.h>
+#include <pawl/status.h>
+
+#define PWI_CHAIN_MAX 8
+#define PWI_VIEW_NODES_MAX 4096
+#define PWI_VIEW_ARCS_MAX (1 << 20)
+#define PWI_VIEW_TEXT_MAX 255 /* bytes of an address or a label */
+
+/* Given by the manager, never 0, never used twice. */
+struct pwi_node {
+  uint64_t id;
+};
+
+/* X(name, number, text). Numbers are part of the encoded form. */
+#define PWI_NODE_STATE_MAP(X)                                                                                          \
+  X(UP, 0, "up")                                                                                                       \
+  X(DRAINING, 1, "draining") /* serves, takes nothing new, and leaves once its arcs have moved */                      \
+  X(DOWN, 2, "down")         /* known, and not there; stays in a chain only as its last full member */
+
+enum pwi_node_state {
+#define PWI_NODE_STATE_ENUM(name, number, text) PWI_NODE_##name = (number),
+  PWI_NODE_STATE_MAP(PWI_NODE_STATE_ENUM)
+#undef PWI_NODE_STATE_ENUM
+};
+
+const char *pwi_node_state_text(enum pwi_node_state state);
+
+struct pwi_view_node {
+  struct pwi_node node;
+  uint64_t process; /* which process, by a number the manager gave it */
+  uint32_t shard;   /* which shard of it, from 0 */
+  uint32_t weight;  /* capacity relative to others; never 0 */
+  enum pwi_node_state state;
+  const char *address; /* printable, without spaces, as are the labels; a label may be empty */
+  const char *host;
+  const char *rack;
+};
+
+struct pwi_member {
+  struct pwi_node node;
+  bool filling;
+};
+
+struct pwi_arc {
+  uint64_t begin;
+  uint64_t since; /* epoch of the view that gave the arc its present bounds and chain */
+  uint8_t count;  /* members, filling ones included */
+  struct pwi_member chain[PWI_CHAIN_MAX];
+};
+
+/* Read-only. */
+struct pwi_view {
+  uint64_t epoch;
+  const struct pwi_view_node *nodes; /* by rising id */
+  size_t node_count;
+  const struct pwi_arc *arcs; /* by rising begin */
+  size_t arc_count;
+  const uint32_t *heads; /* per arc: the index of its head in `nodes` */
+};
+
+/* What a view must fulfil, by itself and as the successor of another. */
+#define PWI_VIEW_RULE_MAP(X)                                                                                           \
+  X(NONE, "no rule is broken")                                                                                         \
+  X(LIMITS, "too many nodes or arcs")                                                                                  \
+  X(EPOCH, "epochs begin at 1")                                                                                        \
+  X(NODE_ORDER, "nodes are listed by rising id, which is not 0")                                                       \
+  X(NODE_FIELDS, "a node has a known state, a weight, an address, and printable labels")                               \
+  X(NODE_TWICE, "no two nodes are the same shard of one process")                                                      \
+  X(TILING, "arcs tile the ring: the first begins at 0, each later one past the one before, none at the end")          \
+  X(SINCE, "an arc is not older than epoch 1 nor newer than its view")                                                 \
+  X(CHAIN_LENGTH, "a chain has 1 to 8 members")                                                                        \
+  X(CHAIN_NODE, "a member of a chain is a node of the view")                                                           \
+  X(CHAIN_PROCESS, "no two members of a chain are in one process")                                                     \
+  X(CHAIN_HEAD, "a chain begins with a full member")                                                                   \
+  X(CHAIN_ORDER, "full members come before filling ones")                                                              \
+  X(NEXT_EPOCH, "a successor's epoch is one higher")                                                                   \
+  X(NEXT_NODE, "a node that stays keeps its process and shard")                                                        \
+  X(NEXT_HEAD, "a head was a full member of every previous chain of its arc")                                          \
+  X(NEXT_FULL, "a full member was a member, full or filling, of every previous chain of its arc")                      \
+  X(NEXT_SINCE, "an arc keeps its age exactly if it keeps bounds and chain")                                           \
+  X(NEXT_EMPTY, "arcs do not vanish")
+
+enum pwi_view_rule {
+#define PWI_VIEW_RULE_ENUM(name, text) PWI_RULE_##name,
+  PWI_VIEW_RULE_MAP(PWI_VIEW_RULE_ENUM)
+#undef PWI_VIEW_RULE_ENUM
+};
+
+const char *pwi_view_rule_text(enum pwi_view_rule rule);
+
+/* Which rule was broken, and where: `index` is that of the node or arc, as the rule's name says. */
+struct pwi_view_fault {
+  enum pwi_view_rule rule;
+  size_t index;
+};
+
+/* PAWL_OK, or PAWL_INVALID with the first rule that the view breaks. `fault_out` may be NULL; it is written in both
+ * cases. */
+PAWL_MUST_USE pawl_status pwi_view_check(const struct pwi_view *view, struct pwi_view_fault *fault_out);
+
+/* The same for `next` as the direct successor of `previous`; both must be sound in themselves. Where arcs were split or
+ * merged, an arc's previous chains are those of all arcs it overlaps. A first view with arcs follows one without. */
+PAWL_MUST_USE pawl_status pwi_view_check_next(const struct pwi_view *previous, const struct pwi_view *next,
+                                              struct pwi_view_fault *fault_out);
+
+/* A view of copies of all that is given, with one reference, the caller's. PAWL_INVALID with the broken rule,
+ * PAWL_NO_MEMORY (rule: none). `fault_out` may be NULL. */
+PAWL_MUST_USE pawl_status pwi_view_create(uint64_t epoch, const struct pwi_view_node *nodes, size_t node_count,
+                                          const struct pwi_arc *arcs, size_t arc_count,
+                                          struct pwi_view_fault *fault_out, struct pwi_view **view_out);
+
+/* The successor of `previous`: as pwi_view_create, with its epoch and every `since` filled in, and checked as a
+ * successor. What `arcs` says in `since` is not read. */
+PAWL_MUST_USE pawl_status pwi_view_create_next(const struct pwi_view *previous, const struct pwi_view_node *nodes,
+                                               size_t node_count, const struct pwi_arc *arcs, size_t arc_count,
+                                               struct pwi_view_fault *fault_out, struct pwi_view **view_out);
+
+/* One more reference, and one fewer; NULL is fine. */
+struct pwi_view *pwi_view_retain(struct pwi_view *view);
+void pwi_view_release(struct pwi_view *view);
+
+/* The index of the arc that holds `position`, which must not be PWI_RING_END; there must be arcs. */
+size_t pwi_view_arc_of(const struct pwi_view *view, uint64_t position);
+
+/* The positions of an arc. */
+struct pawl_range pwi_view_arc_range(const struct pwi_view *view, size_t arc);
+
+/* The head of an arc. */
+const struct pwi_view_node *pwi_view_head(const struct pwi_view *view, size_t arc);
+
+/* The node with this id; NULL if there is none. */
+const struct pwi_view_node *pwi_view_find(const struct pwi_view *view, struct pwi_node node);
+
+/* The number of full members of a chain. */
+size_t pwi_arc_full(const struct pwi_arc *arc);
+
+/* The place of a node in a chain, or PWI_CHAIN_MAX if it is not in it. */
+size_t pwi_arc_find(const struct pwi_arc *arc, struct pwi_node node);
+
+/* True if both have the same members in the same order and state. */
+bool pwi_arc_same_chain(const struct pwi_arc *a, const struct pwi_arc *b);
+
+/* How many arcs have fewer than `replicas` + 1 full members. */
+size_t pwi_view_under_replicated(const struct pwi_view *view, unsigned replicas);
+
+/* The encoded form; all numbers little-endian:
+ *
+ *   u8 version (1), u8 zero, u16 nodes, u32 arcs, u64 epoch
+ *   per node: u64 id, u64 process, u32 shard, u32 weight, u8 state, then address, host and rack, each u8 length + bytes
+ *   per arc:  u64 begin, u64 since, u8 members, u8 filling (bit i: member i), u16 index of each member's node
+ */
+#define PWI_VIEW_VERSION 1
+
+size_t pwi_view_encoded_size(const struct pwi_view *view);
+
+/* Writes exactly pwi_view_encoded_size(view) bytes. */
+void pwi_view_encode(const struct pwi_view *view, void *bytes);
+
+/* Takes any bytes. PAWL_TRUNCATED if they end too early, PAWL_UNSUPPORTED for another version, PAWL_CORRUPT if the view
+ * would break a rule or bytes are left over, PAWL_NO_MEMORY. Memory asked for is proportional to `size`. */
+PAWL_MUST_USE pawl_status pwi_view_decode(const void *bytes, size_t size, struct pwi_view **view_out);
+
+/* For people: a line on the view, one for each node, one for each arc. The string is freed with pwi_free.
+ * PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_view_text(const struct pwi_view *view, char **text_out);
+
+#endif
