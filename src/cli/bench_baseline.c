@@ -128,11 +128,12 @@ struct pwi_baseline *pwi_baseline_start(const char *transport, size_t size) {
   baseline->socket = -1;
   baseline->data = mmap(NULL, BUFFERS * size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   baseline->mailbox = mmap(NULL, sizeof *baseline->mailbox, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (baseline->data == MAP_FAILED || baseline->mailbox == MAP_FAILED) return NULL;
+  if (baseline->data == MAP_FAILED || baseline->mailbox == MAP_FAILED) goto free_baseline;
   madvise(baseline->data, BUFFERS * size, MADV_HUGEPAGE);
   memset(baseline->data, 1, BUFFERS * size);
-  if (!baseline->is_shared && socket_pair(transport, ends) != 0) return NULL;
+  if (!baseline->is_shared && socket_pair(transport, ends) != 0) goto free_baseline;
   baseline->child = fork();
+  if (baseline->child < 0) goto free_baseline; /* kill(-1) would stop every process of this user */
   if (baseline->child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     char *into = malloc(BUFFERS * size + PING);
@@ -149,6 +150,10 @@ struct pwi_baseline *pwi_baseline_start(const char *transport, size_t size) {
   baseline->socket = ends[0];
   rest_child(baseline);
   return baseline;
+
+free_baseline: /* the mappings end with the process, which cannot measure anything now */
+  free(baseline);
+  return NULL;
 }
 
 static void stream_shared(struct pwi_baseline *baseline, uint64_t count) {

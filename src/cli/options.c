@@ -126,7 +126,8 @@ static size_t add_options(struct tables *tables, size_t count, const struct pwi_
 
 static void make_tables(struct tables *tables, const struct pwi_cli_args *args) {
   *tables = (struct tables){0};
-  strcpy(tables->shorts, args->in_order ? "+:" : ":"); /* the colon tells a missing value from an unknown option */
+  snprintf(tables->shorts, sizeof tables->shorts, "%s",
+           args->in_order ? "+:" : ":"); /* the colon tells a missing value from an unknown option */
   size_t count = add_options(tables, 0, own_options(args->command));
   add_options(tables, count, common_options);
 }

@@ -61,7 +61,7 @@ static pawl_status bind_port(struct addrinfo *found, uint16_t port, int *socket_
     ((struct sockaddr_in *)(void *)found->ai_addr)->sin_port = htons(port);
   else
     ((struct sockaddr_in6 *)(void *)found->ai_addr)->sin6_port = htons(port);
-  struct sockaddr_storage bound;
+  struct sockaddr_storage bound = {0};
   socklen_t size = sizeof bound;
   if (bind(handle, found->ai_addr, found->ai_addrlen) != 0 ||
       getsockname(handle, (struct sockaddr *)&bound, &size) != 0 || listen(handle, 1) != 0) {
@@ -243,7 +243,7 @@ static void refuse_one(struct tcp_net *net, int source) {
 
 void pwi_tcp_accept_all(struct tcp_net *net, struct source *source) {
   for (int i = 0; i < ACCEPT_BATCH; i++) {
-    struct sockaddr_storage from;
+    struct sockaddr_storage from = {0};
     socklen_t size = sizeof from;
     int socket = accept4(source->socket, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) {
