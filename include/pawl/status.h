@@ -26,6 +26,9 @@ extern "C" {
   X(EXISTS, -105, "exists already")                                                                                    \
   X(UNSUPPORTED, -106, "not supported here")                                                                           \
   X(FORBIDDEN, -107, "not permitted")                                                                                  \
+  X(UNSORTED, -108, "keys do not rise strictly")                                                                       \
+  X(OUT_OF_SPAN, -109, "a key lies outside the span")                                                                  \
+  X(MISMATCH, -110, "differs from what was declared")                                                                  \
   /* operation: this one call failed; others go on */                                                                  \
   X(NO_MEMORY, -201, "out of memory")                                                                                  \
   X(TIMED_OUT, -202, "deadline passed")                                                                                \
@@ -35,6 +38,8 @@ extern "C" {
   X(IO, -206, "input or output error")                                                                                 \
   X(NO_SPACE, -207, "no space left on the device")                                                                     \
   X(TRUNCATED, -208, "ends too early")                                                                                 \
+  X(REFUSED, -209, "the server's function refused the values")                                                         \
+  X(OUTCOME_UNKNOWN, -210, "it is not known whether this took effect")                                                 \
   /* link: the connection to one peer */                                                                               \
   X(LINK_CLOSED, -301, "the peer closed the link")                                                                     \
   X(LINK_RESET, -302, "the link broke")                                                                                \
@@ -51,8 +56,14 @@ extern "C" {
   X(NODE_LIMIT, -401, "a limit of this process or machine was reached")                                                \
   X(NODE_ADDRESS, -402, "the address cannot be used on this machine")                                                  \
   X(NODE_STOPPED, -403, "this node was stopped")                                                                       \
+  X(NODE_FULL, -404, "the server's memory cap is reached")                                                             \
+  X(NODE_GONE, -405, "that node is not in the cluster")                                                                \
+  X(NODE_RETIRED, -406, "the cluster took this node for dead and gave it up")                                          \
   /* cluster: everybody is affected */                                                                                 \
-  X(CLUSTER_UNKNOWN, -501, "no cluster answers")
+  X(CLUSTER_UNKNOWN, -501, "no cluster answers")                                                                       \
+  X(CLUSTER_OTHER, -502, "that is another cluster")                                                                    \
+  X(CLUSTER_LOST, -503, "acknowledged data was lost")                                                                  \
+  X(CLUSTER_HISTORY, -504, "two histories contradict each other")
 
 typedef enum pawl_status {
 #define PAWL_STATUS_ENUM(name, number, text) PAWL_##name = (number),
