@@ -1,0 +1,148 @@
+/* Catalogues: any bytes, and any changes.
+ *
+ * covers: src/role/catalogue.c
+ */
+#include "fuzz.h"
+
+#include "base/cursor.h"
+#include "role/catalogue.h"
+
+static bool is_word(const char *text, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    char c = text[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!letter && c != '.' && c != '_' && c != '-') return false;
+  }
+  return size > 0;
+}
+
+/* The rules once more, in other words. */
+static bool is_name(const char *name, enum pwi_entry_kind kind) {
+  size_t size = strnlen(name, PAWL_NAME_MAX + 1);
+  const char *slash = memchr(name, '/', size);
+  if (size > PAWL_NAME_MAX || !slash || slash - name > PWI_SPACE_MAX) return false;
+  if (!is_word(name, (size_t)(slash - name)) || !is_word(slash + 1, strlen(slash + 1))) return false;
+  return kind == PWI_ENTRY_GROUP ? slash[1] == '.' : slash[1] != '.';
+}
+
+static bool is_settled(const struct pawl_vector_options *is, enum pwi_entry_kind kind) {
+  bool full = is->size == PAWL_KEY_END;
+  bool ordered = is->placement == PAWL_PLACE_ORDERED, mixed = is->placement == PAWL_PLACE_MIXED;
+  bool dense = is->layout == PAWL_LAYOUT_DENSE, sparse = is->layout == PAWL_LAYOUT_SPARSE;
+  if (kind == PWI_ENTRY_GROUP && (is->type != PAWL_U64 || is->width != 1 || !full || mixed)) return false;
+  return is->type >= PAWL_F32 && is->type <= PAWL_U64 && is->width > 0 && is->width <= PAWL_WIDTH_MAX && is->size > 0 &&
+         (is->function == PAWL_ADD || is->function == PAWL_ASSIGN) && (ordered || (mixed && full)) &&
+         (sparse || (dense && is->size <= UINT64_C(1) << 32));
+}
+
+static bool is_good(const struct pwi_entry *entry) {
+  bool known = entry->kind == PWI_ENTRY_VECTOR || entry->kind == PWI_ENTRY_GROUP;
+  return known && is_name(entry->name, entry->kind) && is_settled(&entry->is, entry->kind);
+}
+
+static void check_entry(const struct pwi_catalogue *catalogue, const struct pwi_entry *entry) {
+  struct pwi_place place = pwi_entry_place(entry);
+  struct pwi_table_options table = pwi_entry_table(entry);
+  struct pawl_vector_options settled;
+  char space[PWI_SPACE_MAX + 1] = {0};
+  assert(is_good(entry) && entry->id.id != 0);
+  assert(pwi_catalogue_find(catalogue, entry->id) == entry && pwi_catalogue_named(catalogue, entry->name) == entry);
+  assert(pwi_place_check(&place) == PAWL_OK && table.span.end == place.size && !(place.mixed && !table.sparse));
+  assert(pwi_entry_row_bytes(entry) == table.width * pwi_scalar_size(table.type));
+  assert(pwi_options_settle(&entry->is, &settled) == PAWL_OK && settled.layout == entry->is.layout);
+  memcpy(space, entry->name, strcspn(entry->name, "/"));
+  assert(pwi_name_is_in(entry->name, space) && !pwi_name_is_in(entry->name, space + 1));
+  assert(pwi_group_key(entry->name) < PAWL_KEY_END);
+}
+
+/* What it says of itself holds, and its bytes give it back. */
+static void check(const struct pwi_catalogue *catalogue, const uint8_t *bytes, size_t size) {
+  struct pwi_writer writer = {0};
+  struct pwi_catalogue again;
+  for (size_t i = 0; i < catalogue->count; i++) {
+    if (i > 0) assert(catalogue->entries[i - 1].id.id < catalogue->entries[i].id.id);
+    check_entry(catalogue, &catalogue->entries[i]);
+  }
+  pwi_catalogue_encode(catalogue, &writer);
+  assert(writer.status == PAWL_OK);
+  if (bytes) assert(writer.size == size && memcmp(writer.data, bytes, size) == 0);
+  assert(pwi_catalogue_decode(writer.data, writer.size - 1, &again) == PAWL_TRUNCATED);
+  assert(pwi_catalogue_decode(writer.data, writer.size, &again) == PAWL_OK);
+  assert(again.number == catalogue->number && again.count == catalogue->count);
+  pwi_catalogue_fini(&again);
+  pwi_writer_fini(&writer);
+}
+
+static void decode(const uint8_t *bytes, size_t size) {
+  struct pwi_catalogue catalogue = {.number = 99};
+  pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
+  if (status != PAWL_OK) {
+    assert(status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED || status == PAWL_CORRUPT);
+    assert(catalogue.number == 99 && !catalogue.entries);
+    return;
+  }
+  check(&catalogue, bytes, size);
+  pwi_catalogue_fini(&catalogue);
+}
+
+/* Mostly good, and wrong wherever the input wants it so. */
+static struct pwi_entry draw_entry(struct input *input, uint64_t last) {
+  static const uint64_t sizes[] = {PAWL_KEY_END, 10, 1 << 28, (1 << 28) + 1, UINT64_C(1) << 32, 0, PAWL_KEY_END - 1};
+  uint8_t shape = draw_u8(input), letter = draw_u8(input);
+  struct pwi_entry entry = {.id = {last + draw_u8(input) % 8}, .kind = (enum pwi_entry_kind)(shape % 4 / 2)};
+  if (shape >= 0xf0) {
+    draw(input, entry.name, sizeof entry.name);
+  } else {
+    memcpy(entry.name, entry.kind ? "s/.a" : "s/aa", 4);
+    entry.name[3] = (char)('a' + letter % 26);
+  }
+  entry.is.type = (enum pawl_type)(draw_u8(input) % 7);
+  entry.is.width = shape >= 0xe0 ? (uint32_t)draw_u64(input) : 1;
+  entry.is.size = sizes[draw_u8(input) % 7];
+  entry.is.function = (enum pawl_function)(draw_u8(input) % 3);
+  entry.is.placement = (enum pawl_placement)(draw_u8(input) % 4);
+  entry.is.layout = (enum pawl_layout)(draw_u8(input) % 4);
+  if (shape % 2) (void)!pwi_options_settle(&entry.is, &entry.is);
+  return entry;
+}
+
+static void add(struct input *input, struct pwi_catalogue *catalogue) {
+  uint64_t last = catalogue->count ? catalogue->entries[catalogue->count - 1].id.id : 0;
+  struct pwi_entry entry = draw_entry(input, last);
+  pawl_status wanted = PAWL_OK;
+  if (entry.id.id <= last || !is_good(&entry))
+    wanted = PAWL_INVALID;
+  else if (pwi_catalogue_named(catalogue, entry.name))
+    wanted = PAWL_EXISTS;
+  uint64_t number = catalogue->number;
+  size_t count = catalogue->count;
+  assert(pwi_catalogue_add(catalogue, &entry) == wanted);
+  assert(catalogue->number == number + !wanted && catalogue->count == count + !wanted);
+  if (!wanted) assert(strcmp(pwi_catalogue_find(catalogue, entry.id)->name, entry.name) == 0);
+}
+
+static void take_out(struct input *input, struct pwi_catalogue *catalogue) {
+  struct pwi_vector_id id = {draw_u8(input)};
+  bool there = pwi_catalogue_find(catalogue, id) != NULL;
+  uint64_t number = catalogue->number;
+  assert(pwi_catalogue_remove(catalogue, id) == (there ? PAWL_OK : PAWL_NOT_FOUND));
+  assert(catalogue->number == number + there && !pwi_catalogue_find(catalogue, id));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct input input = {data, size};
+  struct pwi_catalogue catalogue = {0};
+  if (draw_u8(&input) % 2 == 0) {
+    decode(input.at, input.left);
+    return 0;
+  }
+  while (input.left > 0) {
+    if (draw_u8(&input) % 4 == 0)
+      take_out(&input, &catalogue);
+    else
+      add(&input, &catalogue);
+  }
+  check(&catalogue, NULL, 0);
+  pwi_catalogue_fini(&catalogue);
+  return 0;
+}

@@ -1,0 +1,96 @@
+/* The records of role/protocol.h: any bytes, and what is accepted has just one form.
+ *
+ * covers: src/role/protocol.c
+ */
+#include "fuzz.h"
+
+#include "base/cursor.h"
+#include "base/memory.h"
+#include "ring/plan.h"
+#include "role/protocol.h"
+
+static struct pwi_writer writer;
+
+static void check_same(const void *bytes, size_t size) {
+  assert(writer.status == PAWL_OK && writer.size == size);
+  assert(size == 0 || memcmp(writer.data, bytes, size) == 0);
+}
+
+static pawl_status try_terms(const uint8_t *data, size_t size) {
+  struct pwi_terms terms;
+  uint8_t again[PWI_TERMS_SIZE];
+  pawl_status status = pwi_terms_decode(data, size, &terms);
+  if (status != PAWL_OK) return status;
+  assert(terms.number != 0 && terms.vector.id != 0);
+  assert(!pawl_range_is_empty(terms.range) && pawl_range_contains(terms.claim, terms.range));
+  pwi_terms_encode(&terms, again);
+  assert(size == sizeof again && memcmp(again, data, size) == 0);
+  return PAWL_OK;
+}
+
+static pawl_status try_outcome(const uint8_t *data, size_t size) {
+  struct pwi_outcome outcome;
+  uint8_t again[PWI_OUTCOME_SIZE];
+  pawl_status status = pwi_outcome_decode(data, size, &outcome);
+  if (status != PAWL_OK) return status;
+  assert(strcmp(pwi_code_text(outcome.code), "unknown") != 0);
+  pwi_outcome_encode(&outcome, again);
+  assert(size == sizeof again && memcmp(again, data, size) == 0);
+  return PAWL_OK;
+}
+
+static pawl_status try_join(const uint8_t *data, size_t size) {
+  struct pwi_join join;
+  pawl_status status = pwi_join_decode(data, size, &join);
+  if (status != PAWL_OK) return status;
+  pwi_join_encode(&join, &writer);
+  check_same(data, size);
+  return PAWL_OK;
+}
+
+static pawl_status try_joined(const uint8_t *data, size_t size) {
+  struct pwi_joined joined;
+  pawl_status status = pwi_joined_decode(data, size, &joined);
+  if (status != PAWL_OK) return status;
+  pwi_joined_encode(&joined, &writer);
+  check_same(data, size);
+  return PAWL_OK;
+}
+
+static pawl_status try_move(const uint8_t *data, size_t size) {
+  struct pwi_move move;
+  size_t used = 0;
+  pawl_status status = pwi_move_decode(data, size, &move, &used);
+  if (status != PAWL_OK) return status;
+  assert(used <= size);
+  pwi_move_encode(&move, &writer);
+  check_same(data, used);
+  return PAWL_OK;
+}
+
+static pawl_status try_report(const uint8_t *data, size_t size) {
+  struct pwi_report report;
+  struct pwi_load *loads = NULL;
+  size_t count = 0;
+  pawl_status status = pwi_report_decode(data, size, &report, &loads, &count);
+  if (status != PAWL_OK) {
+    assert(!loads && count == 0);
+    return status;
+  }
+  for (size_t i = 1; i < count; i++) assert(loads[i - 1].positions.end <= loads[i].positions.begin);
+  pwi_report_encode(&report, loads, count, &writer);
+  pwi_free(loads);
+  check_same(data, size);
+  return PAWL_OK;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static pawl_status (*const tries[])(const uint8_t *, size_t) = {try_terms,  try_outcome, try_join,
+                                                                  try_joined, try_move,    try_report};
+  struct input input = {data, size};
+  size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);
+  pwi_writer_reset(&writer);
+  pawl_status status = tries[which](input.at, input.left);
+  assert(status == PAWL_OK || status == PAWL_CORRUPT);
+  return 0;
+}

@@ -1,0 +1,59 @@
+/* Groups: names under which processes meet.
+ *
+ * The members of a group advance in *ticks*. pawl_group_clock says that this member has finished its present tick; every push
+ * that it called before is then applied. pawl_group_await waits until all members have reached a tick. A barrier is both.
+ *
+ * Members come and go. A group is made by the first to join, with the number of members it starts with: nobody passes
+ * before so many have joined. A member that joins later begins at the highest tick that any has reached; one that leaves,
+ * or dies, is waited for no more.
+ *
+ * Threads: any; but the ticks of one member are counted once, so let one thread advance them.
+ */
+#ifndef PAWL_GROUP_H
+#define PAWL_GROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/export.h>
+#include <pawl/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pawl_session;
+struct pawl_group;
+struct pawl_task;
+
+/* Joins the group `space/name`; names as of vectors. `size` is how many members it starts with; 0 takes it as it is, or one
+ * if it is new. PAWL_MISMATCH if it was made with another size, PAWL_EXISTS if this session is a member already,
+ * PAWL_FORBIDDEN for read-only sessions. */
+PAWL_API pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint32_t size, int64_t timeout_ns,
+                                     struct pawl_group **group_out);
+
+/* Leaves: the others no longer wait for us. NULL is fine. */
+PAWL_API void pawl_group_leave(struct pawl_group *group);
+
+/* The tick that this member has finished: 0 at first, or where the others were when it joined. */
+PAWL_API uint64_t pawl_group_tick(const struct pawl_group *group);
+
+/* How many members there are now, and which of them we are, counted from 0 in the order of joining the cluster: for sharing
+ * out work. Both change when members come and go. */
+PAWL_API uint32_t pawl_group_size(const struct pawl_group *group);
+PAWL_API uint32_t pawl_group_rank(const struct pawl_group *group);
+
+/* This member has finished one more tick. The task finishes when the servers know it. */
+PAWL_API pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out);
+
+/* Waits until every member has reached `tick`. */
+PAWL_API pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns);
+
+/* clock, and await of the tick that was finished. After PAWL_TIMED_OUT, await pawl_group_tick to wait on. */
+PAWL_API pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

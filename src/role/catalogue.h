@@ -1,0 +1,91 @@
+/* The catalogue: which vectors and groups there are. The manager alone changes it; everybody else receives it whole.
+ *
+ * An entry has an id that is never used again, a name `space/name`, and what it is. A *vector* is rows of numbers. A
+ * *group* is a name under which workers meet (barriers, ticks): it holds no rows, but clocks are kept for it as for a
+ * vector, on the one arc that its name hashes to, and so it stands in the same catalogue, under a name whose second
+ * word begins with a dot.
+ *
+ * The catalogue's number rises with each change, and every message carries the number its sender knows.
+ *
+ * A catalogue is a plain value: the same changes in the same order give the same bytes. Threads: belongs to one thread
+ * at a time.
+ */
+#ifndef PWI_ROLE_CATALOGUE_H
+#define PWI_ROLE_CATALOGUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/status.h>
+#include <pawl/vector.h>
+
+#include "ring/place.h"
+#include "store/table.h"
+
+#define PWI_CATALOGUE_MAX (1 << 20) /* entries */
+#define PWI_SPACE_MAX 63            /* characters of the first word of a name */
+
+struct pwi_vector_id {
+  uint64_t id; /* 0: none */
+};
+
+enum pwi_entry_kind { PWI_ENTRY_VECTOR = 0, PWI_ENTRY_GROUP = 1 };
+
+struct pwi_entry {
+  struct pwi_vector_id id;
+  enum pwi_entry_kind kind;
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector_options is; /* nothing in it is AUTO; for a group: u64, width 1, full span, ordered, sparse */
+};
+
+/* Entries by rising id. Read-only for callers. A struct of zeros is an empty catalogue of number 0. */
+struct pwi_catalogue {
+  uint64_t number;
+  struct pwi_entry *entries;
+  size_t count, room;
+};
+
+void pwi_catalogue_fini(struct pwi_catalogue *catalogue);
+
+/* Splits and checks a name: two words of letters, digits, '.', '_' and '-', a slash between them. The second word of a
+ * group's name begins with a dot, that of a vector's does not. PAWL_INVALID. */
+PAWL_MUST_USE pawl_status pwi_name_check(const char *name, enum pwi_entry_kind kind);
+
+/* True if `name` lies in `space`. */
+bool pwi_name_is_in(const char *name, const char *space);
+
+/* Checks options and replaces what is AUTO: full span MIXED else ORDERED; DENSE up to 2^28 keys of ordered placement,
+ * else SPARSE. PAWL_INVALID (no such type, width 0 or beyond PAWL_WIDTH_MAX, empty span, mixed placement or a dense
+ * layout that the span does not allow, a row beyond 2^30 bytes). */
+PAWL_MUST_USE pawl_status pwi_options_settle(const struct pawl_vector_options *asked,
+                                             struct pawl_vector_options *settled_out);
+
+/* What the rooms below want to know of a vector. */
+struct pwi_place pwi_entry_place(const struct pwi_entry *entry);
+struct pwi_table_options pwi_entry_table(const struct pwi_entry *entry); /* spans the whole vector */
+size_t pwi_entry_row_bytes(const struct pwi_entry *entry);
+
+/* The stored key (a ring position) that stands for a group: the arc that holds it keeps the group's ticks. */
+uint64_t pwi_group_key(const char *name);
+
+const struct pwi_entry *pwi_catalogue_find(const struct pwi_catalogue *catalogue, struct pwi_vector_id id);
+const struct pwi_entry *pwi_catalogue_named(const struct pwi_catalogue *catalogue, const char *name);
+
+/* Adds a copy of an entry whose id is higher than any before, and raises the number. PAWL_EXISTS (the name),
+ * PAWL_INVALID (name, options, id), PAWL_TOO_LARGE, PAWL_NO_MEMORY; nothing has changed then. */
+PAWL_MUST_USE pawl_status pwi_catalogue_add(struct pwi_catalogue *catalogue, const struct pwi_entry *entry);
+
+/* Takes an entry out and raises the number. PAWL_NOT_FOUND. */
+PAWL_MUST_USE pawl_status pwi_catalogue_remove(struct pwi_catalogue *catalogue, struct pwi_vector_id id);
+
+/* As bytes, with base/cursor.h: u8 version (1), u64 number, u32 count, and per entry u64 id, u8 kind, text name, u8 type,
+ * u32 width, u64 size, u8 function, u8 placement, u8 layout. One catalogue has one form. */
+struct pwi_writer;
+void pwi_catalogue_encode(const struct pwi_catalogue *catalogue, struct pwi_writer *writer);
+
+/* Safe on any bytes. PAWL_TRUNCATED, PAWL_UNSUPPORTED (version), PAWL_CORRUPT (also for entries that break a rule),
+ * PAWL_NO_MEMORY. `catalogue_out` must hold nothing before. */
+PAWL_MUST_USE pawl_status pwi_catalogue_decode(const void *bytes, size_t size, struct pwi_catalogue *catalogue_out);
+
+#endif

@@ -1,0 +1,303 @@
+/* The records that roles exchange: each comes back as it went, and nothing else is taken for one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/cursor.h"
+#include "base/memory.h"
+#include "ring/plan.h"
+#include "role/protocol.h"
+#include "wire/hello.h"
+
+static struct pwi_terms some_terms(void) {
+  return (struct pwi_terms){
+      .kind = PWI_REQUEST_PUSHPULL,
+      .keys = PWI_KEYS_LIST,
+      .keep = true,
+      .vector = {7},
+      .number = 8,
+      .prior = 9,
+      .settled = 10,
+      .other = 11,
+      .rows = 12,
+      .claim = {100, 200},
+      .range = {150, 160},
+  };
+}
+
+static void test_terms_lie_where_the_header_says(void **state) {
+  (void)state;
+  struct pwi_terms terms = some_terms();
+  uint8_t bytes[PWI_TERMS_SIZE], start[8] = {3, 1, 1};
+  static const uint64_t words[11] = {7, 8, 9, 10, 11, 12, 100, 200, 150, 160, 0};
+  pwi_terms_encode(&terms, bytes);
+  assert_memory_equal(bytes, start, sizeof start);
+  for (size_t i = 0; i < 11; i++) assert_int_equal(pwi_get_u64(bytes + 8 + 8 * i), words[i]);
+}
+
+static void test_terms_come_back(void **state) {
+  (void)state;
+  struct pwi_terms terms = some_terms(), back;
+  uint8_t bytes[PWI_TERMS_SIZE], again[PWI_TERMS_SIZE];
+  for (int kind = PWI_REQUEST_PUSH; kind <= PWI_REQUEST_SCAN; kind++) {
+    terms.kind = (enum pwi_request_kind)kind;
+    pwi_terms_encode(&terms, bytes);
+    assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_OK);
+    pwi_terms_encode(&back, again);
+    assert_memory_equal(again, bytes, sizeof bytes);
+    assert_int_equal(back.kind, kind);
+    assert_int_equal(back.range.end, 160);
+  }
+}
+
+static void assert_no_terms(struct pwi_terms terms) {
+  struct pwi_terms back = {.number = 77};
+  uint8_t bytes[PWI_TERMS_SIZE];
+  pwi_terms_encode(&terms, bytes);
+  assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+  assert_int_equal(back.number, 77);
+}
+
+static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
+  (void)state;
+  struct pwi_terms terms = some_terms(), back;
+  uint8_t bytes[PWI_TERMS_SIZE];
+  pwi_terms_encode(&terms, bytes);
+  for (size_t size = 0; size < sizeof bytes; size++)
+    assert_int_equal(pwi_terms_decode(bytes, size, &back), PAWL_CORRUPT);
+  static const size_t reserved[] = {3, 4, 5, 6, 7, 88, 95};
+  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+    bytes[reserved[i]] = 1;
+    assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+    bytes[reserved[i]] = 0;
+  }
+  bytes[2] = 2;
+  assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+  bytes[2] = 1;
+  assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_OK);
+
+#define ASSERT_NO_TERMS(change) (terms = some_terms(), (change), assert_no_terms(terms))
+  ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)0);
+  ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)9);
+  ASSERT_NO_TERMS(terms.keys = (enum pwi_request_keys)3);
+  ASSERT_NO_TERMS(terms.number = 0);
+  ASSERT_NO_TERMS(terms.vector.id = 0);
+  ASSERT_NO_TERMS(terms.claim.end = 100);
+  ASSERT_NO_TERMS(terms.range.end = 150);
+  ASSERT_NO_TERMS(terms.range.begin = 99);
+  ASSERT_NO_TERMS(terms.range.end = 201);
+}
+
+static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
+  (void)state;
+  struct pwi_outcome outcome = {PWI_CODE_REFUSED, PAWL_NODE_FULL, 5, 6}, back;
+  uint8_t bytes[PWI_OUTCOME_SIZE];
+  pwi_outcome_encode(&outcome, bytes);
+  assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_OK);
+  assert_int_equal(back.code, PWI_CODE_REFUSED);
+  assert_int_equal(back.status, PAWL_NODE_FULL);
+  assert_int_equal(back.found, 5);
+  assert_int_equal(back.next, 6);
+  assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes - 1, &back), PAWL_CORRUPT);
+  bytes[24] = 1;
+  assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+  bytes[24] = 0;
+  bytes[0] = 9;
+  assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+  bytes[0] = 1;
+  pwi_put_u32(bytes + 4, 1);
+  assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+}
+
+static void test_every_code_has_a_text(void **state) {
+  (void)state;
+  assert_string_equal(pwi_code_text(PWI_CODE_NOT_HERE), "not here");
+  assert_string_equal(pwi_code_text((enum pwi_code)99), "unknown");
+}
+
+/* --- records that are written field by field ---------------------------------------------------------------------- */
+
+/* What each of them decodes to is encoded again, to be compared. */
+typedef pawl_status again(const void *bytes, size_t size, struct pwi_writer *writer);
+
+static pawl_status join_again(const void *bytes, size_t size, struct pwi_writer *writer) {
+  struct pwi_join join;
+  pawl_status status = pwi_join_decode(bytes, size, &join);
+  if (status == PAWL_OK) pwi_join_encode(&join, writer);
+  return status;
+}
+
+static pawl_status joined_again(const void *bytes, size_t size, struct pwi_writer *writer) {
+  struct pwi_joined joined;
+  pawl_status status = pwi_joined_decode(bytes, size, &joined);
+  if (status == PAWL_OK) pwi_joined_encode(&joined, writer);
+  return status;
+}
+
+static pawl_status move_again(const void *bytes, size_t size, struct pwi_writer *writer) {
+  struct pwi_move move;
+  size_t used;
+  pawl_status status = pwi_move_decode(bytes, size, &move, &used);
+  if (status == PAWL_OK) {
+    pwi_move_encode(&move, writer);
+    assert_int_equal(used, writer->size); /* what follows is no part of it */
+  }
+  return status;
+}
+
+static pawl_status report_again(const void *bytes, size_t size, struct pwi_writer *writer) {
+  struct pwi_report report;
+  struct pwi_load *loads;
+  size_t count;
+  pawl_status status = pwi_report_decode(bytes, size, &report, &loads, &count);
+  if (status == PAWL_OK) {
+    pwi_report_encode(&report, loads, count, writer);
+    pwi_free(loads);
+  }
+  return status;
+}
+
+/* Comes back; is corrupt when cut short; and whatever one changed byte makes of it has one form, or is corrupt. */
+static void assert_one_form(struct pwi_writer *written, again *decode) {
+  struct pwi_writer back = {0};
+  assert_int_equal(written->status, PAWL_OK);
+  assert_int_equal(decode(written->data, written->size, &back), PAWL_OK);
+  assert_int_equal(back.size, written->size);
+  assert_memory_equal(back.data, written->data, back.size);
+  for (size_t size = 0; size < written->size; size++)
+    assert_int_equal(decode(written->data, size, &back), PAWL_CORRUPT);
+  for (size_t i = 0; i < written->size * 8; i++) {
+    written->data[i / 8] ^= (unsigned char)(1 << i % 8);
+    pwi_writer_reset(&back);
+    pawl_status status = decode(written->data, written->size, &back);
+    if (status == PAWL_OK)
+      assert_memory_equal(back.data, written->data, back.size);
+    else
+      assert_int_equal(status, PAWL_CORRUPT);
+    written->data[i / 8] ^= (unsigned char)(1 << i % 8);
+  }
+  pwi_writer_fini(&back);
+  pwi_writer_fini(written);
+}
+
+static void test_join_has_one_form(void **state) {
+  (void)state;
+  struct pwi_join join = {
+      .role = PWI_ROLE_SERVER,
+      .id = 1,
+      .secret = 2,
+      .address = "[::1]:7000",
+      .host = "h",
+      .rack = "",
+      .process = 3,
+      .shard = 4,
+      .shard_count = 5,
+      .weight = 6,
+      .memory_max = UINT64_MAX,
+      .job = "lda",
+      .reader = true,
+      .retired = 7,
+  };
+  struct pwi_writer writer = {0};
+  struct pwi_join back;
+  pwi_join_encode(&join, &writer);
+  assert_int_equal(pwi_join_decode(writer.data, writer.size, &back), PAWL_OK);
+  assert_string_equal(back.address, "[::1]:7000");
+  assert_int_equal(back.retired, 7);
+  assert_one_form(&writer, join_again);
+  join.role = PWI_ROLE_MANAGER;
+  pwi_join_encode(&join, &writer);
+  assert_int_equal(pwi_join_decode(writer.data, writer.size, &back), PAWL_CORRUPT);
+  pwi_writer_fini(&writer);
+}
+
+static void test_joined_has_one_form(void **state) {
+  (void)state;
+  struct pwi_joined joined = {PAWL_NODE_RETIRED, 1, 2, 3, true, "space"};
+  struct pwi_writer writer = {0};
+  pwi_joined_encode(&joined, &writer);
+  assert_one_form(&writer, joined_again);
+}
+
+static void test_move_has_one_form_and_a_chunk_may_follow(void **state) {
+  (void)state;
+  struct pwi_move move = {1, 2, {3, 4}, 5, 6, PWI_FILL_CHUNK, true, PAWL_NODE_FULL, "host:1"}, back;
+  struct pwi_writer writer = {0};
+  pwi_move_encode(&move, &writer);
+  size_t size = writer.size, used;
+  pwi_write_u64(&writer, 99);
+  assert_int_equal(pwi_move_decode(writer.data, writer.size, &back, &used), PAWL_OK);
+  assert_int_equal(used, size);
+  assert_int_equal(back.positions.end, 4);
+  assert_string_equal(back.address, "host:1");
+  pwi_writer_reset(&writer);
+  pwi_move_encode(&move, &writer);
+  assert_one_form(&writer, move_again);
+}
+
+static void test_report_has_one_form(void **state) {
+  (void)state;
+  struct pwi_report report = {.rows = 1, .memory_max = 3, .cached_bytes = 14};
+  struct pwi_load loads[] = {{{0, 10}, 5, 6, false}, {{10, 11}, 0, 7, true}, {{20, 30}, 8, 9, false}}, *back;
+  struct pwi_writer writer = {0};
+  size_t count;
+  pwi_report_encode(&report, loads, 3, &writer);
+  assert_int_equal(pwi_report_decode(writer.data, writer.size, &report, &back, &count), PAWL_OK);
+  assert_int_equal(count, 3);
+  assert_int_equal(report.cached_bytes, 14);
+  assert_true(back[1].whole && back[2].requests == 9);
+  pwi_free(back);
+  assert_one_form(&writer, report_again);
+  pwi_report_encode(&report, NULL, 0, &writer);
+  assert_int_equal(pwi_report_decode(writer.data, writer.size, &report, &back, &count), PAWL_OK);
+  assert_true(back == NULL && count == 0);
+  pwi_writer_fini(&writer);
+}
+
+static void test_loads_out_of_order_are_corrupt(void **state) {
+  (void)state;
+  struct pwi_report report = {0};
+  struct pwi_load loads[] = {{{0, 10}, 5, 6, false}, {{9, 11}, 0, 7, true}}, *back;
+  struct pwi_writer writer = {0};
+  size_t count;
+  uint64_t live = pwi_memory_counts().live;
+  pwi_report_encode(&report, loads, 2, &writer);
+  assert_int_equal(pwi_report_decode(writer.data, writer.size, &report, &back, &count), PAWL_CORRUPT);
+  pwi_writer_fini(&writer);
+  assert_int_equal(pwi_memory_counts().live, live);
+}
+
+static void test_a_report_without_memory_for_its_loads_says_so(void **state) {
+  (void)state;
+  struct pwi_report report = {0};
+  struct pwi_load load = {{0, 10}, 5, 6, false}, *back;
+  struct pwi_writer writer = {0};
+  size_t count;
+  pwi_report_encode(&report, &load, 1, &writer);
+  pwi_memory_fail_after(0);
+  pawl_status status = pwi_report_decode(writer.data, writer.size, &report, &back, &count);
+  assert_int_equal(pwi_memory_fail_cancel(), 1);
+  assert_int_equal(status, PAWL_NO_MEMORY);
+  pwi_writer_fini(&writer);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_terms_lie_where_the_header_says),
+      cmocka_unit_test(test_terms_come_back),
+      cmocka_unit_test(test_terms_that_say_nothing_sensible_are_corrupt),
+      cmocka_unit_test(test_outcomes_come_back_and_others_are_corrupt),
+      cmocka_unit_test(test_every_code_has_a_text),
+      cmocka_unit_test(test_join_has_one_form),
+      cmocka_unit_test(test_joined_has_one_form),
+      cmocka_unit_test(test_move_has_one_form_and_a_chunk_may_follow),
+      cmocka_unit_test(test_report_has_one_form),
+      cmocka_unit_test(test_loads_out_of_order_are_corrupt),
+      cmocka_unit_test(test_a_report_without_memory_for_its_loads_says_so),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
