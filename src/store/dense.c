@@ -4,8 +4,9 @@
  * rows as fill about one huge page. It takes memory from the first write on; until then its keys count as missing, so
  * that a limit on memory can be kept. Taking or dropping a piece changes the layout.
  */
-#include "store/table.h"
+#include "store/dense.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -151,16 +152,22 @@ static pawl_status dense_resolve(struct pwi_table *table, const uint64_t *keys, 
 
 /* --- ranges ----------------------------------------------------------------------------------------------------- */
 
-static pawl_status dense_range_apply(struct pwi_table *table, enum pwi_apply apply, uint64_t value, size_t count,
-                                     const void *in) {
-  struct dense *dense = dense_of(table);
-  size_t width = table->is.width, size = table->row_bytes / width, wanted = 0;
-  size_t first = (size_t)((value / width + LEAD) >> dense->shift);
-  size_t last = (size_t)(((value + count - 1) / width + LEAD) >> dense->shift);
+/* Takes the pieces of these slots: all that are missing, or none. */
+static pawl_status take_slots(struct dense *dense, uint64_t first_slot, uint64_t last_slot) {
+  size_t first = (size_t)(first_slot >> dense->shift), last = (size_t)(last_slot >> dense->shift), wanted = 0;
   for (size_t piece = first; piece <= last; piece++) wanted += !dense->taken[piece];
   pawl_status status = allow_pieces(dense, wanted);
   if (status != PAWL_OK) return status;
   for (size_t piece = first; piece <= last && wanted > 0; piece++) take_piece(dense, piece);
+  return PAWL_OK;
+}
+
+static pawl_status dense_range_apply(struct pwi_table *table, enum pwi_apply apply, uint64_t value, size_t count,
+                                     const void *in) {
+  struct dense *dense = dense_of(table);
+  size_t width = table->is.width, size = table->row_bytes / width;
+  pawl_status status = take_slots(dense, value / width + LEAD, (value + count - 1) / width + LEAD);
+  if (status != PAWL_OK) return status;
   char *to = table->values + LEAD * table->row_bytes + value * size;
   pwi_row_kernels_best()->array[apply][table->is.type - 1](to, in, count);
   return PAWL_OK;
@@ -223,6 +230,13 @@ static const struct pwi_table_ops dense_ops = {
     .scan = dense_scan,
     .delete = dense_delete,
 };
+
+pawl_status pwi_dense_reserve(struct pwi_table *table, struct pawl_range range) {
+  assert(table->ops == &dense_ops);
+  struct dense *dense = dense_of(table);
+  if (pawl_range_is_empty(range) || !pawl_range_contains(table->is.span, range)) return PAWL_INVALID;
+  return take_slots(dense, slot_of(dense, range.begin), slot_of(dense, range.end - 1));
+}
 
 /* The largest power of two of rows that fits into a huge page. */
 static unsigned piece_shift(size_t bytes) {

@@ -1,0 +1,185 @@
+/* A holding: the rows and clocks of the arcs that a node holds, and what requests do to them.
+ *
+ * This is the server without the network: a state machine that is handed requests, each as a struct with pointers to
+ * its keys and values, and says what to answer. A server shard has one for its arcs of all vectors; a client that opens a
+ * vector locally has one that holds the whole ring for that vector. It sends nothing and reads no clock.
+ *
+ * WHAT IS HELD is a set of ring positions, the same for all vectors. Of each vector the keys on these positions are held:
+ * rows in one table that spans the vector, times in a range vector clock (OSDI'14 4.1) that holds exactly these keys. How
+ * arcs are cut does not matter here: a request is served if all of its claim is held and none of it frozen.
+ *
+ * EXACTLY ONCE (design, section 7). A numbered request is compared with the clock of its sender: applied where it is due,
+ * skipped where it was applied before; GAP if an earlier one is missing, BROKEN if it cannot be. Values and clock change
+ * together or not at all. A request that is refused uses up its number: the clock is set, and the refusal is remembered
+ * until the sender has `settled` it, so that a resend is refused again with the same status.
+ *
+ * KEY LISTS that a request wants kept stay here under their signature, with the slots that their keys resolved to. The
+ * least recently used go first when the cache is full.
+ *
+ * MEMORY. Under its cap a holding refuses to grow, with PAWL_NODE_FULL; everything else goes on. The cap counts rows and
+ * kept lists.
+ *
+ * Threads: belongs to one thread. Errors: PAWL_NO_MEMORY where nothing else is said, and then nothing has changed.
+ */
+#ifndef PWI_ROLE_HOLDING_H
+#define PWI_ROLE_HOLDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include <pawl/range.h>
+#include <pawl/status.h>
+
+#include "base/cursor.h"
+#include "ring/plan.h" /* struct pwi_load */
+#include "role/catalogue.h"
+#include "role/protocol.h"
+#include "role/roster.h"
+
+struct pwi_holding;
+
+/* Somebody waits in a group. `owner` and `number` are the caller's: whom to tell, and about which request. */
+struct pwi_waiter {
+  uint64_t owner;
+  uint64_t number;
+};
+
+struct pwi_holding_config {
+  uint64_t memory_max; /* bytes of rows and lists; UINT64_MAX: no cap */
+  uint64_t cache_max;  /* bytes of kept lists, slots included; 0: 256 MiB */
+
+  /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. Called
+   * from inside any function below; it must not call back into the holding. */
+  void (*answer)(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome);
+  void *context;
+};
+
+PAWL_MUST_USE pawl_status pwi_holding_create(const struct pwi_holding_config *config, struct pwi_holding **holding_out);
+void pwi_holding_destroy(struct pwi_holding *holding); /* NULL is fine; waiters are not answered */
+
+/* --- what is held ------------------------------------------------------------------------------------------------- */
+
+/* A vector or group that there is from now on; the entry is copied. On all positions that are held its rows are absent and
+ * its times 0. PAWL_EXISTS. */
+PAWL_MUST_USE pawl_status pwi_holding_open(struct pwi_holding *holding, const struct pwi_entry *entry);
+
+/* It is gone, with everything. One that is not there is ignored. */
+void pwi_holding_close(struct pwi_holding *holding, struct pwi_vector_id id);
+
+bool pwi_holding_has(const struct pwi_holding *holding, struct pwi_vector_id id);
+
+/* The vectors, one at a time, by rising id: begin with {0}; false after the last. */
+bool pwi_holding_next(const struct pwi_holding *holding, struct pwi_vector_id *id);
+
+/* Who may push, and who is in which group. Borrowed until the next call of this, and read in every request. Clocks of
+ * senders that are on the roster neither as live nor as retired are forgotten, and so are their refusals; waiters are
+ * looked at again. Before the first call nobody may push. */
+void pwi_holding_set_roster(struct pwi_holding *holding, const struct pwi_roster *roster);
+
+/* Hold these positions too, empty: nobody has ever pushed there. PAWL_INVALID if any is held already. */
+PAWL_MUST_USE pawl_status pwi_holding_hold(struct pwi_holding *holding, struct pawl_range positions);
+
+/* Hold them no more: rows and times are gone, waiters there are answered NOT_HERE. Positions that are not held are
+ * ignored; staged ones (below) are dropped as well. On PAWL_NO_MEMORY the positions are frozen instead, and it may be
+ * tried again. */
+PAWL_MUST_USE pawl_status pwi_holding_drop(struct pwi_holding *holding, struct pawl_range positions);
+
+/* Answer NOT_HERE to everything there, waiters included, until they are thawed. */
+PAWL_MUST_USE pawl_status pwi_holding_freeze(struct pwi_holding *holding, struct pawl_range positions);
+void pwi_holding_thaw(struct pwi_holding *holding, struct pawl_range positions);
+
+bool pwi_holding_holds(const struct pwi_holding *holding, struct pawl_range positions); /* all of them */
+
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+struct pwi_request {
+  struct pwi_terms terms;
+  struct pwi_sender sender;
+  uint64_t task;
+  uint64_t tick;
+  const uint64_t *keys;       /* LIST: terms.rows of them, rising strictly (the caller has checked that) */
+  uint64_t signature;         /* LIST with keep, and SIGNED */
+  const struct iovec *values; /* PUSH, PUSHPULL: raw values, one row per key; parts may be cut anywhere */
+  size_t value_parts;
+  uint8_t value_type;       /* enum pwi_value_type; not the vector's: refused with PAWL_MISMATCH */
+  struct pwi_waiter waiter; /* AWAIT */
+};
+
+/* How many bytes of values the answer brings if it is OK: 0 but for PULL, PUSHPULL and SCAN (at most). 0 also for a vector
+ * that is not here. PAWL_TOO_LARGE if they are more than `max`. */
+PAWL_MUST_USE pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const struct pwi_request *request,
+                                                   size_t max, size_t *bytes_out);
+
+struct pwi_served {
+  struct pwi_outcome outcome;
+  bool put_off;        /* an AWAIT that has to wait: config.answer will tell */
+  size_t value_bytes;  /* written to `values`: what the answer is to carry */
+  uint64_t rows;       /* SCAN: rows found */
+  const void *payload; /* COLLECT, SCAN: valid until the next request */
+  size_t payload_size;
+};
+
+/* Deal with a request. `values` has room for as many bytes as pwi_holding_answer_bytes said, and need not be aligned.
+ * Always gives an answer; out of memory is one too: REFUSED with PAWL_NO_MEMORY where a number is to be used up, FAILED
+ * where even that was not possible.
+ *
+ *   NOT_HERE  the claim is not held, or frozen. (A vector that is not here is FAILED with PAWL_NOT_FOUND: whether the
+ *             catalogue is behind is for the caller to know first, from the numbers in the message's head.)
+ *   RETIRED   a numbered request of a sender that is not live on the roster. Pulls and scans may come from anybody.
+ *   FAILED    PAWL_OUT_OF_SPAN, PAWL_INVALID (terms that contradict themselves or the vector), PAWL_NOT_FOUND
+ *   REFUSED   PAWL_MISMATCH (number or type of values), PAWL_NODE_FULL, PAWL_NO_MEMORY
+ *
+ * Steady state: where no key is new and room has been made once, nothing is allocated. */
+void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *request, void *values,
+                       struct pwi_served *served_out);
+
+/* The owner is gone: its waiters are forgotten without an answer. */
+void pwi_holding_forget_waiters(struct pwi_holding *holding, uint64_t owner);
+
+/* --- moving: positions go to another holding, whole ---------------------------------------------------------------- */
+
+/* What is frozen is copied out as a sequence of chunks: of every vector rows, times, ticks, refusals. A chunk is a string
+ * of bytes of its own, and chunks are taken in by `pwi_holding_take` in the order in which they came out. The copying holds
+ * nothing of the holding: it may be broken off at any time. Vectors closed meanwhile are left out. */
+struct pwi_copying {
+  struct pawl_range positions;
+  struct pwi_vector_id vector; /* private from here on */
+  uint64_t next;
+  int stage;
+};
+
+void pwi_copying_init(struct pwi_copying *copying, struct pawl_range positions);
+
+/* Appends the next chunk, of about `size` bytes (a row or a clock may make it longer), to the writer. False in `*more_out`
+ * if there was none left. */
+PAWL_MUST_USE pawl_status pwi_holding_copy(const struct pwi_holding *holding, struct pwi_copying *copying, size_t size,
+                                           struct pwi_writer *writer, bool *more_out);
+
+/* Take a chunk in, on positions that are not held: they are *staged*. Rows and times of vectors that are not here are
+ * ignored. PAWL_CORRUPT for bytes that are no chunk, PAWL_INVALID if it is about held positions, PAWL_NODE_FULL. After any
+ * failure drop the positions. */
+PAWL_MUST_USE pawl_status pwi_holding_take(struct pwi_holding *holding, const void *chunk, size_t size);
+
+/* Hold positions that were staged: vectors of which nothing came are held empty. PAWL_INVALID if any is held already. */
+PAWL_MUST_USE pawl_status pwi_holding_adopt(struct pwi_holding *holding, struct pawl_range positions);
+
+/* --- figures ------------------------------------------------------------------------------------------------------ */
+
+/* Filled in but for memory_max's meaning: what is held, and totals since the start. */
+void pwi_holding_report(const struct pwi_holding *holding, struct pwi_report *report_out);
+
+struct pwi_vector_figures {
+  uint64_t rows, bytes, pushes, pulls;
+};
+
+/* PAWL_NOT_FOUND. */
+PAWL_MUST_USE pawl_status pwi_holding_figures(const struct pwi_holding *holding, struct pwi_vector_id id,
+                                              struct pwi_vector_figures *figures_out);
+
+/* The load by ring position since the last call: bytes held, and keys asked for (sampled), in at most `room` cells of
+ * equal width over what is held, and single keys so hot that a cell should not hide them (`whole`). Returns how many. */
+size_t pwi_holding_loads(struct pwi_holding *holding, struct pwi_load *loads, size_t room);
+
+#endif

@@ -1,0 +1,266 @@
+/* The inside of a holding, for holding*.c only.
+ *
+ *   holding.c           its life, vectors, memory
+ *   holding_positions.c which positions are held or frozen
+ *   holding_serve.c     requests: order of checks, pushes
+ *   holding_answers.c   requests that only read
+ *   holding_lists.c     kept key lists
+ *   holding_refusals.c  refusals that may have to be repeated
+ *   holding_groups.c    ticks, and who waits for them
+ *   holding_move.c      chunks out and in
+ *   holding_loads.c     figures, and load by position
+ */
+#ifndef PWI_ROLE_HOLDING_INSIDE_H
+#define PWI_ROLE_HOLDING_INSIDE_H
+
+#include "base/rangeset.h"
+#include "role/holding.h"
+#include "store/clock.h"
+#include "store/table.h"
+
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
+
+/* A task of a sender was refused on these keys. That stays true for ever, also if the keys move away and come back. */
+struct pwi_refusal {
+  struct pwi_sender sender;
+  uint64_t task;
+  struct pawl_range range;
+  pawl_status status;
+};
+
+struct pwi_refusals {
+  struct pwi_refusal *items;
+  size_t count, room;
+};
+
+void pwi_refusals_fini(struct pwi_refusals *refusals);
+
+/* Room for `more`, so that adding as many does not fail. */
+PAWL_MUST_USE pawl_status pwi_refusals_reserve(struct pwi_refusals *refusals, size_t more);
+void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *refusal);
+
+/* The status with which the task was refused on some key of `range`; PAWL_OK if it was not. */
+pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                              struct pawl_range range);
+
+/* The sender has heard of everything up to `settled`. */
+void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled);
+
+/* Forgets senders that the roster does not list at all. */
+void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_roster *roster);
+
+/* Forgets what lies in `range`, but for a part in the middle of a longer range: to know it does no harm. */
+void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range);
+
+/* --- vectors ------------------------------------------------------------------------------------------------------ */
+
+/* The clocks of a vector. Both hold the same keys; vectors have no ticks. */
+enum { PWI_TASKS = 0, PWI_TICKS = 1, PWI_CLOCKS = 2 };
+
+/* One vector or group. */
+struct pwi_held {
+  struct pwi_entry entry;
+  struct pwi_place place;
+  bool is_group;
+  enum pwi_apply apply;
+  struct pwi_table *table;             /* NULL for a group */
+  uint64_t bytes;                      /* of the table, when it was last looked at; part of holding->row_bytes */
+  struct pwi_clock clocks[PWI_CLOCKS]; /* on exactly the keys that are held */
+  struct pwi_clock staged[PWI_CLOCKS]; /* on keys that came in chunks and are not held yet */
+  struct pwi_clock next[PWI_CLOCKS];   /* what `clocks` will be when a change to all vectors has succeeded */
+  struct pwi_refusals refusals;
+  uint64_t pushes, pulls;
+
+  /* Groups: the key that stands for it; and, if `ranked`, the lowest tick of any member and one who is there. */
+  uint64_t group_key;
+  bool ranked;
+  uint64_t lowest;
+  struct pwi_sender last;
+};
+
+static inline struct pawl_range pwi_held_keys(const struct pwi_held *vector, struct pawl_range positions) {
+  return pwi_place_keys(&vector->place, positions);
+}
+
+static inline int pwi_held_clocks(const struct pwi_held *vector) { return vector->is_group ? PWI_CLOCKS : 1; }
+
+/* --- lists -------------------------------------------------------------------------------------------------------- */
+
+struct pwi_list {
+  struct pwi_vector_id vector;
+  uint64_t signature;
+  struct pwi_list *chain;         /* the next one in the same bucket */
+  struct pwi_list *newer, *older; /* by last use */
+  size_t bytes;                   /* all of it, as counted in lists.bytes */
+  struct pwi_slots slots;
+  size_t count;
+  uint64_t keys[];
+};
+
+struct pwi_lists {
+  struct pwi_list **buckets; /* 2^bits */
+  unsigned bits;
+  size_t count;
+  uint64_t bytes, bytes_max;
+  struct pwi_list *newest, *oldest;
+};
+
+void pwi_lists_fini(struct pwi_lists *lists);
+
+/* The list, which then is the newest; NULL if it is not kept. */
+struct pwi_list *pwi_lists_find(struct pwi_lists *lists, struct pwi_vector_id vector, uint64_t signature);
+
+/* Keeps a copy of the keys, in place of an earlier list of that signature. `spare` bytes are what the memory cap leaves.
+ * NULL if it cannot be kept. */
+struct pwi_list *pwi_lists_keep(struct pwi_lists *lists, struct pwi_vector_id vector, uint64_t signature,
+                                const uint64_t *keys, size_t count, uint64_t spare);
+
+/* The list's slots were resolved anew: counts what they take, and throws others out if that is too much. */
+void pwi_lists_recount(struct pwi_lists *lists, struct pwi_list *list);
+
+/* Throws out all lists of a vector, or of all if it is {0}, but for `except`. */
+void pwi_lists_drop(struct pwi_lists *lists, struct pwi_vector_id vector, const struct pwi_list *except);
+
+/* --- load --------------------------------------------------------------------------------------------------------- */
+
+#define PWI_SAMPLES_MAX 4096
+
+/* Positions of keys that were asked for: about one in `gap` of all, evenly over the stream of keys. */
+struct pwi_samples {
+  uint64_t until; /* keys to let pass before the next sample */
+  uint64_t gap;
+  uint64_t drawn; /* samples ever: jitter comes from it */
+  size_t count;
+  uint64_t positions[PWI_SAMPLES_MAX];
+};
+
+/* Keys of one request; `keys` NULL: they are first, first + 1, … */
+void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector, const uint64_t *keys, uint64_t first,
+                      uint64_t count);
+
+/* --- the holding -------------------------------------------------------------------------------------------------- */
+
+struct pwi_waiting {
+  struct pwi_vector_id group;
+  uint64_t tick;
+  struct pwi_waiter waiter;
+};
+
+struct pwi_holding {
+  struct pwi_holding_config config;
+  const struct pwi_roster *roster; /* NULL: nobody may push */
+  struct pwi_rangeset held;        /* positions */
+  struct pawl_range *frozen;       /* positions; may overlap. There is always room for one more */
+  size_t frozen_count, frozen_room;
+  struct pwi_held **vectors; /* by rising id */
+  size_t vector_count, vector_room;
+  struct pwi_held *recent; /* the vector of the last request, or NULL */
+  struct pwi_waiting *waiting;
+  size_t waiting_count, waiting_room;
+  struct pwi_lists lists;
+  uint64_t row_bytes;       /* of all tables */
+  struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
+
+  /* Room that is used again from request to request. */
+  struct pwi_slots slots; /* of a list that is not kept */
+  uint64_t *keys;         /* PWI_BLOCK of them, for ranges of sparse tables; NULL at first */
+  char *row;              /* for a row that is cut by the end of a part of the values */
+  size_t row_room;
+  struct pwi_writer payload;
+
+  struct pwi_samples samples;
+};
+
+#define PWI_BLOCK ((size_t)64 << 10)
+
+struct pwi_held *pwi_holding_vector(const struct pwi_holding *holding, struct pwi_vector_id id); /* NULL: not here */
+
+/* True if any key of `keys` lies on a frozen position. */
+bool pwi_holding_is_frozen(const struct pwi_holding *holding, const struct pwi_held *vector, struct pawl_range keys);
+
+/* The table may have grown or shrunk. */
+void pwi_holding_count_bytes(struct pwi_holding *holding, struct pwi_held *vector);
+
+/* Allows the table what the cap leaves. */
+void pwi_holding_set_limit(const struct pwi_holding *holding, struct pwi_held *vector);
+
+/* Resolves a list, creating keys if asked to, under the cap: PAWL_NODE_FULL. Where lists are in the way of rows, they go,
+ * but for `list`, which is the one whose slots these are or NULL. */
+PAWL_MUST_USE pawl_status pwi_holding_resolve(struct pwi_holding *holding, struct pwi_held *vector,
+                                              const uint64_t *keys, size_t count, bool create, struct pwi_slots *slots,
+                                              struct pwi_list *list);
+
+/* The keys from `first` on, `count` of them and at most PWI_BLOCK, in holding->keys. */
+PAWL_MUST_USE pawl_status pwi_holding_block(struct pwi_holding *holding, uint64_t first, size_t count);
+
+/* The clock holds no key of `keys` any more. On failure it may still hold some. */
+PAWL_MUST_USE pawl_status pwi_times_leave(struct pwi_clock *clock, struct pawl_range keys);
+
+/* What was staged for these keys is in force now, or not wanted. */
+void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys);
+
+/* The first run of keys, at or after `from`, that lies in `keys` and that the clock holds. */
+bool pwi_times_next_run(const struct pwi_clock *clock, struct pawl_range keys, uint64_t from,
+                        struct pawl_range *run_out);
+
+/* Positions that are not held become so, in all vectors or in none. `more` makes the clock of the keys that a vector is to
+ * hold besides. */
+typedef pawl_status pwi_more(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out);
+PAWL_MUST_USE pawl_status pwi_holding_extend(struct pwi_holding *holding, struct pawl_range positions, pwi_more *more);
+
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+/* Which keys a request names. */
+struct pwi_named {
+  const uint64_t *keys; /* NULL: all of the range */
+  size_t count;
+  struct pwi_slots *slots;
+  struct pwi_list *list; /* NULL: it is not kept */
+};
+
+static inline void pwi_served_fail(struct pwi_served *served, pawl_status status) {
+  served->outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
+}
+
+static inline void pwi_served_say(struct pwi_served *served, enum pwi_code code, uint64_t found) {
+  served->outcome = (struct pwi_outcome){.code = code, .found = found};
+}
+
+/* Finds the keys; false if an answer was given instead (WANTED, FAILED). */
+bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+                     struct pwi_named *named_out, struct pwi_served *served);
+
+/* Uses up the number of a request that is due. */
+void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                      pawl_status why, struct pwi_served *served);
+
+/* Values of the named keys to `values`: the end of a PULL and of a PUSHPULL. */
+void pwi_serve_values(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, void *values, struct pwi_served *served);
+
+void pwi_serve_pull(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                    void *values, struct pwi_served *served);
+void pwi_serve_scan(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                    void *values, struct pwi_served *served);
+void pwi_serve_collect(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                       struct pwi_served *served);
+
+/* TICK and ENTER, once they are due (`due`) or known to be duplicates. */
+void pwi_serve_tick(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request, bool due,
+                    struct pwi_served *served);
+void pwi_serve_await(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request,
+                     struct pwi_served *served);
+
+/* --- waiters ------------------------------------------------------------------------------------------------------ */
+
+/* Who of the group's waiters need not wait any more is told. */
+void pwi_group_examine(struct pwi_holding *holding, struct pwi_held *group);
+
+/* All waiters of the group are told this. */
+void pwi_group_dismiss(struct pwi_holding *holding, const struct pwi_held *group, enum pwi_code code,
+                       pawl_status status);
+
+/* Waiters of groups that lie on these positions are told NOT_HERE. */
+void pwi_groups_leave(struct pwi_holding *holding, struct pawl_range positions);
+
+#endif

@@ -1,0 +1,73 @@
+/* Refusals that may have to be repeated.
+ *
+ * A refused task has used up its number, so that a resend of it looks like a duplicate of one that was applied. What tells
+ * the two apart is kept here, until the sender says that it has heard. A sender has few tasks in flight and refusals are
+ * rare: a plain array will do. */
+#include "role/holding_inside.h"
+
+#include <assert.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+
+void pwi_refusals_fini(struct pwi_refusals *refusals) {
+  pwi_free(refusals->items);
+  *refusals = (struct pwi_refusals){0};
+}
+
+pawl_status pwi_refusals_reserve(struct pwi_refusals *refusals, size_t more) {
+  size_t wanted, room = refusals->room ? refusals->room : 4;
+  if (!pwi_add_size(refusals->count, more, &wanted)) return PAWL_NO_MEMORY;
+  if (wanted <= refusals->room) return PAWL_OK;
+  while (room < wanted) room += room / 2;
+  struct pwi_refusal *items = pwi_resize_array(refusals->items, room, sizeof *items);
+  if (!items) return PAWL_NO_MEMORY;
+  refusals->items = items;
+  refusals->room = room;
+  return PAWL_OK;
+}
+
+void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *refusal) {
+  assert(refusals->count < refusals->room);
+  refusals->items[refusals->count++] = *refusal;
+}
+
+pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                              struct pawl_range range) {
+  for (size_t i = 0; i < refusals->count; i++) {
+    const struct pwi_refusal *item = &refusals->items[i];
+    if (item->sender.id != sender.id || item->task != task) continue;
+    if (!pawl_range_is_empty(pawl_range_common(item->range, range))) return item->status;
+  }
+  return PAWL_OK;
+}
+
+void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled) {
+  size_t kept = 0;
+  for (size_t i = 0; i < refusals->count; i++) {
+    struct pwi_refusal item = refusals->items[i];
+    if (item.sender.id != sender.id || item.task > settled) refusals->items[kept++] = item;
+  }
+  refusals->count = kept;
+}
+
+void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_roster *roster) {
+  size_t kept = 0;
+  for (size_t i = 0; i < refusals->count; i++) {
+    struct pwi_refusal item = refusals->items[i];
+    if (pwi_roster_find(roster, item.sender)) refusals->items[kept++] = item;
+  }
+  refusals->count = kept;
+}
+
+void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range) {
+  size_t kept = 0;
+  for (size_t i = 0; i < refusals->count; i++) {
+    struct pwi_refusal item = refusals->items[i];
+    if (pawl_range_contains(range, item.range)) continue;
+    if (pawl_range_has(range, item.range.begin)) item.range.begin = range.end;
+    if (pawl_range_has(range, item.range.end - 1)) item.range.end = range.begin;
+    refusals->items[kept++] = item;
+  }
+  refusals->count = kept;
+}
