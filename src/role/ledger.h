@@ -1,0 +1,104 @@
+/* The ledger: all that a manager must not forget, as a plain value.
+ *
+ * It changes in one way only: by records. A record is made by one of the pwi_record_… functions, made durable by the
+ * manager's journal, and then applied; whoever applies the same records in the same order has the same ledger. So a
+ * manager that is started again is what it was before.
+ *
+ * A record that breaks a rule (a name that is taken, a view that may not follow the present one) changes nothing, and
+ * says so each time it is applied: a manager that failed to see it beforehand can refuse what it was asked for, and the
+ * journal stays readable. Bytes that are no record at all are PAWL_CORRUPT.
+ *
+ * Threads: belongs to one thread at a time.
+ */
+#ifndef PWI_ROLE_LEDGER_H
+#define PWI_ROLE_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/status.h>
+
+#include "base/cursor.h"
+#include "ring/view.h"
+#include "role/catalogue.h"
+#include "role/roster.h"
+
+/* What the view does not tell of a node. */
+struct pwi_ledger_node {
+  uint64_t id;
+  uint64_t secret;
+  uint64_t nonce; /* drawn by its process when that started: shards of one process have the same */
+  uint32_t shard_count;
+  uint64_t memory_max; /* UINT64_MAX: no cap */
+};
+
+struct pwi_ledger_sender {
+  uint64_t id;
+  uint64_t secret;
+};
+
+/* Read-only for callers. A struct of zeros is a ledger without records. */
+struct pwi_ledger {
+  uint64_t cluster; /* 0: before the first record, and then `view` is NULL */
+  uint64_t last_node, last_process, last_sender, last_vector, last_move; /* the highest that were ever given out */
+  struct pwi_catalogue catalogue;
+  struct pwi_roster roster;
+  struct pwi_view *view;
+  struct pwi_ledger_node *nodes; /* exactly those of the view, by rising id */
+  size_t node_count, node_room;
+  struct pwi_ledger_sender *senders; /* exactly those of the roster, by rising id */
+  size_t sender_count, sender_room;
+};
+
+void pwi_ledger_fini(struct pwi_ledger *ledger);
+
+const struct pwi_ledger_node *pwi_ledger_node(const struct pwi_ledger *ledger, uint64_t id);
+const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id);
+
+/* Safe on any bytes. PAWL_CORRUPT, PAWL_NO_MEMORY, or a refusal; in each case nothing has changed. */
+PAWL_MUST_USE pawl_status pwi_ledger_apply(struct pwi_ledger *ledger, const void *record, size_t size);
+
+/* True for a status of pwi_ledger_apply that will be the same whenever the record is applied: it is sound, and breaks a
+ * rule. */
+bool pwi_ledger_refused(pawl_status status);
+
+/* --- records, as bytes with base/cursor.h: u8 version (1), u8 kind, then --------------------------------------------- */
+
+/* X(name, number, fields) */
+#define PWI_RECORD_MAP(X)                                                                                              \
+  X(BORN, 1, "u64 cluster; the view is 1, and empty")                                                                  \
+  X(NODE, 2, "u64 id, u64 secret, u64 nonce, u32 shard count, u64 memory max; the view that it is new in")             \
+  X(VIEW, 3, "u64 last move given out; the view")                                                                      \
+  X(SENDER, 4, "u64 id, u64 secret, text job, text address")                                                           \
+  X(RETIRE, 5, "u64 sender")                                                                                           \
+  X(FORGET, 6, "u64 sender")                                                                                           \
+  X(ENTRY, 7, "u64 id, u8 kind, text name, u8 type, u32 width, u64 size, u8 function, u8 placement, u8 layout")        \
+  X(REMOVE, 8, "u64 id of a vector")                                                                                   \
+  X(MEMBER, 9, "u64 group, u32 size, u64 sender")                                                                      \
+  X(UNMEMBER, 10, "u64 group, u64 sender")                                                                             \
+  X(ADDRESS, 11, "u64 sender, text address")
+
+enum pwi_record_kind {
+#define PWI_RECORD_ENUM(name, number, fields) PWI_RECORD_##name = (number),
+  PWI_RECORD_MAP(PWI_RECORD_ENUM)
+#undef PWI_RECORD_ENUM
+};
+
+void pwi_record_born(struct pwi_writer *record, uint64_t cluster);
+void pwi_record_node(struct pwi_writer *record, const struct pwi_ledger_node *node, const struct pwi_view *view);
+void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct pwi_view *view);
+void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const struct pwi_roster_sender *sender);
+void pwi_record_retire(struct pwi_writer *record, uint64_t sender);
+void pwi_record_forget(struct pwi_writer *record, uint64_t sender);
+void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry);
+void pwi_record_remove(struct pwi_writer *record, uint64_t vector);
+void pwi_record_member(struct pwi_writer *record, uint64_t group, uint32_t size, uint64_t sender);
+void pwi_record_unmember(struct pwi_writer *record, uint64_t group, uint64_t sender);
+void pwi_record_address(struct pwi_writer *record, uint64_t sender, const char *address);
+
+/* The options of a vector as they stand in ENTRY, and in the ask CREATE. */
+void pwi_options_write(struct pwi_writer *writer, const struct pawl_vector_options *options);
+struct pawl_vector_options pwi_options_read(struct pwi_reader *reader);
+
+#endif

@@ -1,0 +1,93 @@
+/* The manager: who is in the cluster, who holds which arc, which vectors there are, who may push.
+ *
+ * It is the only one to change view, catalogue and roster (design, sections 5, 7 and 9). Each change is a record in its
+ * journal, safe before it is announced. Announcements go to the servers first; clients, and whoever asked for the change,
+ * hear of it when every server that is up has said HAVE: so a request that a client sends after it was told of a vector or
+ * given a sender id does not meet a server that has not heard of it. (If it does, because a server came back in between,
+ * the server says NOT_HERE and the client tries again.)
+ *
+ * SERVERS join as nodes, one per shard. The first arcs are dealt once `first_processes` server processes with all their
+ * shards are there; who comes later is given its share by moving arcs. A server that is silent is marked down and keeps
+ * its arcs, since with chains of length one nobody else has them: they wait for it. If it comes back with its id and
+ * secret (it was stopped or cut off, not dead) it goes on as before. A server process that was started anew is a new
+ * node.
+ *
+ * MOVING an arc is stop-and-copy, through views that obey ring/view.h: first the target is listed as filling; the source
+ * is told to MOVE: it freezes the positions and copies them over; when it says MOVED the target becomes full, and one view
+ * later it is the chain alone. If the target dies on the way, or says no, the next view drops it and the source, seeing
+ * that, serves again. One arc per source and per target at a time. Neighbouring arcs with the same chain are merged, and
+ * arcs are split where a move begins or ends.
+ *
+ * CLIENTS get a sender id and a secret, on the roster before they hear of it. A client whose link is down has
+ * `client_grace_ns` to come back; then it is retired. One that comes back later is told PAWL_NODE_RETIRED, and joins again
+ * as a new sender that names the old one in `retired`, whose clocks are kept until it says FORGET, or `keep_retired_ns`.
+ *
+ * RIGHTS. `rights` tells what a link's identity permits. Servers must hold a key without limits. A key limited to reading
+ * gives a reader, whatever it asks for; one limited to a space can create, delete and list there only.
+ *
+ * Threads: an actor over net.h, belongs to its net's thread.
+ */
+#ifndef PWI_ROLE_MANAGER_H
+#define PWI_ROLE_MANAGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pawl/status.h>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "net/net.h"
+#include "role/journal.h"
+#include "role/protocol.h"
+
+/* What a key permits. */
+struct pwi_rights {
+  bool write;
+  char space[PWI_SPACE_MAX + 1]; /* "": in all spaces */
+};
+
+/* What the identity of a link ("key:…", "cert:…", "user:…" or "", see net.h) permits. NULL instead: everything. */
+typedef struct pwi_rights (*pwi_rights_of)(void *context, const char *identity);
+
+struct pwi_manager_config {
+  struct pwi_net *net;
+  struct pwi_journal *journal; /* borrowed */
+  struct pwi_random *random;   /* for cluster id and secrets; borrowed. On real machines seeded from the system. */
+  const struct pwi_log *log;   /* borrowed */
+  const char *host;            /* label of our machine; borrowed during create */
+  pwi_rights_of rights;        /* NULL: everybody may do everything */
+  void *rights_context;
+  uint32_t first_processes; /* 0: 1 */
+  int64_t client_grace_ns;  /* 0: 2 s */
+  int64_t server_grace_ns;  /* 0: 1 s; until a server whose link is down is marked so */
+  int64_t keep_retired_ns;  /* 0: one hour */
+  uint32_t points;          /* arcs per node at first; 0: the planner's default */
+};
+
+struct pwi_manager;
+
+/* Replays the journal, sets the greeting, and is ready for links; the caller listens. PAWL_NO_MEMORY, PAWL_CORRUPT (the
+ * journal). `config->net` must have been created with pwi_manager_actor. */
+PAWL_MUST_USE pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct pwi_manager **manager_out);
+
+/* After the net is destroyed or will not be polled again. NULL is fine. */
+void pwi_manager_destroy(struct pwi_manager *manager);
+
+extern const struct pwi_actor pwi_manager_actor;
+
+/* The state as JSON, as `pawl status --json` prints it (docs/cmd-status.md): cluster, epoch, catalogue and roster numbers,
+ * nodes with their reports and rates, arcs, vectors, jobs, moves going on. Appended to the writer. */
+struct pwi_writer;
+pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer);
+
+/* For /healthz and /metrics. */
+struct pwi_manager_figures {
+  uint64_t cluster, epoch, catalogue, roster;
+  uint64_t nodes_up, nodes_down, nodes_draining, processes, arcs, vectors, groups, clients, retired, moves, moves_done;
+  bool ready; /* there are arcs, and the head of each is up */
+};
+
+void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_figures *figures_out);
+
+#endif

@@ -1,0 +1,257 @@
+/* What clients ask for. The head's `tick` says which ask it is (enum pwi_ask), its `task` is repeated in the reply.
+ *
+ * Whatever came of it, the reply waits until all servers know what we know now: also he who is told that a vector exists
+ * already is about to use it.
+ */
+#include <string.h>
+
+#include "role/manager_inside.h"
+
+static bool may_change(const struct peer *peer, const char *name) {
+  return peer->rights.write && (peer->rights.space[0] == '\0' || pwi_name_is_in(name, peer->rights.space));
+}
+
+static bool may_do_all(const struct peer *peer) { return peer->rights.write && peer->rights.space[0] == '\0'; }
+
+static void conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (!peer) return;
+  peer->asks--;
+  struct waiter waiter = {.link = decision->link,
+                          .kind = PWI_SAY_REPLY,
+                          .task = decision->task,
+                          .status = status,
+                          .id = status ? 0 : decision->entry.id.id};
+  pwi_manager_wait(manager, &waiter);
+}
+
+/* --- vectors -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status decide_create(struct pwi_manager *manager, struct decision *decision) {
+  struct pwi_entry *entry = &decision->entry;
+  if (entry->id.id != 0) return PAWL_OK; /* our own record has been applied */
+  if (pwi_catalogue_named(&manager->ledger.catalogue, entry->name)) return PAWL_EXISTS;
+  if (manager->ledger.catalogue.count >= PWI_CATALOGUE_MAX) return PAWL_TOO_LARGE;
+  entry->id.id = manager->ledger.last_vector + 1;
+  pwi_record_entry(&manager->record, entry);
+  return PAWL_OK;
+}
+
+static pawl_status read_create(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  struct pwi_entry *entry = &decision->entry;
+  pwi_read_text(reader, entry->name, sizeof entry->name);
+  struct pawl_vector_options asked = pwi_options_read(reader);
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  entry->kind = PWI_ENTRY_VECTOR;
+  decision->decide = decide_create;
+  pawl_status status = pwi_name_check(entry->name, PWI_ENTRY_VECTOR);
+  if (!status) status = pwi_options_settle(&asked, &entry->is);
+  if (status) return status;
+  return may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
+static pawl_status decide_delete(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
+  if (decision->size == 1) return PAWL_OK; /* our own record has been applied */
+  if (!entry) return PAWL_NOT_FOUND;
+  decision->size = 1;
+  pwi_record_remove(&manager->record, entry->id.id);
+  return PAWL_OK;
+}
+
+static pawl_status read_delete(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  pwi_read_text(reader, decision->entry.name, sizeof decision->entry.name);
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  decision->decide = decide_delete;
+  pawl_status status = pwi_name_check(decision->entry.name, PWI_ENTRY_VECTOR);
+  if (status) return status;
+  return may_change(peer, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
+/* --- groups --------------------------------------------------------------------------------------------------------- */
+
+static const struct pawl_vector_options group_options = {
+    .type = PAWL_U64, .width = 1, .size = PAWL_KEY_END, .placement = PAWL_PLACE_ORDERED, .layout = PAWL_LAYOUT_SPARSE};
+
+static bool is_member(const struct pwi_roster *roster, struct pwi_vector_id group, uint64_t sender) {
+  size_t count;
+  const struct pwi_roster_member *members = pwi_roster_members(roster, group, &count);
+  for (size_t i = 0; i < count; i++) {
+    if (members[i].sender.id == sender) return true;
+  }
+  return false;
+}
+
+/* First the entry, if the group is new; then the member. */
+static pawl_status decide_group(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_ledger *ledger = &manager->ledger;
+  const struct pwi_entry *entry = pwi_catalogue_named(&ledger->catalogue, decision->entry.name);
+  if (!pwi_roster_is_live(&ledger->roster, (struct pwi_sender){decision->id})) return PAWL_NODE_RETIRED;
+  if (!entry) {
+    struct pwi_entry made = decision->entry;
+    made.id.id = ledger->last_vector + 1;
+    pwi_record_entry(&manager->record, &made);
+    return PAWL_OK;
+  }
+  const struct pwi_roster_group *group = pwi_roster_group(&ledger->roster, entry->id);
+  if (group && decision->size != 0 && decision->size != group->size) return PAWL_MISMATCH;
+  decision->entry.id = entry->id;
+  if (is_member(&ledger->roster, entry->id, decision->id)) return PAWL_OK;
+  pwi_record_member(&manager->record, entry->id.id, decision->size, decision->id);
+  return PAWL_OK;
+}
+
+static pawl_status read_group(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  struct pwi_entry *entry = &decision->entry;
+  pwi_read_text(reader, entry->name, sizeof entry->name);
+  decision->size = pwi_read_u32(reader);
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  entry->kind = PWI_ENTRY_GROUP;
+  entry->is = group_options;
+  decision->id = peer->id;
+  decision->decide = decide_group;
+  pawl_status status = pwi_name_check(entry->name, PWI_ENTRY_GROUP);
+  if (status) return status;
+  return peer->id != 0 && may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
+static pawl_status decide_ungroup(struct pwi_manager *manager, struct decision *decision) {
+  struct pwi_vector_id group = {decision->secret};
+  if (is_member(&manager->ledger.roster, group, decision->id))
+    pwi_record_unmember(&manager->record, group.id, decision->id);
+  return PAWL_OK;
+}
+
+static pawl_status read_ungroup(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->secret = pwi_read_u64(reader);
+  decision->id = peer->id;
+  decision->decide = decide_ungroup;
+  return pwi_reader_end(reader) ? PAWL_INVALID : PAWL_OK;
+}
+
+/* --- senders -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status decide_forget(struct pwi_manager *manager, struct decision *decision) {
+  struct pwi_sender sender = {decision->id};
+  if (pwi_roster_is_live(&manager->ledger.roster, sender)) return PAWL_FORBIDDEN;
+  if (pwi_roster_is_retired(&manager->ledger.roster, sender)) pwi_record_forget(&manager->record, sender.id);
+  return PAWL_OK;
+}
+
+static pawl_status read_forget(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->id = pwi_read_u64(reader);
+  decision->decide = decide_forget;
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  return peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
+static pawl_status decide_listen(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_roster_sender *sender = pwi_roster_find(&manager->ledger.roster, (struct pwi_sender){decision->id});
+  if (!sender || sender->retired) return PAWL_NODE_RETIRED;
+  if (strcmp(sender->address, decision->address) == 0) return PAWL_OK;
+  pwi_record_address(&manager->record, decision->id, decision->address);
+  return PAWL_OK;
+}
+
+static pawl_status read_listen(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  pwi_read_text(reader, decision->address, sizeof decision->address);
+  decision->id = peer->id;
+  decision->decide = decide_listen;
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  return peer->id != 0 ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
+/* --- catching up ---------------------------------------------------------------------------------------------------- */
+
+/* The reply waits for all that was decided before, and the news of it goes ahead of the reply. */
+static pawl_status decide_nothing(struct pwi_manager *manager, struct decision *decision) {
+  (void)manager, (void)decision;
+  return PAWL_OK;
+}
+
+static pawl_status read_sync(struct pwi_reader *reader, struct decision *decision) {
+  decision->decide = decide_nothing;
+  return pwi_reader_end(reader) ? PAWL_INVALID : PAWL_OK;
+}
+
+/* --- arcs ----------------------------------------------------------------------------------------------------------- */
+
+static pawl_status order_move(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
+  struct pawl_range positions;
+  positions.begin = pwi_read_u64(reader);
+  positions.end = pwi_read_u64(reader);
+  uint64_t target = pwi_read_u64(reader);
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  if (!may_do_all(peer)) return PAWL_FORBIDDEN;
+  return pwi_manager_order_move(manager, positions, target);
+}
+
+static pawl_status balance(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  return may_do_all(peer) ? pwi_manager_plan(manager) : PAWL_FORBIDDEN;
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------------------- */
+
+static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
+  struct pwi_writer payload = {0};
+  pwi_write_u32(&payload, (uint32_t)PAWL_OK);
+  pawl_status status = pwi_manager_status(manager, &payload);
+  if (status)
+    pwi_manager_say_reply(manager, peer, task, status, 0);
+  else
+    pwi_manager_say(manager, peer, PWI_SAY_REPLY, task, &payload);
+  pwi_writer_fini(&payload);
+}
+
+/* What becomes a decision: reads it, and says what is wrong with it as far as that can be seen now. */
+static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_reader *reader,
+                            struct decision *decision) {
+  switch (what) {
+  case PWI_ASK_CREATE:
+    return read_create(peer, reader, decision);
+  case PWI_ASK_DELETE:
+    return read_delete(peer, reader, decision);
+  case PWI_ASK_GROUP:
+    return read_group(peer, reader, decision);
+  case PWI_ASK_UNGROUP:
+    return read_ungroup(peer, reader, decision);
+  case PWI_ASK_FORGET:
+    return read_forget(peer, reader, decision);
+  case PWI_ASK_LISTEN:
+    return read_listen(peer, reader, decision);
+  case PWI_ASK_SYNC:
+    return read_sync(reader, decision);
+  default:
+    return PAWL_UNSUPPORTED;
+  }
+}
+
+static void ask_decision(struct pwi_manager *manager, struct peer *peer, uint64_t what, struct pwi_reader *reader,
+                         uint64_t task) {
+  struct decision decision = {.conclude = conclude_ask, .link = peer->link, .task = task};
+  pawl_status status = read_ask(peer, what, reader, &decision);
+  if (status) {
+    pwi_manager_say_reply(manager, peer, task, status, 0);
+    return;
+  }
+  if (++peer->asks > PWI_MANAGER_ASKS_MAX) {
+    pwi_manager_close(manager, peer, PAWL_LINK_BUSY);
+    return;
+  }
+  pwi_manager_queue(manager, &decision);
+}
+
+void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+  struct pwi_reader reader;
+  uint64_t what = peer->letter.head.tick, task = peer->letter.head.task;
+  pwi_reader_init(&reader, payload, size);
+  if (what == PWI_ASK_STATUS)
+    tell_status(manager, peer, task);
+  else if (what == PWI_ASK_MOVE)
+    pwi_manager_say_reply(manager, peer, task, order_move(manager, peer, &reader), 0);
+  else if (what == PWI_ASK_BALANCE)
+    pwi_manager_say_reply(manager, peer, task, balance(manager, peer, &reader), 0);
+  else
+    ask_decision(manager, peer, what, &reader, task);
+}

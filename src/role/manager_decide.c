@@ -1,0 +1,141 @@
+/* The queue in which the manager decides one thing after another, and what it remembers of nodes and senders besides the
+ * ledger. */
+#include <assert.h>
+
+#include "base/memory.h"
+#include "role/manager_inside.h"
+
+#define RETRY_NS INT64_C(100000000) /* after memory ran out */
+
+/* --- what we remember besides the ledger ----------------------------------------------------------------------------- */
+
+pawl_status pwi_manager_make_node_room(struct pwi_manager *manager) {
+  size_t room = manager->ledger.node_count + 1;
+  if (room <= manager->node_room) return PAWL_OK;
+  struct node *nodes = pwi_resize_array(manager->nodes, 2 * room, sizeof *nodes);
+  if (!nodes) return PAWL_NO_MEMORY;
+  manager->nodes = nodes;
+  manager->node_room = 2 * room;
+  return PAWL_OK;
+}
+
+pawl_status pwi_manager_make_sender_room(struct pwi_manager *manager) {
+  size_t room = manager->ledger.sender_count + 1;
+  if (room <= manager->sender_room) return PAWL_OK;
+  struct sender *senders = pwi_resize_array(manager->senders, 2 * room, sizeof *senders);
+  if (!senders) return PAWL_NO_MEMORY;
+  manager->senders = senders;
+  manager->sender_room = 2 * room;
+  return PAWL_OK;
+}
+
+/* Ids rise, so what is new comes last in both. */
+static void follow_nodes(struct pwi_manager *manager) {
+  const struct pwi_ledger *ledger = &manager->ledger;
+  size_t kept = 0;
+  for (size_t i = 0; i < manager->node_count; i++) {
+    struct node *node = &manager->nodes[i];
+    if (pwi_ledger_node(ledger, node->id)) {
+      manager->nodes[kept++] = *node;
+      continue;
+    }
+    pwi_manager_timer_cancel(manager, &node->timer);
+    pwi_free(node->loads);
+  }
+  manager->node_count = kept;
+  for (; manager->node_count < ledger->node_count; manager->node_count++) {
+    assert(manager->node_count < manager->node_room);
+    manager->nodes[manager->node_count] = (struct node){.id = ledger->nodes[manager->node_count].id};
+  }
+}
+
+static void follow_senders(struct pwi_manager *manager) {
+  const struct pwi_ledger *ledger = &manager->ledger;
+  size_t kept = 0;
+  for (size_t i = 0; i < manager->sender_count; i++) {
+    if (kept < ledger->sender_count && ledger->senders[kept].id == manager->senders[i].id)
+      manager->senders[kept++] = manager->senders[i];
+    else
+      pwi_manager_timer_cancel(manager, &manager->senders[i].timer);
+  }
+  manager->sender_count = kept;
+  for (; manager->sender_count < ledger->sender_count; manager->sender_count++) {
+    assert(manager->sender_count < manager->sender_room);
+    manager->senders[manager->sender_count] = (struct sender){.id = ledger->senders[manager->sender_count].id};
+  }
+}
+
+void pwi_manager_follow_ledger(struct pwi_manager *manager) {
+  follow_nodes(manager);
+  follow_senders(manager);
+}
+
+/* --- deciding ------------------------------------------------------------------------------------------------------- */
+
+static void conclude(struct pwi_manager *manager, pawl_status status) {
+  struct decision decision = *(struct decision *)pwi_fifo_at(&manager->decisions, 0);
+  pwi_fifo_pop(&manager->decisions);
+  if (decision.conclude) decision.conclude(manager, &decision, status);
+}
+
+/* The record is safe. If memory runs out it is applied later, and everything waits. */
+static void apply(struct pwi_manager *manager) {
+  struct pwi_timer timer;
+  pawl_status status = pwi_ledger_apply(&manager->ledger, manager->record.data, manager->record.size);
+  manager->unapplied = status == PAWL_NO_MEMORY;
+  if (manager->unapplied) {
+    pwi_manager_timer_set(manager, RETRY_NS, TIMER_APPLY, 0, &timer);
+    return;
+  }
+  assert(status != PAWL_CORRUPT);
+  manager->recording = false;
+  if (status) {
+    conclude(manager, status);
+    return;
+  }
+  pwi_manager_follow_ledger(manager);
+  pwi_manager_announce(manager);
+}
+
+void pwi_manager_record_is_safe(void *context, pawl_status status) {
+  struct pwi_manager *manager = context;
+  if (status) {
+    manager->stopped = status;
+    pwi_log(manager->config.log, PAWL_LOG_ERROR, "journal.failed", "why=%s", pawl_status_name(status));
+    return;
+  }
+  apply(manager);
+  pwi_manager_work(manager);
+}
+
+static void take_next_step(struct pwi_manager *manager) {
+  struct decision *decision = pwi_fifo_at(&manager->decisions, 0);
+  pwi_writer_reset(&manager->record);
+  pawl_status status = decision->decide(manager, decision);
+  if (!status) status = manager->record.status;
+  if (status || manager->record.size == 0) {
+    conclude(manager, status);
+    return;
+  }
+  manager->recording = true;
+  manager->config.journal->ops->append(manager->config.journal, manager->record.data, manager->record.size);
+}
+
+/* `safe` may be called from inside `append`, and comes here: the loop that is running goes on. */
+void pwi_manager_work(struct pwi_manager *manager) {
+  if (manager->deciding) return;
+  manager->deciding = true;
+  if (manager->unapplied) apply(manager);
+  while (!manager->stopped && !manager->recording && pwi_fifo_count(&manager->decisions) > 0) take_next_step(manager);
+  manager->deciding = false;
+}
+
+void pwi_manager_queue(struct pwi_manager *manager, const struct decision *decision) {
+  struct decision *place = pwi_fifo_push(&manager->decisions);
+  if (!place) {
+    if (decision->conclude) decision->conclude(manager, decision, PAWL_NO_MEMORY);
+    return;
+  }
+  *place = *decision;
+  pwi_manager_work(manager);
+}

@@ -1,0 +1,147 @@
+/* The next view, in the making: copies of nodes and arcs that can be changed, and made a record of. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "ring/place.h"
+#include "role/manager_inside.h"
+
+pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct draft *draft_out) {
+  struct draft draft = {.node_room = view->node_count + 1};
+  if (!pwi_add_size(view->arc_count, more_arcs, &draft.arc_room)) return PAWL_NO_MEMORY;
+  draft.nodes = pwi_alloc_zero(draft.node_room, sizeof *draft.nodes);
+  draft.arcs = pwi_alloc_zero(draft.arc_room, sizeof *draft.arcs);
+  if (!draft.nodes || !draft.arcs) {
+    pwi_draft_close(&draft);
+    return PAWL_NO_MEMORY;
+  }
+  for (; draft.node_count < view->node_count; draft.node_count++) {
+    draft.nodes[draft.node_count] = view->nodes[draft.node_count];
+  }
+  for (; draft.arc_count < view->arc_count; draft.arc_count++) {
+    draft.arcs[draft.arc_count] = view->arcs[draft.arc_count];
+  }
+  *draft_out = draft;
+  return PAWL_OK;
+}
+
+void pwi_draft_close(struct draft *draft) {
+  pwi_free(draft->nodes);
+  pwi_free(draft->arcs);
+  *draft = (struct draft){0};
+}
+
+/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+
+struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id) {
+  for (size_t i = 0; i < draft->node_count; i++) {
+    if (draft->nodes[i].node.id == id) return &draft->nodes[i];
+  }
+  return NULL;
+}
+
+void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node) {
+  draft->nodes[draft->node_count++] = *node;
+}
+
+void pwi_draft_strike_node(struct draft *draft, uint64_t id) {
+  struct pwi_view_node *node = pwi_draft_node(draft, id);
+  if (!node) return;
+  size_t index = (size_t)(node - draft->nodes);
+  draft->node_count--;
+  memmove(node, node + 1, (draft->node_count - index) * sizeof *node);
+}
+
+bool pwi_draft_has_member(const struct draft *draft, uint64_t id) {
+  for (size_t i = 0; i < draft->arc_count; i++) {
+    if (pwi_arc_find(&draft->arcs[i], (struct pwi_node){id}) != PWI_CHAIN_MAX) return true;
+  }
+  return false;
+}
+
+/* --- arcs ----------------------------------------------------------------------------------------------------------- */
+
+/* The index of the last arc that does not begin after `position`. */
+static size_t arc_at(const struct draft *draft, uint64_t position) {
+  size_t low = 0, size = draft->arc_count;
+  while (size > 1) {
+    size_t half = size / 2;
+    if (draft->arcs[low + half].begin <= position) low += half;
+    size -= half;
+  }
+  return low;
+}
+
+static void cut(struct draft *draft, uint64_t position) {
+  if (position == PWI_RING_END) return;
+  size_t index = arc_at(draft, position);
+  if (draft->arcs[index].begin == position) return;
+  struct pwi_arc *arc = &draft->arcs[index];
+  memmove(arc + 1, arc, (draft->arc_count - index) * sizeof *arc);
+  arc[1].begin = position;
+  draft->arc_count++;
+}
+
+struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions) {
+  cut(draft, positions.begin);
+  cut(draft, positions.end);
+  size_t first = arc_at(draft, positions.begin);
+  size_t past = first + 1;
+  while (past < draft->arc_count && draft->arcs[past].begin < positions.end) past++;
+  memmove(draft->arcs + first + 1, draft->arcs + past, (draft->arc_count - past) * sizeof *draft->arcs);
+  draft->arc_count -= past - first - 1;
+  return &draft->arcs[first];
+}
+
+void pwi_draft_give_up(struct draft *draft, uint64_t node) {
+  for (size_t i = 0; i < draft->arc_count; i++) {
+    struct pwi_arc *arc = &draft->arcs[i];
+    size_t place = pwi_arc_find(arc, (struct pwi_node){node});
+    if (place == PWI_CHAIN_MAX) continue;
+    if (arc->chain[place].filling || pwi_arc_full(arc) > 1) pwi_arc_strike(arc, place);
+  }
+}
+
+bool pwi_draft_merge(struct draft *draft) {
+  if (draft->arc_count == 0) return false;
+  size_t kept = 1;
+  for (size_t i = 1; i < draft->arc_count; i++) {
+    if (!pwi_arc_same_chain(&draft->arcs[kept - 1], &draft->arcs[i])) draft->arcs[kept++] = draft->arcs[i];
+  }
+  bool merged = kept < draft->arc_count;
+  draft->arc_count = kept;
+  return merged;
+}
+
+/* The last full member is the one that a move made so; before that, the source is the only one. */
+bool pwi_draft_end_moves(struct draft *draft) {
+  bool changed = false;
+  for (size_t i = 0; i < draft->arc_count; i++) {
+    struct pwi_arc *arc = &draft->arcs[i];
+    if (arc->count == 1) continue;
+    struct pwi_member holder = arc->chain[pwi_arc_full(arc) - 1];
+    while (arc->count > 0) pwi_arc_strike(arc, 0);
+    arc->chain[arc->count++] = holder;
+    changed = true;
+  }
+  return changed;
+}
+
+pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,
+                             const struct pwi_ledger_node *added) {
+  struct pwi_view_fault fault;
+  struct pwi_view *view;
+  pawl_status status = pwi_view_create_next(manager->ledger.view, draft->nodes, draft->node_count, draft->arcs,
+                                            draft->arc_count, &fault, &view);
+  if (status == PAWL_INVALID) {
+    pwi_log(manager->config.log, PAWL_LOG_WARN, "view.refused", "rule=\"%s\" index=%zu", pwi_view_rule_text(fault.rule),
+            fault.index);
+  }
+  if (status) return status;
+  if (added)
+    pwi_record_node(&manager->record, added, view);
+  else
+    pwi_record_view(&manager->record, last_move, view);
+  pwi_view_release(view);
+  return manager->record.status;
+}

@@ -1,0 +1,306 @@
+/* What the files of the manager share.
+ *
+ *   manager.c         life, the actor's callbacks, peers
+ *   manager_decide.c  the queue of decisions
+ *   manager_join.c    who comes: servers and clients
+ *   manager_leave.c   who goes or is lost: draining, grace, retirement
+ *   manager_ask.c     what clients ask for
+ *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
+ *   manager_draft.c   the next view, in the making
+ *   manager_move.c    moves under way: from order to order, from view to view
+ *   manager_plan.c    which moves there should be
+ *   manager_status.c  the state, for people
+ *
+ * DECISIONS. All that changes the ledger is decided in a queue, one at a time. When its turn has come, `decide` looks at
+ * the ledger and either writes a record or finds that there is nothing (more) to be done. A record is appended to the
+ * journal, applied when it is safe, and announced; then `decide` is asked again, so a decision may take several steps and
+ * need not remember how far it has got. In the end `conclude` is told how it went.
+ */
+#ifndef PWI_ROLE_MANAGER_INSIDE_H
+#define PWI_ROLE_MANAGER_INSIDE_H
+
+#include "base/cursor.h"
+#include "base/fifo.h"
+#include "ring/plan.h"
+#include "role/ledger.h"
+#include "role/mail.h"
+#include "role/manager.h"
+
+#define PWI_MANAGER_BUCKETS 1024
+#define PWI_MANAGER_ASKS_MAX 1024 /* of one peer, in the queue */
+
+/* --- numbers and editions ------------------------------------------------------------------------------------------ */
+
+/* The three things that are announced. */
+enum { PWI_TOPIC_VIEW, PWI_TOPIC_CATALOGUE, PWI_TOPIC_ROSTER, PWI_TOPICS };
+
+struct numbers {
+  uint64_t of[PWI_TOPICS];
+};
+
+/* One edition of a topic, encoded once for all who are sent it. */
+struct edition {
+  size_t references;
+  uint64_t number;
+  size_t size;
+  unsigned char bytes[];
+};
+
+/* The newest goes to servers at once. Clients are sent the *settled* one, which all servers have that are up. The *next*
+ * is the one that becomes settled when they do; it is not replaced meanwhile, so that clients do not wait for ever
+ * where changes come in quick succession. */
+struct topic {
+  struct edition *newest, *next, *settled;
+};
+
+/* --- those we know ------------------------------------------------------------------------------------------------- */
+
+enum peer_state {
+  PEER_NEW,     /* has to say JOIN */
+  PEER_JOINING, /* has said it */
+  PEER_IN,
+  PEER_OUT, /* has left, was replaced by a newer link, or is being closed */
+};
+
+/* The other end of a link. */
+struct peer {
+  struct peer *next, *previous; /* all of them, in order of arrival */
+  struct peer *chained;         /* those in one bucket */
+  struct pwi_link link;
+  struct pwi_peering peering;
+  struct pwi_rights rights;
+  struct pwi_letter letter;
+  enum peer_state state;
+  struct pwi_timer patience; /* until it must have said JOIN */
+  bool is_server;
+  uint64_t id;               /* node or sender; 0: none */
+  size_t asks;               /* in the queue of decisions */
+  struct numbers knew;       /* when it said JOIN */
+  struct numbers sent, have; /* what it was told, and what it has confirmed */
+  struct pwi_join join;
+};
+
+/* What a node last reported. */
+struct reported {
+  int64_t time;
+  struct pwi_report report;
+};
+
+/* Of each node in the ledger. */
+struct node {
+  uint64_t id;
+  struct peer *peer; /* NULL: not here now */
+  struct pwi_timer
+      timer; /* while it is not: until it is marked down; then, until it is struck off if it holds nothing */
+  bool leaving, striking; /* it has said LEAVE; a decision to strike it off is queued */
+  size_t reports;         /* 0, 1 or 2: how many are kept */
+  struct reported last, before;
+  struct pwi_load *loads; /* of the last report */
+  size_t load_count;
+};
+
+/* Of each sender in the ledger. */
+struct sender {
+  uint64_t id;
+  struct peer *peer;
+  struct pwi_timer timer; /* while it is not here: until it is retired; then, until it is forgotten */
+};
+
+/* --- waiting and deciding ------------------------------------------------------------------------------------------ */
+
+/* Somebody who is told something once these numbers are settled. */
+struct waiter {
+  struct pwi_link link;
+  struct numbers numbers;
+  enum pwi_say kind; /* JOINED, REPLY or LEFT */
+  uint64_t task;
+  pawl_status status;
+  uint64_t id; /* 0: the reply has none */
+};
+
+struct decision {
+  /* Writes a record to manager->record, or nothing. An error ends the decision. Must not queue others. */
+  pawl_status (*decide)(struct pwi_manager *manager, struct decision *decision);
+  void (*conclude)(struct pwi_manager *manager, const struct decision *decision,
+                   pawl_status status); /* NULL: nothing */
+  struct pwi_link link;                 /* who asked */
+  uint64_t task;                        /* of an ask */
+  uint64_t id, secret;                  /* of a node, sender or vector */
+  uint32_t size;
+  struct pwi_entry entry;
+  char address[PWI_LABEL_MAX + 1];
+};
+
+/* --- moves --------------------------------------------------------------------------------------------------------- */
+
+enum move_step {
+  MOVE_WANTED, /* it will begin when source and target have time */
+  MOVE_LISTED, /* a view lists the target as filling: both have to hear of it */
+  MOVE_GOING,  /* the source has its order */
+  MOVE_LANDED, /* the target has everything: views make it the holder */
+  MOVE_FAILED, /* a view has to strike the target off */
+};
+
+struct move {
+  struct pawl_range positions;
+  uint64_t source, target;
+  enum move_step step;
+  uint64_t id;    /* of the attempt; 0: none yet */
+  uint64_t epoch; /* of the view that listed it */
+  unsigned failures;
+  bool unwanted; /* do not try it again */
+  bool chosen;   /* of decide_moves: begins with the view that is being made */
+  int64_t not_before;
+};
+
+/* --- the manager --------------------------------------------------------------------------------------------------- */
+
+enum timer_kind {
+  TIMER_PATIENCE = 1,
+  TIMER_NODE,
+  TIMER_SENDER,
+  TIMER_PLAN,
+  TIMER_MOVES,
+  TIMER_APPLY,
+  TIMER_NEWS,
+};
+
+struct pwi_manager {
+  struct pwi_manager_config config;
+  char host[PWI_HELLO_HOST_MAX + 1];
+  struct pwi_greeting greeting;
+  struct pwi_mailer mailer;
+  struct pwi_ledger ledger;
+
+  struct peer *first_peer, *last_peer;
+  struct peer *buckets[PWI_MANAGER_BUCKETS];
+  struct node *nodes; /* by rising id, as in the ledger */
+  size_t node_count, node_room;
+  struct sender *senders; /* likewise */
+  size_t sender_count, sender_room;
+
+  struct topic topics[PWI_TOPICS];
+  struct pwi_fifo waiters; /* struct waiter, with numbers that never fall */
+
+  struct pwi_fifo decisions; /* struct decision */
+  struct pwi_writer record;  /* of the first of them */
+  bool deciding;             /* inside the loop */
+  bool recording;            /* a record is on its way to be safe and applied */
+  bool unapplied;            /* it is safe, and there was no memory to apply it */
+  pawl_status stopped;       /* the journal failed: nothing is decided any more */
+
+  struct move *moves;
+  size_t move_count, move_room;
+  uint64_t moves_done;
+  bool moves_queued; /* a decision on moves is in the queue */
+  bool unfinished;   /* the last plan could not be carried out in full: make another when somebody comes or goes */
+  struct pwi_timer plan_timer, moves_timer;
+};
+
+/* manager.c */
+void pwi_manager_timer_set(struct pwi_manager *manager, int64_t delay, enum timer_kind kind, uint64_t id,
+                           struct pwi_timer *timer);
+void pwi_manager_timer_cancel(struct pwi_manager *manager, struct pwi_timer *timer);
+struct peer *pwi_manager_peer(const struct pwi_manager *manager, struct pwi_link link); /* NULL: it is gone */
+void pwi_manager_expect_join(struct pwi_manager *manager, struct peer *peer);           /* from now on, for a while */
+void pwi_manager_close(struct pwi_manager *manager, struct peer *peer, pawl_status why);
+struct node *pwi_manager_node(const struct pwi_manager *manager, uint64_t id);
+struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id);
+
+/* manager_decide.c */
+void pwi_manager_queue(struct pwi_manager *manager, const struct decision *decision);
+void pwi_manager_work(struct pwi_manager *manager);
+void pwi_manager_record_is_safe(void *manager, pawl_status status); /* for the journal */
+
+/* Room for one node or sender more, so that a record that adds one can be applied. */
+PAWL_MUST_USE pawl_status pwi_manager_make_node_room(struct pwi_manager *manager);
+PAWL_MUST_USE pawl_status pwi_manager_make_sender_room(struct pwi_manager *manager);
+
+/* Brings `nodes` and `senders` in line with the ledger. There is room for what is new. */
+void pwi_manager_follow_ledger(struct pwi_manager *manager);
+
+/* manager_join.c */
+void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+
+/* manager_leave.c */
+void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender); /* retired and forgotten */
+void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node);
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
+void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
+void pwi_manager_await_all(struct pwi_manager *manager); /* after a start: everybody we know has their grace */
+void pwi_manager_strike(struct pwi_manager *manager, struct node *node); /* a node that holds nothing and is leaving */
+
+/* manager_ask.c */
+void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+
+/* manager_news.c */
+void pwi_manager_announce(struct pwi_manager *manager);
+void pwi_manager_settle(struct pwi_manager *manager);
+void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_say kind, uint64_t task,
+                     const struct pwi_writer *payload);
+void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl_status status, uint64_t secret);
+void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint64_t task, pawl_status status,
+                           uint64_t id);
+void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter); /* its numbers are filled in */
+struct numbers pwi_manager_numbers(const struct pwi_manager *manager);
+void pwi_manager_news_fini(struct pwi_manager *manager);
+
+/* manager_draft.c: nodes and arcs of the next view. Texts and their owners are borrowed from the view it began as. */
+struct draft {
+  struct pwi_view_node *nodes;
+  size_t node_count, node_room;
+  struct pwi_arc *arcs;
+  size_t arc_count, arc_room;
+};
+
+PAWL_MUST_USE pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct draft *draft_out);
+void pwi_draft_close(struct draft *draft);
+struct pwi_view_node *pwi_draft_node(struct draft *draft, uint64_t id);
+void pwi_draft_add_node(struct draft *draft, const struct pwi_view_node *node); /* there is room for one */
+void pwi_draft_strike_node(struct draft *draft, uint64_t id);                   /* it is in no chain */
+bool pwi_draft_has_member(const struct draft *draft, uint64_t id);
+
+/* The arc of exactly these positions, which have one chain: cut at both ends and joined in between. Takes room for up to
+ * two arcs more. Arcs move: earlier results are not valid any more. */
+struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions);
+void pwi_draft_give_up(struct draft *draft, uint64_t node); /* out of all chains where it is not the last full member */
+bool pwi_draft_merge(struct draft *draft);                  /* neighbours of one chain; true if there were any */
+bool pwi_draft_end_moves(struct draft *draft);              /* a single member in each chain; true if that is new */
+
+/* Writes the record VIEW, or NODE if `added` is not NULL. */
+PAWL_MUST_USE pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,
+                                           const struct pwi_ledger_node *added);
+
+static inline void pwi_arc_strike(struct pwi_arc *arc, size_t place) {
+  for (size_t i = place; i + 1 < arc->count; i++) arc->chain[i] = arc->chain[i + 1];
+  arc->chain[--arc->count] = (struct pwi_member){0};
+}
+
+/* manager_move.c */
+void pwi_manager_moves_poke(struct pwi_manager *manager); /* something has changed: see what can go on */
+
+/* The node's link is gone: what was on its way to it, or from it, is undone. If it is leaving, only what was to it. */
+void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t node, bool as_source);
+void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t target); /* it is down: none begins */
+void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+PAWL_MUST_USE pawl_status pwi_manager_move_add(struct pwi_manager *manager, struct pawl_range positions,
+                                               uint64_t source, uint64_t target);
+void pwi_manager_tidy(struct pwi_manager *manager); /* after a start: moves that were under way are not any more */
+
+static inline bool pwi_move_is_active(const struct move *move) {
+  return move->step == MOVE_LISTED || move->step == MOVE_GOING || move->step == MOVE_LANDED;
+}
+
+/* manager_plan.c */
+void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a plan after some quiet */
+void pwi_manager_plan_later(struct pwi_manager *manager);
+void pwi_manager_plan_timer(struct pwi_manager *manager);
+PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager);
+PAWL_MUST_USE pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions,
+                                                 uint64_t target);
+void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+
+#endif

@@ -1,0 +1,227 @@
+/* Who goes, and who is lost.
+ *
+ * A server that leaves hands its arcs on first. One whose link is down is marked down after its grace and keeps its arcs.
+ * A client that leaves is forgotten; one whose link is down is retired after its own grace, and forgotten when its clocks
+ * need not be kept any more. Who is lost may come back before, by id and secret.
+ */
+#include "role/manager_inside.h"
+
+#define RETRY_NS INT64_C(100000000) /* after memory ran out */
+
+static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
+  return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
+}
+
+/* --- going ---------------------------------------------------------------------------------------------------------- */
+
+/* Retires and forgets: the client has had all its answers, or never knew its id. */
+static pawl_status decide_parting(struct pwi_manager *manager, struct decision *decision) {
+  struct pwi_sender sender = {decision->id};
+  if (pwi_roster_is_live(&manager->ledger.roster, sender))
+    pwi_record_retire(&manager->record, sender.id);
+  else if (pwi_roster_is_retired(&manager->ledger.roster, sender))
+    pwi_record_forget(&manager->record, sender.id);
+  return PAWL_OK;
+}
+
+void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender) {
+  pwi_manager_queue(manager, &(struct decision){.decide = decide_parting, .id = sender});
+}
+
+static void conclude_parting(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (!peer) return;
+  if (status)
+    pwi_manager_close(manager, peer, status);
+  else
+    pwi_manager_say(manager, peer, PWI_SAY_LEFT, 0, NULL);
+}
+
+static pawl_status decide_draining(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_view_node *node = view_node(manager, decision->id);
+  struct draft draft;
+  if (!node || node->state != PWI_NODE_UP) return PAWL_OK;
+  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
+  if (status) return status;
+  pwi_draft_node(&draft, decision->id)->state = PWI_NODE_DRAINING;
+  status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  pwi_draft_close(&draft);
+  return status;
+}
+
+/* Without memory for it the server has to ask again. */
+static void conclude_draining(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (status && peer) pwi_manager_close(manager, peer, status);
+  if (status) return;
+  pwi_manager_moves_lost(manager, decision->id, false);
+  pwi_manager_plan_later(manager);
+  pwi_manager_moves_poke(manager);
+}
+
+void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
+  struct decision decision = {.link = peer->link, .id = peer->id};
+  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
+  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  if (node) {
+    node->leaving = true;
+    decision.decide = decide_draining;
+    decision.conclude = conclude_draining;
+  } else {
+    if (sender) sender->peer = NULL;
+    peer->state = PEER_OUT;
+    peer->id = 0;
+    decision.decide = decide_parting;
+    decision.conclude = conclude_parting;
+  }
+  pwi_manager_queue(manager, &decision);
+}
+
+/* A node that is leaving, or was down for long, and is in no chain. */
+static pawl_status decide_striking(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_view_node *node = view_node(manager, decision->id);
+  struct draft draft;
+  if (!node || node->state == PWI_NODE_UP) return PAWL_OK;
+  if (node->state == PWI_NODE_DOWN && pwi_manager_node(manager, decision->id)->peer) return PAWL_OK;
+  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
+  if (status) return status;
+  if (!pwi_draft_has_member(&draft, decision->id)) {
+    pwi_draft_strike_node(&draft, decision->id);
+    status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  }
+  pwi_draft_close(&draft);
+  return status;
+}
+
+static void conclude_striking(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct node *node = pwi_manager_node(manager, decision->id);
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (node) {
+    node->striking = false;
+    return;
+  }
+  pwi_log(manager->config.log, PAWL_LOG_INFO, "server.left", "node=%llu why=%s", (unsigned long long)decision->id,
+          pawl_status_name(status));
+  if (peer && peer->id == decision->id) {
+    peer->state = PEER_OUT;
+    peer->id = 0;
+    pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_LEFT});
+  }
+  pwi_manager_moves_poke(manager); /* others may be waiting to go */
+}
+
+void pwi_manager_strike(struct pwi_manager *manager, struct node *node) {
+  if (node->striking) return;
+  node->striking = true;
+  struct decision decision = {.decide = decide_striking, .conclude = conclude_striking, .id = node->id};
+  if (node->peer) decision.link = node->peer->link;
+  pwi_manager_queue(manager, &decision);
+}
+
+/* --- losing --------------------------------------------------------------------------------------------------------- */
+
+void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node) {
+  node->peer = NULL;
+  pwi_manager_timer_cancel(manager, &node->timer);
+  pwi_manager_timer_set(manager, manager->config.server_grace_ns, TIMER_NODE, node->id, &node->timer);
+  pwi_manager_moves_lost(manager, node->id, true);
+}
+
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer) {
+  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
+  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  if (node && node->peer == peer) {
+    pwi_manager_server_lost(manager, node);
+  } else if (sender && sender->peer == peer) {
+    sender->peer = NULL;
+    if (peer->state == PEER_JOINING)
+      pwi_manager_part_with(manager, sender->id);
+    else
+      pwi_manager_timer_set(manager, manager->config.client_grace_ns, TIMER_SENDER, sender->id, &sender->timer);
+  }
+}
+
+static pawl_status decide_down(struct pwi_manager *manager, struct decision *decision) {
+  const struct node *node = pwi_manager_node(manager, decision->id);
+  struct draft draft;
+  if (!node || node->peer || view_node(manager, decision->id)->state == PWI_NODE_DOWN) return PAWL_OK;
+  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
+  if (status) return status;
+  pwi_draft_node(&draft, decision->id)->state = PWI_NODE_DOWN;
+  pwi_draft_give_up(&draft, decision->id);
+  status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  pwi_draft_close(&draft);
+  return status;
+}
+
+/* It is down, or has come back meanwhile, or there was no memory to say so. */
+static void conclude_down(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct node *node = pwi_manager_node(manager, decision->id);
+  if (!node || node->peer) return;
+  int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
+  pwi_manager_timer_cancel(manager, &node->timer);
+  pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
+  pwi_log(manager->config.log, PAWL_LOG_WARN, "server.down", "node=%llu why=%s", (unsigned long long)decision->id,
+          pawl_status_name(status));
+  if (status) return;
+  pwi_manager_moves_unwanted(manager, decision->id);
+  pwi_manager_plan_later(manager);
+  pwi_manager_moves_poke(manager);
+}
+
+void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
+  struct node *node = pwi_manager_node(manager, id);
+  if (!node) return;
+  node->timer.id = 0;
+  if (node->peer) return;
+  if (view_node(manager, id)->state == PWI_NODE_DOWN)
+    pwi_manager_strike(manager, node);
+  else
+    pwi_manager_queue(manager, &(struct decision){.decide = decide_down, .conclude = conclude_down, .id = id});
+}
+
+static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
+  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  if (!sender || sender->peer) return PAWL_OK;
+  if (pwi_roster_is_live(&manager->ledger.roster, (struct pwi_sender){decision->id}))
+    pwi_record_retire(&manager->record, decision->id);
+  return PAWL_OK;
+}
+
+static void conclude_retirement(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct sender *sender = pwi_manager_sender(manager, decision->id);
+  if (!sender || sender->peer) return;
+  int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
+  pwi_manager_timer_cancel(manager, &sender->timer);
+  pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
+  if (!status)
+    pwi_log(manager->config.log, PAWL_LOG_INFO, "client.retired", "sender=%llu", (unsigned long long)sender->id);
+}
+
+void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
+  struct sender *sender = pwi_manager_sender(manager, id);
+  if (!sender) return;
+  sender->timer.id = 0;
+  if (sender->peer) return;
+  struct decision decision = {.decide = decide_retirement, .conclude = conclude_retirement, .id = id};
+  if (pwi_roster_is_retired(&manager->ledger.roster, (struct pwi_sender){id})) {
+    decision.decide = decide_parting;
+    decision.conclude = NULL;
+  }
+  pwi_manager_queue(manager, &decision);
+}
+
+void pwi_manager_await_all(struct pwi_manager *manager) {
+  for (size_t i = 0; i < manager->node_count; i++) {
+    struct node *node = &manager->nodes[i];
+    bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
+    int64_t delay = down ? manager->config.keep_retired_ns : manager->config.server_grace_ns;
+    pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
+  }
+  for (size_t i = 0; i < manager->sender_count; i++) {
+    struct sender *sender = &manager->senders[i];
+    bool retired = pwi_roster_is_retired(&manager->ledger.roster, (struct pwi_sender){sender->id});
+    int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns;
+    pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
+  }
+}

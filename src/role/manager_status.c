@@ -1,0 +1,250 @@
+/* The state, for people and for monitoring: as JSON, and as a few figures.
+ *
+ * JSON readers keep numbers exactly up to 2^53 only. What can be larger is written as a string: the cluster's id (in
+ * hexadecimal), positions on the ring, and the size of a vector's span. Ids and counts that start at 0 and rise by one
+ * are numbers.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ring/place.h"
+#include "role/manager_inside.h"
+
+static const char *const type_names[] = {
+    [PAWL_F32] = "f32", [PAWL_F64] = "f64", [PAWL_I32] = "i32", [PAWL_I64] = "i64", [PAWL_U64] = "u64"};
+static const char *const step_names[] = {[MOVE_WANTED] = "wanted",
+                                         [MOVE_LISTED] = "listed",
+                                         [MOVE_GOING] = "going",
+                                         [MOVE_LANDED] = "landed",
+                                         [MOVE_FAILED] = "failed"};
+
+/* Takes the value. False if there was no memory for it, or for what it is put into: jansson passes a NULL on. */
+static bool put(json_t *object, const char *name, json_t *value) {
+  return json_object_set_new(object, name, value) == 0;
+}
+
+/* New, empty, and already part of what it belongs to; NULL if there is no memory. */
+static json_t *add_array(json_t *object, const char *name) {
+  json_t *array = json_array();
+  return put(object, name, array) ? array : NULL;
+}
+
+static json_t *add_object(json_t *array) {
+  json_t *object = json_object();
+  return json_array_append_new(array, object) == 0 ? object : NULL;
+}
+
+static json_t *whole(uint64_t value) { return json_integer((json_int_t)value); }
+
+static json_t *wide(uint64_t value) { return json_sprintf("%llu", (unsigned long long)value); }
+
+/* --- figures -------------------------------------------------------------------------------------------------------- */
+
+static bool is_ready(const struct pwi_view *view) {
+  for (size_t i = 0; i < view->arc_count; i++) {
+    if (pwi_view_head(view, i)->state == PWI_NODE_DOWN) return false;
+  }
+  return view->arc_count > 0;
+}
+
+static uint64_t count_processes(const struct pwi_view *view) {
+  uint64_t processes = 0;
+  for (size_t i = 0; i < view->node_count; i++) {
+    bool seen = false;
+    for (size_t j = 0; j < i && !seen; j++) seen = view->nodes[j].process == view->nodes[i].process;
+    processes += !seen;
+  }
+  return processes;
+}
+
+static void count_view(const struct pwi_view *view, struct pwi_manager_figures *figures) {
+  figures->epoch = view->epoch;
+  figures->arcs = view->arc_count;
+  figures->processes = count_processes(view);
+  figures->ready = is_ready(view);
+  for (size_t i = 0; i < view->node_count; i++) {
+    figures->nodes_up += view->nodes[i].state == PWI_NODE_UP;
+    figures->nodes_down += view->nodes[i].state == PWI_NODE_DOWN;
+    figures->nodes_draining += view->nodes[i].state == PWI_NODE_DRAINING;
+  }
+}
+
+void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_figures *figures_out) {
+  const struct pwi_ledger *ledger = &manager->ledger;
+  struct pwi_manager_figures figures = {.cluster = ledger->cluster,
+                                        .catalogue = ledger->catalogue.number,
+                                        .roster = ledger->roster.number,
+                                        .moves = manager->move_count,
+                                        .moves_done = manager->moves_done};
+  if (ledger->view) count_view(ledger->view, &figures);
+  for (size_t i = 0; i < ledger->catalogue.count; i++) {
+    bool is_vector = ledger->catalogue.entries[i].kind == PWI_ENTRY_VECTOR;
+    figures.vectors += is_vector;
+    figures.groups += !is_vector;
+  }
+  for (size_t i = 0; i < ledger->roster.sender_count; i++) {
+    figures.clients += !ledger->roster.senders[i].retired;
+    figures.retired += ledger->roster.senders[i].retired;
+  }
+  *figures_out = figures;
+}
+
+/* --- nodes and arcs ------------------------------------------------------------------------------------------------- */
+
+/* Per second, between the last two reports. */
+static json_t *rate(const struct node *node, uint64_t now, uint64_t before) {
+  int64_t passed = node->last.time - node->before.time;
+  if (node->reports < 2 || passed <= 0 || now < before) return json_real(0);
+  return json_real((double)(now - before) * 1e9 / (double)passed);
+}
+
+static bool put_reports(json_t *object, const struct node *node) {
+  const struct pwi_report *now = &node->last.report, *before = &node->before.report;
+  uint64_t keys = now->keys_pushed + now->keys_pulled, keys_before = before->keys_pushed + before->keys_pulled;
+  return put(object, "rows", whole(now->rows)) && put(object, "bytes", whole(now->bytes)) &&
+         put(object, "pushes", whole(now->pushes)) && put(object, "pulls", whole(now->pulls)) &&
+         put(object, "refused", whole(now->refused)) && put(object, "gaps", whole(now->gaps)) &&
+         put(object, "cached_lists", whole(now->cached_lists)) &&
+         put(object, "cached_bytes", whole(now->cached_bytes)) &&
+         put(object, "pushes_per_s", rate(node, now->pushes, before->pushes)) &&
+         put(object, "pulls_per_s", rate(node, now->pulls, before->pulls)) &&
+         put(object, "keys_per_s", rate(node, keys, keys_before)) &&
+         put(object, "bytes_in_per_s", rate(node, now->bytes_in, before->bytes_in)) &&
+         put(object, "bytes_out_per_s", rate(node, now->bytes_out, before->bytes_out));
+}
+
+static uint64_t count_arcs(const struct pwi_view *view, uint64_t id) {
+  uint64_t arcs = 0;
+  for (size_t i = 0; i < view->arc_count; i++) arcs += pwi_view_head(view, i)->node.id == id;
+  return arcs;
+}
+
+static bool put_node(const struct pwi_manager *manager, json_t *array, const struct pwi_view_node *node) {
+  const struct pwi_ledger_node *known = pwi_ledger_node(&manager->ledger, node->node.id);
+  bool capped = known->memory_max != UINT64_MAX;
+  json_t *object = add_object(array);
+  return put(object, "node", whole(node->node.id)) && put(object, "process", whole(node->process)) &&
+         put(object, "shard", whole(node->shard)) && put(object, "weight", whole(node->weight)) &&
+         put(object, "state", json_string(pwi_node_state_text(node->state))) &&
+         put(object, "address", json_string(node->address)) && put(object, "host", json_string(node->host)) &&
+         put(object, "rack", json_string(node->rack)) &&
+         put(object, "arcs", whole(count_arcs(manager->ledger.view, node->node.id))) &&
+         put(object, "memory_max", capped ? whole(known->memory_max) : json_null()) &&
+         put_reports(object, pwi_manager_node(manager, node->node.id));
+}
+
+static bool put_arc(json_t *array, const struct pwi_view *view, size_t index) {
+  struct pawl_range range = pwi_view_arc_range(view, index);
+  json_t *object = add_object(array), *chain = add_array(object, "chain");
+  bool ok = put(object, "begin", wide(range.begin)) && put(object, "end", wide(range.end));
+  for (size_t i = 0; i < view->arcs[index].count && ok; i++) {
+    const struct pwi_member *member = &view->arcs[index].chain[i];
+    json_t *listed = add_object(chain);
+    ok = put(listed, "node", whole(member->node.id)) && put(listed, "filling", json_boolean(member->filling));
+  }
+  return ok;
+}
+
+static bool put_view(const struct pwi_manager *manager, json_t *root) {
+  const struct pwi_view *view = manager->ledger.view;
+  json_t *nodes = add_array(root, "nodes"), *arcs = add_array(root, "arcs");
+  bool ok = nodes && arcs;
+  for (size_t i = 0; view && i < view->node_count && ok; i++) ok = put_node(manager, nodes, &view->nodes[i]);
+  for (size_t i = 0; view && i < view->arc_count && ok; i++) ok = put_arc(arcs, view, i);
+  return ok;
+}
+
+/* --- catalogue and roster ------------------------------------------------------------------------------------------- */
+
+static bool put_vector(json_t *array, const struct pwi_entry *entry) {
+  const struct pawl_vector_options *is = &entry->is;
+  json_t *object = add_object(array);
+  return put(object, "id", whole(entry->id.id)) && put(object, "name", json_string(entry->name)) &&
+         put(object, "type", json_string(type_names[is->type])) && put(object, "width", whole(is->width)) &&
+         put(object, "size", wide(is->size)) &&
+         put(object, "placement", json_string(is->placement == PAWL_PLACE_MIXED ? "mixed" : "ordered")) &&
+         put(object, "layout", json_string(is->layout == PAWL_LAYOUT_DENSE ? "dense" : "sparse")) &&
+         put(object, "function", json_string(is->function == PAWL_ASSIGN ? "assign" : "add"));
+}
+
+static bool put_group(json_t *array, const struct pwi_roster *roster, const struct pwi_entry *entry) {
+  const struct pwi_roster_group *group = pwi_roster_group(roster, entry->id);
+  json_t *object = add_object(array);
+  size_t members;
+  pwi_roster_members(roster, entry->id, &members);
+  return put(object, "id", whole(entry->id.id)) && put(object, "name", json_string(entry->name)) &&
+         put(object, "size", whole(group ? group->size : 0)) && put(object, "members", whole(members)) &&
+         put(object, "complete", json_boolean(group && group->complete));
+}
+
+static bool put_catalogue(const struct pwi_manager *manager, json_t *root) {
+  const struct pwi_catalogue *catalogue = &manager->ledger.catalogue;
+  json_t *vectors = add_array(root, "vectors"), *groups = add_array(root, "groups");
+  bool ok = vectors && groups;
+  for (size_t i = 0; i < catalogue->count && ok; i++) {
+    if (catalogue->entries[i].kind == PWI_ENTRY_VECTOR)
+      ok = put_vector(vectors, &catalogue->entries[i]);
+    else
+      ok = put_group(groups, &manager->ledger.roster, &catalogue->entries[i]);
+  }
+  return ok;
+}
+
+/* Live senders by job, in the order in which the jobs came: an object keeps it, and finds a job by its name. */
+static bool put_jobs(const struct pwi_manager *manager, json_t *root) {
+  const struct pwi_roster *roster = &manager->ledger.roster;
+  json_t *counts = json_object(), *jobs = add_array(root, "jobs"), *count;
+  const char *job;
+  bool ok = counts && jobs;
+  for (size_t i = 0; i < roster->sender_count && ok; i++) {
+    if (roster->senders[i].retired) continue;
+    json_int_t before = json_integer_value(json_object_get(counts, roster->senders[i].job));
+    ok = put(counts, roster->senders[i].job, json_integer(before + 1));
+  }
+  json_object_foreach(counts, job, count) {
+    json_t *object = add_object(jobs);
+    ok = ok && put(object, "name", json_string(job)) && json_object_set(object, "clients", count) == 0;
+  }
+  json_decref(counts);
+  return ok;
+}
+
+static bool put_moves(const struct pwi_manager *manager, json_t *root) {
+  json_t *moves = add_array(root, "moves");
+  bool ok = moves != NULL;
+  for (size_t i = 0; i < manager->move_count && ok; i++) {
+    const struct move *move = &manager->moves[i];
+    json_t *object = add_object(moves);
+    ok = put(object, "move", whole(move->id)) && put(object, "begin", wide(move->positions.begin)) &&
+         put(object, "end", wide(move->positions.end)) && put(object, "source", whole(move->source)) &&
+         put(object, "target", whole(move->target)) && put(object, "step", json_string(step_names[move->step])) &&
+         put(object, "failures", whole(move->failures));
+  }
+  return ok;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
+
+static bool put_figures(const struct pwi_manager *manager, json_t *root) {
+  struct pwi_manager_figures figures;
+  pwi_manager_figures(manager, &figures);
+  return put(root, "cluster", json_sprintf("%016llx", (unsigned long long)figures.cluster)) &&
+         put(root, "epoch", whole(figures.epoch)) && put(root, "catalogue", whole(figures.catalogue)) &&
+         put(root, "roster", whole(figures.roster)) && put(root, "ready", json_boolean(figures.ready)) &&
+         put(root, "processes", whole(figures.processes)) && put(root, "clients", whole(figures.clients)) &&
+         put(root, "retired", whole(figures.retired)) && put(root, "moves_done", whole(figures.moves_done));
+}
+
+pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer) {
+  json_t *root = json_object();
+  bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, root) &&
+            put_jobs(manager, root) && put_moves(manager, root);
+  char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
+  json_decref(root);
+  if (!text) return PAWL_NO_MEMORY;
+  pwi_write_bytes(writer, text, strlen(text));
+  free(text);
+  return writer->status;
+}
