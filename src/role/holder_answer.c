@@ -1,0 +1,179 @@
+/* Answers on their way out. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "role/holder_inside.h"
+
+#define BUFFER_MIN ((size_t)64 << 10)
+#define BUFFERS_MAX 256            /* of one link; a client keeps far fewer pulls under way */
+#define KEEP_MAX ((size_t)8 << 20) /* a buffer larger than this is not kept */
+
+/* Room in front of the values that the net copies along with them: table, outcome, and what lies between. */
+#define SMALL_MAX (PWI_NET_COPY_MAX - PWI_ANSWER_PREFIX)
+
+static void close_buffer(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer) {
+  pwi_net_region_close(link->holder->config.net, buffer->region);
+  buffer->region = NULL;
+  buffer->size = 0;
+}
+
+/* A place that is free: best one whose region is large enough, else one without a region. */
+static struct pwi_holder_buffer *find_buffer(struct pwi_holder_link *link, size_t bytes) {
+  struct pwi_holder_buffer *best = NULL;
+  for (size_t i = 0; i < link->buffer_count; i++) {
+    struct pwi_holder_buffer *buffer = link->buffers[i];
+    if (buffer->busy) continue;
+    if (!best || (buffer->size >= bytes && (best->size < bytes || buffer->size < best->size))) best = buffer;
+  }
+  return best;
+}
+
+static struct pwi_holder_buffer *add_buffer(struct pwi_holder_link *link) {
+  if (link->buffer_count == BUFFERS_MAX) return NULL;
+  struct pwi_holder_buffer **buffers =
+      pwi_resize_array(link->buffers, link->buffer_count + 1, sizeof(struct pwi_holder_buffer *));
+  if (!buffers) return NULL;
+  link->buffers = buffers;
+  struct pwi_holder_buffer *buffer = pwi_alloc_zero(1, sizeof *buffer);
+  if (buffer) link->buffers[link->buffer_count++] = buffer;
+  return buffer;
+}
+
+static pawl_status open_region(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer, size_t bytes) {
+  size_t size = BUFFER_MIN;
+  while (size < bytes && size <= SIZE_MAX / 4) size *= 2;
+  if (size < bytes) return PAWL_NO_MEMORY;
+  if (buffer->region) close_buffer(link, buffer);
+  pawl_status status = pwi_net_region_open(link->holder->config.net, size, &buffer->region);
+  if (!status) buffer->size = size;
+  return status;
+}
+
+pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, struct pwi_holder_buffer **buffer_out,
+                                 char **values_out) {
+  *buffer_out = NULL;
+  *values_out = link->holder->small;
+  if (bytes <= SMALL_MAX) return PAWL_OK;
+  struct pwi_holder_buffer *buffer = find_buffer(link, bytes);
+  if (!buffer || buffer->size < bytes) {
+    struct pwi_holder_buffer *fresh = add_buffer(link);
+    if (fresh) buffer = fresh;
+  }
+  if (!buffer) return PAWL_NODE_LIMIT;
+  pawl_status status = buffer->size < bytes ? open_region(link, buffer, bytes) : PAWL_OK;
+  if (status) return status;
+  buffer->busy = true;
+  *buffer_out = buffer;
+  *values_out = pwi_net_region_memory(buffer->region);
+  return PAWL_OK;
+}
+
+void pwi_holder_unmake_room(struct pwi_holder_buffer *buffer) {
+  if (buffer) buffer->busy = false;
+}
+
+static struct pwi_message_head answer_head(const struct pwi_holder *holder, uint64_t number, uint64_t task) {
+  const struct pwi_holder_numbers *numbers = holder->config.numbers;
+  return (struct pwi_message_head){.kind = PWI_SAY_ANSWER,
+                                   .sender = numbers->node,
+                                   .task = task,
+                                   .tick = number,
+                                   .view = (uint32_t)numbers->view,
+                                   .roster = (uint32_t)numbers->roster->number,
+                                   .catalogue = (uint32_t)numbers->catalogue->number};
+}
+
+static pawl_status add_outcome(struct pwi_message_builder *builder, const struct pwi_outcome *outcome) {
+  uint8_t bytes[PWI_OUTCOME_SIZE];
+  pwi_outcome_encode(outcome, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_OUTCOME, .count = 1, .length = sizeof bytes};
+  return pwi_message_copy(builder, &section, bytes);
+}
+
+static pawl_status add_payload(struct pwi_message_builder *builder, const void *payload, size_t size) {
+  struct pwi_section section = {.type = PWI_SECTION_PAYLOAD, .count = (uint32_t)size, .length = size};
+  return pwi_message_add(builder, &section, payload);
+}
+
+static pawl_status add_values(struct pwi_message_builder *builder, uint8_t type, size_t value_size, const char *values,
+                              size_t bytes) {
+  struct pwi_section section = {
+      .type = PWI_SECTION_VALUES, .value_type = type, .count = (uint32_t)(bytes / value_size), .length = bytes};
+  return pwi_message_add(builder, &section, values);
+}
+
+/* A client keeps so little under way that the queue does not fill. One that does not is not worth waiting for. */
+static void give(struct pwi_holder_link *link, const struct pwi_message_builder *builder,
+                 struct pwi_holder_buffer *buffer, size_t buffer_index) {
+  struct pwi_send send = {.lane = PWI_LANE_DATA,
+                          .head = builder->head,
+                          .body = builder->parts,
+                          .body_count = builder->part_count,
+                          .cookie = buffer ? PWI_HOLDER_COOKIE | buffer_index : 0};
+  pawl_status status = pwi_net_send(link->holder->config.net, link->link, &send);
+  if (!status) return;
+  pwi_holder_unmake_room(buffer);
+  if (status != PAWL_NOT_FOUND) pwi_net_close(link->holder->config.net, link->link, status);
+}
+
+static size_t index_of(const struct pwi_holder_link *link, const struct pwi_holder_buffer *buffer) {
+  size_t i = 0;
+  while (link->buffers[i] != buffer) i++;
+  return i;
+}
+
+void pwi_holder_send(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_served *served,
+                     uint8_t value_type, size_t value_size, struct pwi_holder_buffer *buffer, const char *values) {
+  struct pwi_holder *holder = link->holder;
+  struct pwi_message_builder local, *builder = buffer ? &buffer->builder : &local;
+  struct pwi_message_head head = answer_head(holder, number, task);
+  pwi_message_begin(builder, &link->peering.data, &head);
+  pawl_status status = add_outcome(builder, &served->outcome);
+  if (!status && served->payload_size > 0) {
+    const char *payload = served->payload;
+    if (buffer) { /* it must live as long as the values: behind them */
+      char *place = (char *)pwi_net_region_memory(buffer->region) + served->value_bytes;
+      memcpy(place, payload, served->payload_size);
+      payload = place;
+    }
+    status = add_payload(builder, payload, served->payload_size);
+  }
+  if (!status && served->value_bytes > 0)
+    status = add_values(builder, value_type, value_size, values, served->value_bytes);
+  if (!status) status = pwi_message_finish(builder);
+  assert(status == PAWL_OK && "an answer of ours is sound");
+  /* Without a buffer the net has to copy. */
+  assert(buffer || builder->body_size <= PWI_NET_COPY_MAX);
+  give(link, builder, buffer, buffer ? index_of(link, buffer) : 0);
+}
+
+void pwi_holder_say(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome) {
+  struct pwi_served served = {.outcome = *outcome};
+  pwi_holder_send(link, number, task, &served, 0, 1, NULL, NULL);
+}
+
+void pwi_holder_done(struct pwi_holder_link *link, uint64_t cookie) {
+  size_t index = (size_t)(cookie & ~PWI_HOLDER_COOKIE);
+  assert(index < link->buffer_count);
+  struct pwi_holder_buffer *buffer = link->buffers[index];
+  buffer->busy = false;
+  if (buffer->size > KEEP_MAX) close_buffer(link, buffer);
+}
+
+void pwi_holder_close_buffers(struct pwi_holder_link *link) {
+  for (size_t i = 0; i < link->buffer_count; i++) {
+    pwi_net_region_close(link->holder->config.net, link->buffers[i]->region);
+    pwi_free(link->buffers[i]);
+  }
+  pwi_free(link->buffers);
+}
+
+void pwi_holder_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  struct pwi_holder *holder = context;
+  for (struct pwi_holder_link *link = holder->links; link; link = link->next)
+    if (link->link.id == waiter.owner) {
+      pwi_holder_say(link, waiter.number, 0, outcome);
+      return;
+    }
+}

@@ -1,0 +1,433 @@
+/* Membership: joining, and keeping the link to the manager; links of others; reports. */
+#include "role/server.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "role/server_inside.h"
+
+#define RETRY_MIN INT64_C(20000000)
+#define RETRY_MAX INT64_C(1000000000)
+#define REPORT_NS INT64_C(1000000000)
+#define LOADS_MAX 512
+
+/* --- peers ---------------------------------------------------------------------------------------------------------- */
+
+static struct server_peer *add_peer(struct pwi_server *server, enum server_peer_kind kind, struct pwi_link link) {
+  struct server_peer *peer = pwi_alloc_zero(1, sizeof *peer);
+  if (!peer) return NULL;
+  peer->kind = kind;
+  peer->link = link;
+  if (pwi_idmap_put(&server->links, link.id, peer)) {
+    pwi_free(peer);
+    return NULL;
+  }
+  peer->next = server->peers;
+  if (peer->next) peer->next->before = peer;
+  server->peers = peer;
+  return peer;
+}
+
+static void remove_peer(struct pwi_server *server, struct server_peer *peer) {
+  if (peer->holder) server->client_links--;
+  pwi_holder_link_down(peer->holder);
+  pwi_idmap_remove(&server->links, peer->link.id);
+  if (peer->before)
+    peer->before->next = peer->next;
+  else
+    server->peers = peer->next;
+  if (peer->next) peer->next->before = peer->before;
+  pwi_free(peer);
+}
+
+struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_peer_kind kind, const char *address) {
+  struct pwi_link link;
+  pawl_status status = pwi_net_connect(server->config.net, address, &link);
+  if (status) {
+    server->trouble = kind == PEER_MANAGER ? status : server->trouble;
+    return NULL;
+  }
+  struct server_peer *peer = add_peer(server, kind, link);
+  if (!peer) pwi_net_close(server->config.net, link, PAWL_NO_MEMORY);
+  return peer;
+}
+
+void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
+                    const struct pwi_enclosure *enclosures, size_t count) {
+  if (!peer || !peer->is_up) return;
+  struct pwi_message_head head = {.kind = (uint16_t)kind,
+                                  .sender = server->node,
+                                  .view = (uint32_t)server->numbers.view,
+                                  .roster = (uint32_t)server->roster->number,
+                                  .catalogue = (uint32_t)server->catalogue.number};
+  /* Whatever cannot be sent takes the link down, and what matters is said again on the next. */
+  pawl_status status = pwi_mail_send(&server->mailer, peer->link, &peer->peering.link, &head, enclosures, count);
+  (void)status;
+}
+
+void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind) {
+  if (server->writer.status) {
+    if (peer) pwi_net_close(server->config.net, peer->link, server->writer.status);
+    return;
+  }
+  struct pwi_enclosure payload = {PWI_SECTION_PAYLOAD, server->writer.data, server->writer.size};
+  pwi_server_say(server, peer, kind, &payload, 1);
+}
+
+/* --- the manager ---------------------------------------------------------------------------------------------------- */
+
+static void retry_later(struct pwi_server *server) {
+  pwi_net_timer_cancel(server->config.net, server->retry);
+  int64_t at = pwi_net_now(server->config.net) + server->retry_ns;
+  server->retry_ns = server->retry_ns * 2 < RETRY_MAX ? server->retry_ns * 2 : RETRY_MAX;
+  /* Without memory for a timer the report's does it. */
+  if (pwi_net_timer_set(server->config.net, at, TIMER_RETRY, &server->retry)) server->retry.id = 0;
+}
+
+static void seek_manager(struct pwi_server *server) {
+  if (server->manager || server->has_left) return;
+  server->manager = pwi_server_connect(server, PEER_MANAGER, server->manager_address);
+  if (!server->manager) retry_later(server);
+}
+
+static void send_join(struct pwi_server *server) {
+  struct pwi_join join = {.role = PWI_ROLE_SERVER,
+                          .id = server->node,
+                          .secret = server->secret,
+                          .process = server->config.process,
+                          .shard = server->config.shard,
+                          .shard_count = server->config.shard_count,
+                          .weight = server->config.weight,
+                          .memory_max = server->config.memory_max};
+  const char *address = server->address[0] ? server->address : pwi_net_address(server->config.net);
+  strncpy(join.address, address, sizeof join.address - 1);
+  strncpy(join.host, server->host, sizeof join.host - 1);
+  strncpy(join.rack, server->rack, sizeof join.rack - 1);
+  pwi_writer_reset(&server->writer);
+  pwi_join_encode(&join, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_JOIN);
+}
+
+static void take_joined(struct pwi_server *server, const struct pwi_joined *joined) {
+  if (joined->status) {
+    pwi_log(server->config.log, PAWL_LOG_ERROR, "server.refused", "why=%s", pawl_status_name(joined->status));
+    server->trouble = joined->status;
+    pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
+    return;
+  }
+  server->trouble = PAWL_OK;
+  server->retry_ns = RETRY_MIN;
+  server->node = joined->id;
+  server->secret = joined->secret;
+  server->numbers.node = joined->id;
+  server->greeting.node = joined->id;
+  server->greeting.cluster = joined->cluster;
+  if (pwi_greeting_set(server->config.net, &server->greeting)) server->trouble = PAWL_NO_MEMORY;
+  if (!server->joined)
+    pwi_log(server->config.log, PAWL_LOG_INFO, "server.joined", "node=%llu", (unsigned long long)server->node);
+  server->joined = true;
+  if (server->is_leaving) pwi_server_say(server, server->manager, PWI_SAY_LEAVE, NULL, 0);
+  pwi_server_moves_report(server);
+}
+
+static void send_report(struct pwi_server *server) {
+  if (!server->joined || !server->manager || !server->manager->is_up) return;
+  static const size_t room = LOADS_MAX;
+  struct pwi_report report;
+  struct pwi_load *loads = pwi_alloc_zero(room, sizeof *loads);
+  pwi_holding_report(server->holding, &report);
+  report.memory_max = server->config.memory_max;
+  pwi_writer_reset(&server->writer);
+  pwi_report_encode(&report, loads, loads ? pwi_holding_loads(server->holding, loads, room) : 0, &server->writer);
+  pwi_free(loads);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_REPORT);
+}
+
+static pawl_status from_manager(struct pwi_server *server, const struct pwi_letter *letter, const void *body) {
+  struct pwi_joined joined;
+  struct pwi_move move;
+  size_t size, used;
+  const void *payload = pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size);
+  pawl_status status = PAWL_OK;
+  switch (letter->head.kind) {
+  case PWI_SAY_JOINED:
+    status = pwi_joined_decode(payload, size, &joined);
+    if (!status) take_joined(server, &joined);
+    return status;
+  case PWI_SAY_NEWS:
+    status = pwi_server_take_news(server, letter, body);
+    if (!status) pwi_server_say(server, server->manager, PWI_SAY_HAVE, NULL, 0);
+    return status;
+  case PWI_SAY_MOVE:
+    status = pwi_move_decode(payload, size, &move, &used);
+    if (!status) pwi_server_move_ordered(server, &move);
+    return status;
+  case PWI_SAY_LEFT:
+    server->has_left = true;
+    return PAWL_OK;
+  default:
+    return PAWL_LINK_PROTOCOL;
+  }
+}
+
+/* --- links ----------------------------------------------------------------------------------------------------------- */
+
+static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  struct pwi_server *server = self;
+  struct pwi_peering peering;
+  (void)link;
+  return pwi_greeting_check(&server->greeting, info, &peering);
+}
+
+static struct pwi_rights rights_of(const struct pwi_server *server, const char *identity) {
+  struct pwi_rights everything = {.write = true};
+  return server->config.rights ? server->config.rights(server->config.rights_context, identity) : everything;
+}
+
+/* Somebody connected to us. */
+static void accept_peer(struct pwi_server *server, struct pwi_link link, const struct pwi_link_info *info,
+                        const struct pwi_peering *peering) {
+  struct pwi_rights rights = rights_of(server, info->identity);
+  bool is_server = peering->hello.role == PWI_ROLE_SERVER;
+  if (is_server && (!rights.write || rights.space[0])) {
+    pwi_net_close(server->config.net, link, PAWL_FORBIDDEN);
+    return;
+  }
+  struct server_peer *peer = add_peer(server, is_server ? PEER_SOURCE : PEER_CLIENT, link);
+  pawl_status status = peer ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!status && !is_server) status = pwi_holder_link_up(server->holder, link, peering, &rights, &peer->holder);
+  if (status) {
+    pwi_net_close(server->config.net, link, status);
+    return;
+  }
+  if (peer->holder) server->client_links++;
+  peer->peering = *peering;
+  peer->is_up = true;
+}
+
+static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  struct pwi_server *server = self;
+  struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  struct pwi_peering peering;
+  pawl_status status = pwi_greeting_check(&server->greeting, info, &peering);
+  if (status) {
+    pwi_net_close(server->config.net, link, status);
+    return;
+  }
+  if (!peer) {
+    accept_peer(server, link, info, &peering);
+    return;
+  }
+  peer->peering = peering;
+  peer->is_up = true;
+  if (peer->kind == PEER_MANAGER) send_join(server);
+  if (peer->kind == PEER_TARGET) pwi_server_move_target_up(server, peer);
+}
+
+static void link_down(void *self, struct pwi_link link, pawl_status why) {
+  struct pwi_server *server = self;
+  struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  if (!peer) return;
+  enum server_peer_kind kind = peer->kind;
+  if (kind == PEER_TARGET) pwi_server_move_target_down(server, peer, why);
+  if (kind == PEER_MANAGER) server->manager = NULL;
+  remove_peer(server, peer);
+  if (kind != PEER_MANAGER) return;
+  if (why) server->trouble = why;
+  retry_later(server);
+}
+
+/* --- messages --------------------------------------------------------------------------------------------------------- */
+
+static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *message) {
+  struct pwi_server *server = self;
+  struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  if (!peer || !peer->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
+  if (peer->holder) return pwi_holder_message(peer->holder, message);
+  return pwi_letter_begin(&peer->letter, message, &peer->peering.link);
+}
+
+static pawl_status from_server(struct pwi_server *server, struct server_peer *peer, const void *body) {
+  struct pwi_move move;
+  size_t size, used;
+  const char *payload = pwi_letter_find(&peer->letter, body, PWI_SECTION_PAYLOAD, &size);
+  pawl_status status = pwi_move_decode(payload, size, &move, &used);
+  if (status) return status;
+  if (peer->kind == PEER_SOURCE && peer->letter.head.kind == PWI_SAY_FILL)
+    pwi_server_fill(server, peer, &move, payload + used, size - used);
+  else if (peer->kind == PEER_TARGET && peer->letter.head.kind == PWI_SAY_FILLED)
+    pwi_server_move_confirmed(server, peer, &move);
+  else
+    return PAWL_LINK_PROTOCOL;
+  return PAWL_OK;
+}
+
+static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
+  struct pwi_server *server = self;
+  struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  if (!peer) return;
+  if (peer->holder) {
+    pwi_holder_piece(peer->holder, offset, data, size);
+    return;
+  }
+  assert(context == &peer->letter);
+  pawl_status status = pwi_letter_open(&peer->letter, data, size, &peer->peering.link);
+  if (!status)
+    status = peer->kind == PEER_MANAGER ? from_manager(server, &peer->letter, data) : from_server(server, peer, data);
+  if (!status) return;
+  pwi_log(server->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", peer->letter.head.kind,
+          pawl_status_name(status));
+  pwi_net_close(server->config.net, link, status);
+}
+
+static void message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
+  struct pwi_server *server = self;
+  struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  if (peer && peer->holder && context == peer->holder) pwi_holder_message_end(peer->holder, status);
+}
+
+static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
+  struct pwi_server *server = self;
+  (void)status;
+  if (pwi_mail_done(&server->mailer, cookie)) return;
+  struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  if (peer && peer->holder) pwi_holder_done(peer->holder, cookie);
+}
+
+static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
+  struct pwi_server *server = self;
+  (void)timer;
+  if (cookie == TIMER_RETRY) {
+    server->retry.id = 0;
+    seek_manager(server);
+    return;
+  }
+  send_report(server);
+  if (!server->manager && server->retry.id == 0) seek_manager(server);
+  struct pwi_timer next;
+  if (pwi_net_timer_set(server->config.net, pwi_net_now(server->config.net) + REPORT_NS, TIMER_REPORT, &next))
+    pwi_log(server->config.log, PAWL_LOG_ERROR, "server.timer", "why=NO_MEMORY");
+}
+
+const struct pwi_actor pwi_server_actor = {
+    .greet = greet,
+    .link_up = link_up,
+    .link_down = link_down,
+    .message = message,
+    .piece = piece,
+    .message_end = message_end,
+    .done = done,
+    .timer = timer,
+};
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status copy_texts(struct pwi_server *server) {
+  const struct pwi_server_config *config = &server->config;
+  server->manager_address = pwi_copy_string(config->manager);
+  server->address = pwi_copy_string(config->address ? config->address : "");
+  server->host = pwi_copy_string(config->host ? config->host : "");
+  server->rack = pwi_copy_string(config->rack ? config->rack : "");
+  bool all = server->manager_address && server->address && server->host && server->rack;
+  return all ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
+static pawl_status make_parts(struct pwi_server *server) {
+  struct pwi_holder_config holder = {.net = server->config.net, .numbers = &server->numbers, .log = server->config.log};
+  pawl_status status = pwi_holder_create(&holder, &server->holder);
+  if (status) return status;
+  struct pwi_holding_config holding = {.memory_max = server->config.memory_max,
+                                       .cache_max = server->config.cache_max,
+                                       .answer = pwi_holder_answer,
+                                       .context = server->holder};
+  status = pwi_holding_create(&holding, &server->holding);
+  if (!status) pwi_holder_set_holding(server->holder, server->holding);
+  return status;
+}
+
+static pawl_status begin(struct pwi_server *server) {
+  pawl_status status = copy_texts(server);
+  if (!status && !(server->roster = pwi_alloc_zero(1, sizeof *server->roster))) status = PAWL_NO_MEMORY;
+  if (status) return status;
+  server->numbers.catalogue = &server->catalogue;
+  server->numbers.roster = server->roster;
+  server->greeting = (struct pwi_greeting){.role = PWI_ROLE_SERVER, .host = server->host};
+  server->trouble = PAWL_CLUSTER_UNKNOWN;
+  status = pwi_greeting_set(server->config.net, &server->greeting);
+  if (!status) status = make_parts(server);
+  struct pwi_timer report;
+  if (!status)
+    status = pwi_net_timer_set(server->config.net, pwi_net_now(server->config.net) + REPORT_NS, TIMER_REPORT, &report);
+  if (status) return status;
+  seek_manager(server);
+  return server->manager || server->trouble != PAWL_INVALID ? PAWL_OK : PAWL_INVALID;
+}
+
+pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi_server **server_out) {
+  struct pwi_server *server = pwi_alloc_zero(1, sizeof *server);
+  if (!server) return PAWL_NO_MEMORY;
+  server->config = *config;
+  if (server->config.weight == 0) server->config.weight = 1;
+  server->retry_ns = RETRY_MIN;
+  pwi_mailer_init(&server->mailer, config->net);
+  pawl_status status = begin(server);
+  if (status) {
+    pwi_server_destroy(server);
+    return status;
+  }
+  *server_out = server;
+  return PAWL_OK;
+}
+
+void pwi_server_destroy(struct pwi_server *server) {
+  if (!server) return;
+  while (server->peers) remove_peer(server, server->peers);
+  pwi_server_moves_fini(server);
+  pwi_holder_destroy(server->holder);
+  pwi_holding_destroy(server->holding);
+  pwi_view_release(server->view);
+  pwi_catalogue_fini(&server->catalogue);
+  if (server->roster) pwi_roster_fini(server->roster);
+  pwi_free(server->roster);
+  pwi_rangeset_fini(&server->held);
+  pwi_mailer_fini(&server->mailer);
+  pwi_writer_fini(&server->writer);
+  pwi_idmap_fini(&server->links);
+  pwi_free(server->manager_address);
+  pwi_free(server->address);
+  pwi_free(server->host);
+  pwi_free(server->rack);
+  pwi_free(server);
+}
+
+void pwi_server_leave(struct pwi_server *server) {
+  if (server->is_leaving) return;
+  server->is_leaving = true;
+  if (server->joined) pwi_server_say(server, server->manager, PWI_SAY_LEAVE, NULL, 0);
+}
+
+static uint64_t count_arcs(const struct pwi_server *server) {
+  uint64_t arcs = 0;
+  for (size_t i = 0; server->view && i < server->view->arc_count; i++)
+    arcs += server->view->arcs[i].chain[0].node.id == server->node;
+  return arcs;
+}
+
+void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *state_out) {
+  *state_out = (struct pwi_server_state){.node = server->node,
+                                         .cluster = server->greeting.cluster,
+                                         .epoch = server->numbers.view,
+                                         .catalogue = server->catalogue.number,
+                                         .roster = server->roster->number,
+                                         .joined = server->joined,
+                                         .has_left = server->has_left,
+                                         .trouble = server->trouble,
+                                         .arcs = count_arcs(server),
+                                         .links = server->client_links,
+                                         .moves_out = server->moves_out,
+                                         .moves_in = server->moves_in};
+}
+
+const struct pwi_holding *pwi_server_holding(const struct pwi_server *server) { return server->holding; }
+const struct pwi_catalogue *pwi_server_catalogue(const struct pwi_server *server) { return &server->catalogue; }

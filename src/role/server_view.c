@@ -1,0 +1,147 @@
+/* News: catalogue, roster and view take effect here.
+ *
+ * In this order: a view may give us arcs of vectors that the same letter tells of. Each part is decoded before it
+ * replaces what was there, so that a letter for which there is no memory changes nothing that it cannot change whole;
+ * the link is then closed, and the manager sends everything again.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "role/server_inside.h"
+
+/* --- catalogue ------------------------------------------------------------------------------------------------------- */
+
+static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogue *catalogue) {
+  for (size_t i = 0; i < catalogue->count; i++) {
+    if (pwi_holding_has(server->holding, catalogue->entries[i].id)) continue;
+    pawl_status status = pwi_holding_open(server->holding, &catalogue->entries[i]);
+    if (status) return status;
+  }
+  return PAWL_OK;
+}
+
+static void close_old(struct pwi_server *server) {
+  struct pwi_vector_id id = {0};
+  while (pwi_holding_next(server->holding, &id))
+    if (!pwi_catalogue_find(&server->catalogue, id)) pwi_holding_close(server->holding, id);
+}
+
+static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, size_t size) {
+  struct pwi_catalogue catalogue = {0};
+  pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
+  if (status) return status;
+  if (catalogue.number >= server->catalogue.number) status = open_new(server, &catalogue);
+  if (status || catalogue.number < server->catalogue.number) {
+    pwi_catalogue_fini(&catalogue);
+    return status;
+  }
+  pwi_catalogue_fini(&server->catalogue);
+  server->catalogue = catalogue;
+  close_old(server);
+  return PAWL_OK;
+}
+
+/* --- roster ---------------------------------------------------------------------------------------------------------- */
+
+static pawl_status take_roster(struct pwi_server *server, const void *bytes, size_t size) {
+  struct pwi_roster *roster = pwi_alloc_zero(1, sizeof *roster);
+  if (!roster) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_roster_decode(bytes, size, roster);
+  if (status || roster->number < server->roster->number) {
+    pwi_roster_fini(roster);
+    pwi_free(roster);
+    return status;
+  }
+  pwi_holding_set_roster(server->holding, roster);
+  pwi_roster_fini(server->roster);
+  pwi_free(server->roster);
+  server->roster = roster;
+  server->numbers.roster = roster;
+  return PAWL_OK;
+}
+
+/* --- view ------------------------------------------------------------------------------------------------------------ */
+
+/* Gives up what the view says others hold: rows, and what we were being filled with. */
+static pawl_status drop(struct pwi_server *server, struct pawl_range positions) {
+  pwi_server_fillings_forget(server, positions);
+  pawl_status status = pwi_holding_drop(server->holding, positions);
+  return status ? status : pwi_rangeset_remove(&server->held, positions);
+}
+
+/* Takes a part of an arc of which we are the head, and that we do not hold yet. */
+static pawl_status take(struct pwi_server *server, struct pawl_range positions, bool is_first) {
+  bool is_filled = pwi_server_is_filled(server, positions);
+  if (!is_first && !is_filled) {
+    /* To serve it empty would be to lose it silently. */
+    pwi_log(server->config.log, PAWL_LOG_ERROR, "arc.missing", "node=%llu begin=%016llx end=%016llx",
+            (unsigned long long)server->node, (unsigned long long)positions.begin, (unsigned long long)positions.end);
+    return PAWL_OK;
+  }
+  pawl_status status =
+      is_filled ? pwi_holding_adopt(server->holding, positions) : pwi_holding_hold(server->holding, positions);
+  if (!status) status = pwi_rangeset_add(&server->held, positions);
+  if (!status && is_filled) server->moves_in++;
+  return status;
+}
+
+static pawl_status take_missing(struct pwi_server *server, struct pawl_range positions, bool is_first) {
+  struct pawl_range gap;
+  for (uint64_t at = positions.begin; at < positions.end; at = gap.end) {
+    if (!pwi_rangeset_next_gap(&server->held, at, &gap)) return PAWL_OK;
+    if (gap.begin >= positions.end) return PAWL_OK;
+    if (gap.end > positions.end) gap.end = positions.end;
+    pawl_status status = take(server, gap, is_first);
+    if (status) return status;
+  }
+  return PAWL_OK;
+}
+
+static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *view) {
+  bool is_first = !server->view || server->view->arc_count == 0;
+  struct pwi_node me = {server->node};
+  for (size_t i = 0; i < view->arc_count; i++) {
+    struct pawl_range positions = pwi_view_arc_range(view, i);
+    size_t place = pwi_arc_find(&view->arcs[i], me);
+    pawl_status status = PAWL_OK;
+    if (place == PWI_CHAIN_MAX)
+      status = drop(server, positions);
+    else if (place == 0)
+      status = take_missing(server, positions, is_first);
+    if (status) return status;
+  }
+  pwi_server_fillings_settle(server);
+  return PAWL_OK;
+}
+
+static pawl_status take_view(struct pwi_server *server, const void *bytes, size_t size) {
+  struct pwi_view *view;
+  pawl_status status = pwi_view_decode(bytes, size, &view);
+  if (status) return status;
+  if (server->view && view->epoch <= server->view->epoch) {
+    pwi_view_release(view);
+    return PAWL_OK;
+  }
+  status = apply_view(server, view);
+  if (status) {
+    pwi_view_release(view);
+    return status;
+  }
+  pwi_view_release(server->view);
+  server->view = view;
+  server->numbers.view = view->epoch;
+  pwi_server_moves_seen(server);
+  return PAWL_OK;
+}
+
+pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_letter *letter, const void *body) {
+  size_t size;
+  pawl_status status = PAWL_OK;
+  const void *bytes = pwi_letter_find(letter, body, PWI_SECTION_CATALOGUE, &size);
+  if (bytes) status = take_catalogue(server, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
+  if (!status && bytes) status = take_roster(server, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
+  if (!status && bytes) status = take_view(server, bytes, size);
+  return status;
+}
