@@ -1,0 +1,634 @@
+/* Life of a client: its link to the manager, news, asks, vectors of its own. */
+#include "role/client.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "role/client_inside.h"
+
+#define RETRY_MIN INT64_C(10000000)
+#define RETRY_MAX INT64_C(1000000000)
+
+/* --- links ------------------------------------------------------------------------------------------------------------ */
+
+static struct client_link *add_link(struct pwi_client *client, enum client_link_kind kind, struct pwi_link link) {
+  struct client_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
+  if (!fresh) return NULL;
+  fresh->kind = kind;
+  fresh->link = link;
+  if (pwi_idmap_put(&client->links, link.id, fresh)) {
+    pwi_free(fresh);
+    return NULL;
+  }
+  return fresh;
+}
+
+static void remove_link(struct pwi_client *client, struct client_link *link) {
+  pwi_holder_link_down(link->holder);
+  pwi_idmap_remove(&client->links, link->link.id);
+  pwi_free(link);
+}
+
+struct client_link *pwi_client_connect(struct pwi_client *client, enum client_link_kind kind, const char *address) {
+  struct pwi_link link;
+  pawl_status status = pwi_net_connect(client->config.net, address, &link);
+  if (status) {
+    if (kind == LINK_MANAGER) client->trouble = status;
+    return NULL;
+  }
+  struct client_link *fresh = add_link(client, kind, link);
+  if (!fresh) pwi_net_close(client->config.net, link, PAWL_NO_MEMORY);
+  return fresh;
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------------- */
+
+void pwi_client_wake_at(struct pwi_client *client, int64_t at) {
+  if (client->tick_at != 0 && client->tick_at <= at) return;
+  if (client->tick_at != 0) pwi_net_timer_cancel(client->config.net, client->tick);
+  client->tick_at = 0;
+  if (!pwi_net_timer_set(client->config.net, at, 1, &client->tick)) client->tick_at = at;
+}
+
+static void seek_manager(struct pwi_client *client, int64_t now) {
+  if (client->manager || client->has_left) return;
+  if (now < client->manager_retry_at) {
+    pwi_client_wake_at(client, client->manager_retry_at);
+    return;
+  }
+  client->manager_retry_at = now + client->manager_retry_ns;
+  client->manager_retry_ns = client->manager_retry_ns * 2 < RETRY_MAX ? client->manager_retry_ns * 2 : RETRY_MAX;
+  client->manager = pwi_client_connect(client, LINK_MANAGER, client->manager_address);
+  if (!client->manager) pwi_client_wake_at(client, client->manager_retry_at);
+}
+
+static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
+  struct pwi_client *client = self;
+  (void)timer, (void)cookie;
+  client->tick_at = 0;
+  int64_t now = pwi_net_now(client->config.net);
+  seek_manager(client, now);
+  pwi_peers_look(client, now);
+  pwi_parts_unpark(client, false);
+}
+
+/* --- talking to the manager ------------------------------------------------------------------------------------------- */
+
+static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick,
+                const struct pwi_enclosure *enclosures, size_t count) {
+  if (!client->manager || !client->manager->is_up) return;
+  struct pwi_message_head head = {.kind = (uint16_t)kind,
+                                  .sender = client->sender,
+                                  .task = task,
+                                  .tick = tick,
+                                  .view = client->view ? (uint32_t)client->view->epoch : 0,
+                                  .roster = (uint32_t)client->roster->number,
+                                  .catalogue = (uint32_t)client->catalogue.number};
+  /* What cannot be sent takes the link down, and is said again on the next. */
+  pawl_status status =
+      pwi_mail_send(&client->mailer, client->manager->link, &client->manager->peering.link, &head, enclosures, count);
+  (void)status;
+}
+
+static void say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
+  if (client->writer.status) {
+    if (client->manager) pwi_net_close(client->config.net, client->manager->link, client->writer.status);
+    return;
+  }
+  struct pwi_enclosure payload = {PWI_SECTION_PAYLOAD, client->writer.data, client->writer.size};
+  say(client, kind, task, tick, &payload, 1);
+}
+
+void pwi_client_join(struct pwi_client *client) {
+  struct pwi_join join = {.role = PWI_ROLE_CLIENT,
+                          .id = client->sender,
+                          .secret = client->secret,
+                          .reader = client->config.reader,
+                          .retired = client->retired};
+  strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
+  strncpy(join.host, client->host, sizeof join.host - 1);
+  strncpy(join.job, client->job, sizeof join.job - 1);
+  pwi_writer_reset(&client->writer);
+  pwi_join_encode(&join, &client->writer);
+  say_payload(client, PWI_SAY_JOIN, 0, 0);
+}
+
+static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
+  if (!client->is_joined || client->renewal == RENEWAL_JOINING || !client->manager || !client->manager->is_up) return;
+  asking->is_repeated = asking->is_repeated || asking->is_sent;
+  asking->is_sent = true;
+  pwi_writer_reset(&client->writer);
+  pwi_write_bytes(&client->writer, asking->payload, asking->size);
+  say_payload(client, PWI_SAY_ASK, asking->number, asking->what);
+}
+
+static void send_asks(struct pwi_client *client) {
+  for (struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (!asking->is_replied) send_ask(client, asking);
+}
+
+static void say_leave(struct pwi_client *client) {
+  if (!client->is_leaving || client->has_left || client->outstanding > 0 || client->has_said_leave) return;
+  client->has_said_leave = true;
+  say(client, PWI_SAY_LEAVE, 0, 0, NULL, 0);
+}
+
+static void take_joined(struct pwi_client *client, const struct pwi_joined *joined) {
+  if (joined->status == PAWL_NODE_RETIRED) {
+    pwi_client_retired(client); /* joins again */
+    return;
+  }
+  client->trouble = joined->status;
+  if (joined->status) {
+    pwi_net_close(client->config.net, client->manager->link, PAWL_OK);
+    return;
+  }
+  bool is_new = client->sender != joined->id;
+  client->manager_retry_ns = RETRY_MIN;
+  client->joined = *joined;
+  client->sender = joined->id;
+  client->secret = joined->secret;
+  client->retired = 0;
+  client->is_joined = true;
+  client->numbers.node = joined->id;
+  client->greeting.cluster = joined->cluster;
+  client->greeting.node = joined->id;
+  if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
+  if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client);
+  pwi_parts_unpark(client, true);
+  send_asks(client);
+  say_leave(client);
+}
+
+/* --- news ------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, size_t size) {
+  struct pwi_catalogue catalogue = {0};
+  pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
+  if (status) return status;
+  if (catalogue.number < client->catalogue.number) {
+    pwi_catalogue_fini(&catalogue);
+    return PAWL_OK;
+  }
+  pwi_catalogue_fini(&client->catalogue);
+  client->catalogue = catalogue;
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    if (!flow->dead && !pwi_catalogue_find(&client->catalogue, flow->entry.id))
+      pwi_flow_kill(client, flow, PAWL_NOT_FOUND);
+  struct pwi_vector_id id = {0};
+  while (client->holding && pwi_holding_next(client->holding, &id))
+    if (!pwi_catalogue_find(&client->catalogue, id)) pwi_holding_close(client->holding, id);
+  return PAWL_OK;
+}
+
+/* Flows to nodes that are gone cannot go on. */
+static void look_at_nodes(struct pwi_client *client) {
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    if (flow->node != 0 && !flow->dead && !pwi_client_node_address(client, flow->node))
+      pwi_flow_kill(client, flow, PAWL_NODE_GONE);
+}
+
+static pawl_status take_roster(struct pwi_client *client, const void *bytes, size_t size) {
+  struct pwi_roster *roster = pwi_alloc_zero(1, sizeof *roster);
+  if (!roster) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_roster_decode(bytes, size, roster);
+  if (status || roster->number < client->roster->number) {
+    pwi_roster_fini(roster);
+    pwi_free(roster);
+    return status;
+  }
+  if (client->holding) pwi_holding_set_roster(client->holding, roster);
+  pwi_roster_fini(client->roster);
+  pwi_free(client->roster);
+  client->roster = roster;
+  client->numbers.roster = roster;
+  look_at_nodes(client);
+  return PAWL_OK;
+}
+
+static pawl_status take_view(struct pwi_client *client, const void *bytes, size_t size) {
+  struct pwi_view *view;
+  pawl_status status = pwi_view_decode(bytes, size, &view);
+  if (status) return status;
+  if (client->view && view->epoch <= client->view->epoch) {
+    pwi_view_release(view);
+    return PAWL_OK;
+  }
+  pwi_view_release(client->view);
+  client->view = view;
+  client->numbers.view = view->epoch;
+  pwi_parts_unpark(client, false);
+  return PAWL_OK;
+}
+
+/* A reply is handed on once we know what the manager knew. */
+static void hand_on_replies(struct pwi_client *client) {
+  uint32_t view = client->view ? (uint32_t)client->view->epoch : 0;
+  for (struct pwi_asking **at = &client->asks; *at;) {
+    struct pwi_asking *asking = *at;
+    if (!asking->is_replied || asking->view > view || asking->roster > (uint32_t)client->roster->number ||
+        asking->catalogue > (uint32_t)client->catalogue.number) {
+      at = &asking->next;
+      continue;
+    }
+    *at = asking->next;
+    unsigned char *reply = asking->reply;
+    pwi_free(asking->payload);
+    asking->payload = asking->reply = NULL;
+    asking->replied(asking, asking->status, reply, asking->reply_size);
+    pwi_free(reply);
+    at = &client->asks; /* anything may have happened */
+  }
+}
+
+static pawl_status take_news(struct pwi_client *client, const struct pwi_letter *letter, const void *body) {
+  size_t size;
+  pawl_status status = PAWL_OK;
+  const void *bytes = pwi_letter_find(letter, body, PWI_SECTION_CATALOGUE, &size);
+  if (bytes) status = take_catalogue(client, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
+  if (!status && bytes) status = take_roster(client, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
+  if (!status && bytes) status = take_view(client, bytes, size);
+  if (status) return status;
+  say(client, PWI_SAY_HAVE, 0, 0, NULL, 0);
+  hand_on_replies(client);
+  return PAWL_OK;
+}
+
+/* What an earlier asking, whose reply was lost, may have brought about. */
+static bool was_done_before(const struct pwi_asking *asking) {
+  switch (asking->what) {
+  case PWI_ASK_CREATE:
+  case PWI_ASK_GROUP:
+    return asking->status == PAWL_EXISTS;
+  case PWI_ASK_DELETE:
+  case PWI_ASK_UNGROUP:
+  case PWI_ASK_FORGET:
+    return asking->status == PAWL_NOT_FOUND;
+  default:
+    return false;
+  }
+}
+
+static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter *letter, const void *payload,
+                              size_t size) {
+  struct pwi_asking *asking = client->asks;
+  while (asking && asking->number != letter->head.task) asking = asking->next;
+  if (!asking || asking->is_replied) return PAWL_OK;
+  struct pwi_reader reader;
+  pwi_reader_init(&reader, payload, size);
+  asking->status = (pawl_status)(int32_t)pwi_read_u32(&reader);
+  if (reader.status) return reader.status;
+  asking->reply_size = (size_t)(reader.end - reader.at);
+  asking->reply = pwi_alloc(asking->reply_size);
+  if (!asking->reply) return PAWL_NO_MEMORY;
+  memcpy(asking->reply, reader.at, asking->reply_size);
+  asking->view = letter->head.view;
+  asking->roster = letter->head.roster;
+  asking->catalogue = letter->head.catalogue;
+  asking->is_replied = true;
+  if (asking->is_repeated && was_done_before(asking)) asking->status = PAWL_OK;
+  hand_on_replies(client);
+  return PAWL_OK;
+}
+
+static pawl_status from_manager(struct pwi_client *client, const struct pwi_letter *letter, const void *body) {
+  struct pwi_joined joined;
+  size_t size;
+  const void *payload = pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size);
+  pawl_status status;
+  switch (letter->head.kind) {
+  case PWI_SAY_JOINED:
+    status = pwi_joined_decode(payload, size, &joined);
+    if (!status) take_joined(client, &joined);
+    return status;
+  case PWI_SAY_NEWS:
+    return take_news(client, letter, body);
+  case PWI_SAY_REPLY:
+    return take_reply(client, letter, payload, size);
+  case PWI_SAY_LEFT:
+    client->has_left = true;
+    return PAWL_OK;
+  default:
+    return PAWL_LINK_PROTOCOL;
+  }
+}
+
+/* --- asks ------------------------------------------------------------------------------------------------------------- */
+
+pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
+                           size_t size) {
+  void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
+  unsigned char *copy = pwi_alloc(size);
+  if (!copy) return PAWL_NO_MEMORY;
+  if (size > 0) memcpy(copy, payload, size);
+  *asking = (struct pwi_asking){.replied = replied,
+                                .what = what,
+                                .number = ++client->last_ask,
+                                .payload = copy,
+                                .size = size,
+                                .next = client->asks};
+  client->asks = asking;
+  send_ask(client, asking);
+  return PAWL_OK;
+}
+
+void pwi_client_unask(struct pwi_client *client, struct pwi_asking *asking) {
+  for (struct pwi_asking **at = &client->asks; *at; at = &(*at)->next) {
+    if (*at != asking) continue;
+    *at = asking->next;
+    pwi_free(asking->payload);
+    pwi_free(asking->reply);
+    return;
+  }
+}
+
+/* --- the actor -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  struct pwi_client *client = self;
+  struct pwi_peering peering;
+  (void)link;
+  return pwi_greeting_check(&client->greeting, info, &peering);
+}
+
+/* Another node that wants a vector of ours. */
+static void accept_asker(struct pwi_client *client, struct pwi_link link, const struct pwi_peering *peering) {
+  struct pwi_rights everything = {.write = true};
+  struct client_link *fresh = client->holder ? add_link(client, LINK_ASKER, link) : NULL;
+  pawl_status status = fresh ? PAWL_OK : PAWL_NOT_FOUND;
+  if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, &fresh->holder);
+  if (status) {
+    pwi_net_close(client->config.net, link, status);
+    return;
+  }
+  fresh->peering = *peering;
+  fresh->is_up = true;
+}
+
+static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  struct pwi_peering peering;
+  pawl_status status = pwi_greeting_check(&client->greeting, info, &peering);
+  if (status) {
+    pwi_net_close(client->config.net, link, status);
+    return;
+  }
+  if (!ours) {
+    accept_asker(client, link, &peering);
+    return;
+  }
+  ours->peering = peering;
+  ours->is_up = true;
+  if (ours->kind == LINK_MANAGER) pwi_client_join(client);
+  if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_link_up(client, ours->peer);
+}
+
+static void manager_down(struct pwi_client *client, pawl_status why) {
+  client->manager = NULL;
+  client->has_said_leave = false;
+  if (client->trouble == PAWL_OK || why != PAWL_OK) client->trouble = why ? why : PAWL_LINK_CLOSED;
+  pwi_client_wake_at(client, client->manager_retry_at);
+}
+
+static void link_down(void *self, struct pwi_link link, pawl_status why) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours) return;
+  enum client_link_kind kind = ours->kind;
+  struct client_peer *peer = ours->peer;
+  remove_link(client, ours);
+  if (kind == LINK_MANAGER) manager_down(client, why);
+  if (kind == LINK_HOLDER && peer) pwi_peer_link_down(client, peer, why);
+}
+
+static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours || !ours->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
+  if (ours->holder) return pwi_holder_message(ours->holder, about);
+  if (ours->kind == LINK_HOLDER) return pwi_answer_begin(client, ours, about);
+  return pwi_letter_begin(&ours->letter, about, &ours->peering.link);
+}
+
+static void complain(struct pwi_client *client, struct client_link *link, pawl_status status) {
+  pwi_log(client->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", link->letter.head.kind,
+          pawl_status_name(status));
+  pwi_net_close(client->config.net, link->link, status);
+}
+
+static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  (void)context;
+  if (!ours) return;
+  if (ours->holder) {
+    pwi_holder_piece(ours->holder, offset, data, size);
+    return;
+  }
+  pawl_status status;
+  if (ours->kind == LINK_HOLDER) {
+    status = pwi_answer_whole(client, ours, data, size);
+  } else {
+    status = pwi_letter_open(&ours->letter, data, size, &ours->peering.link);
+    if (!status) status = from_manager(client, &ours->letter, data);
+  }
+  if (status) complain(client, ours, status);
+}
+
+static void message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours) return;
+  if (ours->holder && context == ours->holder) {
+    pwi_holder_message_end(ours->holder, status);
+  } else if (ours->answering && context == ours->prefix) {
+    if (status)
+      ours->answering = NULL;
+    else if ((status = pwi_answer_filled(client, ours)))
+      complain(client, ours, status);
+  }
+  if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_pump(client, ours->peer);
+  say_leave(client);
+}
+
+static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
+  struct pwi_client *client = self;
+  (void)status;
+  if (pwi_mail_done(&client->mailer, cookie)) return;
+  if (!(cookie & PWI_HOLDER_COOKIE)) {
+    pwi_client_outgoing_done(client, cookie);
+    return;
+  }
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (ours && ours->holder) pwi_holder_done(ours->holder, cookie);
+}
+
+static void writable(void *self, struct pwi_link link) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (ours && ours->peer) pwi_peer_pump(client, ours->peer);
+}
+
+const struct pwi_actor pwi_client_actor = {
+    .greet = greet,
+    .link_up = link_up,
+    .link_down = link_down,
+    .message = message,
+    .piece = piece,
+    .message_end = message_end,
+    .done = done,
+    .writable = writable,
+    .timer = timer,
+};
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status begin(struct pwi_client *client) {
+  const struct pwi_client_config *config = &client->config;
+  const char *job = config->job && config->job[0] ? config->job : "default";
+  if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
+  memcpy(client->job, job, strlen(job) + 1);
+  client->manager_address = pwi_copy_string(config->manager);
+  client->host = pwi_copy_string(config->host ? config->host : "");
+  client->roster = pwi_alloc_zero(1, sizeof *client->roster);
+  if (!client->manager_address || !client->host || !client->roster) return PAWL_NO_MEMORY;
+  client->numbers.catalogue = &client->catalogue;
+  client->numbers.roster = client->roster;
+  client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = client->host};
+  client->trouble = PAWL_CLUSTER_UNKNOWN;
+  pawl_status status = pwi_greeting_set(config->net, &client->greeting);
+  if (status) return status;
+  seek_manager(client, pwi_net_now(config->net));
+  return client->manager || client->trouble != PAWL_INVALID ? PAWL_OK : PAWL_INVALID;
+}
+
+pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi_client **client_out) {
+  struct pwi_client *client = pwi_alloc_zero(1, sizeof *client);
+  if (!client) return PAWL_NO_MEMORY;
+  client->config = *config;
+  client->manager_retry_ns = RETRY_MIN;
+  pwi_mailer_init(&client->mailer, config->net);
+  pawl_status status = begin(client);
+  if (status) {
+    pwi_client_destroy(client);
+    return status;
+  }
+  *client_out = client;
+  return PAWL_OK;
+}
+
+static void free_flows(struct pwi_client *client) {
+  while (client->flows) {
+    struct pwi_flow *flow = client->flows;
+    client->flows = flow->next;
+    pwi_clock_fini(&flow->sent);
+    pwi_free(flow);
+  }
+  for (size_t i = 0; i < client->part_count; i++) {
+    pwi_keylist_release(client->parts[i]->list);
+    pwi_free(client->parts[i]);
+  }
+  pwi_free(client->parts);
+}
+
+static void free_links(struct pwi_client *client) {
+  for (size_t i = 0; i < client->links.room; i++) {
+    struct client_link *link = client->links.slots[i].id ? client->links.slots[i].item : NULL;
+    if (!link) continue;
+    pwi_holder_link_down(link->holder);
+    pwi_free(link);
+  }
+  pwi_idmap_fini(&client->links);
+  while (client->peers) {
+    struct client_peer *peer = client->peers;
+    client->peers = peer->next;
+    pwi_free(peer);
+  }
+  pwi_idmap_fini(&client->peers_by_node);
+}
+
+void pwi_client_destroy(struct pwi_client *client) {
+  if (!client) return;
+  while (client->asks) pwi_client_unask(client, client->asks);
+  free_links(client);
+  free_flows(client);
+  for (size_t i = 0; i < client->outgoing_count; i++) pwi_free(client->outgoings[i]);
+  pwi_free(client->outgoings);
+  pwi_client_lists_fini(client);
+  pwi_holder_destroy(client->holder);
+  pwi_holding_destroy(client->holding);
+  pwi_view_release(client->view);
+  pwi_catalogue_fini(&client->catalogue);
+  if (client->roster) pwi_roster_fini(client->roster);
+  pwi_free(client->roster);
+  pwi_mailer_fini(&client->mailer);
+  pwi_writer_fini(&client->writer);
+  pwi_free(client->manager_address);
+  pwi_free(client->host);
+  pwi_free(client);
+}
+
+/* --- vectors of our own ----------------------------------------------------------------------------------------------- */
+
+static pawl_status make_holding(struct pwi_client *client) {
+  if (client->holding) return PAWL_OK;
+  struct pwi_holder_config holder = {.net = client->config.net, .numbers = &client->numbers, .log = client->config.log};
+  pawl_status status = client->holder ? PAWL_OK : pwi_holder_create(&holder, &client->holder);
+  if (status) return status;
+  struct pwi_holding_config config = {.memory_max = client->config.memory_max ? client->config.memory_max : UINT64_MAX,
+                                      .answer = pwi_holder_answer,
+                                      .context = client->holder};
+  struct pwi_holding *holding;
+  status = pwi_holding_create(&config, &holding);
+  if (!status) status = pwi_holding_hold(holding, pawl_range_of(0, PWI_RING_END));
+  if (status) return status;
+  pwi_holding_set_roster(holding, client->roster);
+  pwi_holder_set_holding(client->holder, holding);
+  client->holding = holding;
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_id id) {
+  const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, id);
+  if (!entry) return PAWL_NOT_FOUND;
+  pawl_status status = make_holding(client);
+  return status ? status : pwi_holding_open(client->holding, entry);
+}
+
+void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) {
+  if (client->holding) pwi_holding_close(client->holding, id);
+}
+
+/* --- going, and looking ----------------------------------------------------------------------------------------------- */
+
+void pwi_client_leave(struct pwi_client *client) {
+  client->is_leaving = true;
+  say_leave(client);
+}
+
+bool pwi_client_has_left(const struct pwi_client *client) { return client->has_left; }
+
+void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *state_out) {
+  *state_out = (struct pwi_client_state){
+      .joined = client->is_joined,
+      .trouble = client->trouble,
+      .sender = client->sender,
+      .cluster = client->greeting.cluster,
+      .may_write = client->joined.may_write,
+      .space = client->joined.space,
+      .outstanding = client->outstanding,
+      .settled = client->tasks_first ? client->tasks_first->number - 1 : client->last_number,
+  };
+}
+
+const struct pwi_view *pwi_client_view(const struct pwi_client *client) { return client->view; }
+const struct pwi_catalogue *pwi_client_catalogue(const struct pwi_client *client) { return &client->catalogue; }
+const struct pwi_roster *pwi_client_roster(const struct pwi_client *client) { return client->roster; }
+
+void pwi_client_figures(const struct pwi_client *client, struct pwi_client_figures *figures_out) {
+  *figures_out = client->figures;
+}

@@ -1,0 +1,220 @@
+/* The client: joins the cluster, cuts calls by arcs, and sees every push through, exactly once (design, section 7).
+ *
+ * It is the actor behind a session of the public API. Calls hand it a task whose memory is the caller's; the task's
+ * `finished` is called once, from inside a callback of the net, or from inside the call itself.
+ *
+ * NUMBERS. Every push has a task number; the numbers of a client only rise. A *flow* is one vector at one destination
+ * (the servers, or one node). Per flow the client keeps a range clock of what it has sent; a part of a push names as its
+ * predecessor the number that the clock has on its claim, and where that is in pieces the push is cut into as many
+ * parts. A part keeps number, predecessor and claim until it is answered, however often it is sent; if the view cuts its
+ * claim between two heads it is cut in two that keep all three.
+ *
+ * RESENDING. What was under way on a link that is lost goes again, in the order of numbers. A part that is told GAP waits
+ * until all earlier parts that overlap it are answered; if there are none it goes once more, and if it is told so again,
+ * what was acknowledged is lost: PAWL_CLUSTER_LOST. A part that is told NOT_HERE waits for a newer view, or a moment. New
+ * parts wait behind earlier ones that are held back and overlap them.
+ *
+ * RETIREMENT. A client that was taken for dead joins again as a new sender, asks the holders what of its unanswered parts
+ * took effect, sends the rest under its new id, and tells the manager that the old one may be forgotten. If the clocks
+ * are gone by then the task fails with PAWL_OUTCOME_UNKNOWN.
+ *
+ * PULLS carry the number that the flow's clock has on their claim: a holder that is behind it says GAP. So a session reads
+ * what it has written.
+ *
+ * Steady state: push and pull allocate nothing. Threads: belongs to its net's thread; whoever calls from several threads
+ * puts a lock around it (api/).
+ */
+#ifndef PWI_ROLE_CLIENT_H
+#define PWI_ROLE_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/range.h>
+#include <pawl/status.h>
+
+#include "base/cursor.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "net/net.h"
+#include "ring/view.h"
+#include "role/catalogue.h"
+#include "role/protocol.h"
+#include "role/roster.h"
+
+struct pwi_client;
+struct pwi_flow;
+struct pwi_keylist;
+
+struct pwi_client_config {
+  struct pwi_net *net;       /* created with pwi_client_actor; the caller listens first if others are to reach us */
+  struct pwi_random *random; /* borrowed */
+  const struct pwi_log *log; /* borrowed */
+  const char *manager;       /* its address; copied, like the next two */
+  const char *host;          /* label of our machine; may be "" */
+  const char *job;           /* "": "default" */
+  bool reader;               /* will only pull */
+  uint64_t memory_max;       /* for vectors opened locally */
+};
+
+/* Begins to join. PAWL_INVALID (an address that cannot be read), PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi_client **client_out);
+
+/* After the net is destroyed or will not be polled again. Tasks that are not finished never will be. NULL is fine. */
+void pwi_client_destroy(struct pwi_client *client);
+
+extern const struct pwi_actor pwi_client_actor;
+
+/* --- where we stand ------------------------------------------------------------------------------------------------- */
+
+struct pwi_client_state {
+  bool joined;         /* once true it stays so; calls may be made before */
+  pawl_status trouble; /* why there is no link to the manager just now: PAWL_OK if there is one. PAWL_FORBIDDEN,
+                           PAWL_LINK_KEY, PAWL_LINK_VERSION and PAWL_CLUSTER_OTHER will not heal by themselves */
+  uint64_t sender;     /* our id now; 0 for readers and before joining */
+  uint64_t cluster;
+  bool may_write;
+  const char *space;    /* "": all */
+  uint64_t outstanding; /* tasks not yet finished */
+  uint64_t settled;     /* every task number up to this has been answered */
+};
+
+void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *state_out);
+
+/* The newest that have come; never NULL. Valid until the next callback of the net runs. */
+const struct pwi_view *pwi_client_view(const struct pwi_client *client); /* NULL: none has come */
+const struct pwi_catalogue *pwi_client_catalogue(const struct pwi_client *client);
+const struct pwi_roster *pwi_client_roster(const struct pwi_client *client);
+
+/* --- tasks ----------------------------------------------------------------------------------------------------------- */
+
+#define PWI_TASK_FAILURES 8
+
+struct pwi_task_failure {
+  struct pawl_range range; /* of stored keys */
+  pawl_status status;
+};
+
+/* The caller's memory, zeros but for `finished`; it must stay where it is until then. */
+struct pwi_task {
+  void (*finished)(struct pwi_task *task); /* the task is the caller's again, and may be started anew */
+
+  /* Valid once finished. */
+  pawl_status status; /* PAWL_OK or that of the first failure */
+  struct pwi_task_failure failures[PWI_TASK_FAILURES];
+  uint32_t failure_count; /* all of them, also those that `failures` has no room for */
+  uint64_t found;         /* of ENTER: a tick; of SCAN: where to go on */
+  uint64_t rows;          /* of SCAN */
+  uint64_t number;        /* of a push: its task number, for journals */
+
+  /* Private. */
+  uint32_t parts; /* not yet answered */
+  bool is_starting, is_numbered;
+  struct pwi_mixing *mixing;
+  struct pwi_task *next, *before; /* of all numbered tasks that are not finished, by rising number */
+};
+
+/* --- flows ----------------------------------------------------------------------------------------------------------- */
+
+/* The flow of a vector or group to the servers (node 0) or to a node; made if it is new. It lives as long as the client.
+ * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
+                                          struct pwi_flow **flow_out);
+const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow); /* lives as long as the flow */
+
+/* --- key lists that are used again ------------------------------------------------------------------------------------ */
+
+/* Copies and checks the list: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_NO_MEMORY. With one reference, the caller's. */
+PAWL_MUST_USE pawl_status pwi_keylist_create(struct pwi_client *client, const struct pwi_entry *entry,
+                                             const uint64_t *keys, size_t count, struct pwi_keylist **list_out);
+void pwi_keylist_release(struct pwi_keylist *list); /* NULL is fine */
+size_t pwi_keylist_count(const struct pwi_keylist *list);
+
+/* --- calls ----------------------------------------------------------------------------------------------------------- */
+
+/* As struct pawl_where, for one flow. Keys are the caller's (raw) ones. */
+struct pwi_where {
+  const uint64_t *keys;
+  size_t count;
+  struct pwi_keylist *list;
+  struct pawl_range range; /* {0, 0}: no limit */
+};
+
+/* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Everything named
+ * must live and stay until the task is finished. What is wrong with the call is returned, and then the task has not
+ * started: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_UNSUPPORTED (a range of a mixed vector), PAWL_FORBIDDEN, PAWL_INVALID,
+ * PAWL_NO_MEMORY. Else `finished` will be called. */
+PAWL_MUST_USE pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                           enum pwi_request_kind kind, const struct pwi_where *where, const void *in,
+                                           void *out);
+
+/* The keys present in `range`, from its begin on, on the arc that this lies in: at most `room` of them, with their rows.
+ * task->rows tells how many came, task->found where to go on. Keys are raw ones. */
+PAWL_MUST_USE pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                          struct pawl_range range, size_t room, uint64_t *keys, void *values);
+
+/* Groups: the flow is that of the group's entry. ENTER after the manager was asked to let us join; TICK waits until every
+ * push of this client that was started before is answered; AWAIT finishes when all members have reached the tick. */
+PAWL_MUST_USE pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow);
+PAWL_MUST_USE pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                          uint64_t tick);
+PAWL_MUST_USE pawl_status pwi_client_await(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                           uint64_t tick);
+
+/* --- asking the manager ---------------------------------------------------------------------------------------------- */
+
+/* The caller's memory until `replied`. Asked again if the link is lost; a CREATE or GROUP that is then told that it exists
+ * is a success. `replied` comes when our own view, roster and catalogue are as new as the manager's were. */
+struct pwi_asking {
+  void (*replied)(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size);
+
+  /* Private. */
+  enum pwi_ask what;
+  uint64_t number;
+  unsigned char *payload;
+  size_t size;
+  bool is_sent, is_repeated;
+  bool is_replied;
+  pawl_status status;
+  unsigned char *reply;
+  size_t reply_size;
+  uint32_t view, roster, catalogue;
+  struct pwi_asking *next;
+};
+
+/* The payload is copied. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what,
+                                         const void *payload, size_t size);
+
+/* Stop waiting for it: `replied` will not be called. It may have been done. */
+void pwi_client_unask(struct pwi_client *client, struct pwi_asking *asking);
+
+/* --- memory that holders on this machine read in place ---------------------------------------------------------------- */
+
+/* A region of the net that the client knows: what is pushed from it is neither copied nor summed up. PAWL_NO_MEMORY,
+ * PAWL_NODE_LIMIT. */
+PAWL_MUST_USE pawl_status pwi_client_buffer_open(struct pwi_client *client, size_t size, void **memory_out);
+void pwi_client_buffer_close(struct pwi_client *client, void *memory); /* NULL is fine */
+
+/* --- vectors of our own ---------------------------------------------------------------------------------------------- */
+
+/* Hold a vector locally, all zeros; others push and pull by naming our sender id. PAWL_EXISTS, PAWL_NOT_FOUND,
+ * PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_id id);
+void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id);
+
+/* --- going ----------------------------------------------------------------------------------------------------------- */
+
+/* Tell the manager that we are going; wait with it until nothing is outstanding. `left` in the state of the client: */
+void pwi_client_leave(struct pwi_client *client);
+bool pwi_client_has_left(const struct pwi_client *client);
+
+struct pwi_client_figures {
+  uint64_t parts_sent, parts_resent, gaps, wanted, not_here, retirements, reconnects;
+  uint64_t bytes_pushed, bytes_pulled;
+};
+
+void pwi_client_figures(const struct pwi_client *client, struct pwi_client_figures *figures_out);
+
+#endif

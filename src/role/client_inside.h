@@ -1,0 +1,303 @@
+/* Inside role/client.h: the client's state, shared by its files.
+ *
+ *   client.c         life, the link to the manager, news, asks
+ *   client_start.c   calls become parts: cutting by arcs and by what was sent
+ *   client_part.c    the states of parts: routing, waiting, blocking, finishing
+ *   client_send.c    links to holders; parts become messages
+ *   client_answer.c  what answers do to parts
+ *   client_renew.c   being taken for dead
+ *   client_lists.c   prepared key lists, mixing, buffers
+ */
+#ifndef PWI_ROLE_CLIENT_INSIDE_H
+#define PWI_ROLE_CLIENT_INSIDE_H
+
+#include "base/idmap.h"
+#include "base/pages.h"
+#include "ring/cut.h"
+#include "ring/mix.h"
+#include "role/client.h"
+#include "role/holder.h"
+#include "role/mail.h"
+#include "store/clock.h"
+
+/* The clock of what was sent has one sender: us, whatever our id is just now. */
+#define PWI_SELF ((struct pwi_sender){1})
+
+#define PWI_PULL_SLICE ((size_t)512 << 10) /* bytes of values in one answer: gathering overlaps with copying */
+
+struct client_link;
+struct client_peer;
+
+/* --- parts ------------------------------------------------------------------------------------------------------------ */
+
+enum part_state {
+  PART_QUEUED,  /* in its peer's queue */
+  PART_SENT,    /* in its peer's list of those under way */
+  PART_PARKED,  /* waits for a newer view, a way to its holder, or a moment */
+  PART_BLOCKED, /* waits for earlier parts of its flow, for the end of a renewal, or (TICK) for earlier tasks */
+};
+
+/* One request until it is answered. */
+struct part {
+  struct part *next, *before;           /* in the flow, in the order of calls */
+  struct part *peer_next, *peer_before; /* in the peer's queue or list */
+  struct pwi_flow *flow;
+  struct pwi_task *task;
+  struct client_peer *peer; /* QUEUED and SENT */
+  enum pwi_request_kind kind;
+  enum part_state state;
+  uint32_t index, generation; /* the slot, and how often it was sent: together the request's number */
+
+  uint64_t number; /* of the task; 0 for what is not numbered */
+  uint64_t sender; /* under which it was sent; 0: never */
+  uint64_t prior;
+  uint64_t tick;
+  struct pawl_range claim, range;
+
+  const uint64_t *keys; /* stored ones; NULL: all of `range` */
+  size_t rows;
+  struct pwi_keylist *list; /* the keys are its own, from `list_first` on */
+  size_t list_first;
+  uint64_t signature;
+  bool is_wanted; /* the holder does not know the signature */
+
+  const char *in;
+  char *out;
+  uint64_t *keys_out; /* SCAN */
+
+  uint64_t epoch; /* PARKED: of the view that did not help */
+  int64_t retry_at;
+  uint32_t tries;
+  uint8_t gaps;
+  bool is_collecting; /* asks what became of it under its old sender */
+  bool is_after_all;  /* TICK: blocked until it is the first unfinished task */
+  bool is_strict;     /* BLOCKED until every earlier overlapping push is answered, not only under way */
+};
+
+/* --- flows ------------------------------------------------------------------------------------------------------------ */
+
+struct pwi_flow {
+  struct pwi_flow *next;
+  struct pwi_entry entry;
+  struct pwi_place place;
+  uint64_t node; /* 0: the servers */
+  size_t row_bytes, value_size;
+  struct pwi_clock sent;
+  struct part *first, *last;
+  size_t held_back; /* parts that are not SENT */
+  size_t blocked;
+  pawl_status dead; /* nothing can be sent on it any more, and why */
+
+  /* Groups. */
+  bool has_entered;
+  bool is_suspended; /* we have to join it again under a new id */
+  bool is_rejoining, is_reentering;
+  struct pwi_asking rejoin;
+  struct pwi_task reenter;
+  struct pwi_client *client;
+};
+
+/* --- lists ------------------------------------------------------------------------------------------------------------ */
+
+struct keylist_cut {
+  size_t first, count;
+  uint64_t signature;
+};
+
+struct pwi_keylist {
+  uint32_t references;
+  struct pwi_vector_id vector;
+  size_t count;
+  uint64_t *keys;           /* stored ones, rising */
+  uint32_t *order;          /* of a mixed list: keys[i] is number order[i] of the caller's */
+  struct keylist_cut *cuts; /* signatures of the pieces that it is sent in */
+  size_t cut_count, cut_room, cut_next;
+};
+
+uint64_t pwi_keylist_sign(struct pwi_keylist *list, size_t first, size_t count);
+struct pwi_keylist *pwi_keylist_retain(struct pwi_keylist *list);
+
+/* Values of a mixed call in the order of stored keys, while it is under way. */
+struct pwi_mixing {
+  struct pwi_mixing *next;     /* in the client's list of free ones */
+  struct pwi_mixing *all_next; /* and of all */
+  struct pwi_mixer mixer;
+  struct pwi_keylist *list; /* whose order counts; NULL: the mixer's */
+  struct pwi_pages in, out;
+  size_t rows, row_bytes;
+  char *caller_out;
+};
+
+PAWL_MUST_USE pawl_status pwi_client_mix(struct pwi_client *client, struct pwi_task *task, const struct pwi_flow *flow,
+                                         const struct pwi_where *where, const void *in, void *out);
+void pwi_client_unmix(struct pwi_client *client, struct pwi_task *task); /* puts values back, frees the mixing */
+
+/* --- peers ------------------------------------------------------------------------------------------------------------ */
+
+enum client_link_kind { LINK_MANAGER, LINK_HOLDER, LINK_ASKER };
+
+struct client_link {
+  enum client_link_kind kind;
+  struct pwi_link link;
+  bool is_up;
+  struct pwi_peering peering;
+  struct pwi_letter letter;
+  struct client_peer *peer;       /* LINK_HOLDER */
+  struct pwi_holder_link *holder; /* LINK_ASKER */
+
+  /* LINK_HOLDER: the answer on its way in. */
+  struct part *answering; /* whose values are being filled in; NULL: the answer is received whole */
+  uint32_t answering_generation;
+  size_t answer_size;
+  _Alignas(64) uint8_t prefix[PWI_ANSWER_PREFIX];
+};
+
+/* A holder that we send requests to. */
+struct client_peer {
+  struct client_peer *next;
+  uint64_t node;
+  struct client_link *link; /* NULL: none, not even one that is being made */
+  struct part *queue_first, *queue_last;
+  struct part *sent_first, *sent_last;
+  size_t under_way;             /* parts sent */
+  size_t bytes_out, bytes_back; /* of values, under way */
+  int64_t retry_at, retry_ns;   /* when there is no link */
+};
+
+/* A message whose body the net reads until it is done. */
+struct outgoing {
+  uint32_t index;
+  struct outgoing *next; /* free ones */
+  struct pwi_message_builder builder;
+  struct pwi_region *region; /* of encoded keys */
+  size_t room;
+};
+
+struct client_buffer {
+  struct pwi_region *region;
+  char *memory;
+  size_t size;
+};
+
+/* --- the client ------------------------------------------------------------------------------------------------------- */
+
+enum renewal { RENEWAL_NONE, RENEWAL_JOINING, RENEWAL_COLLECTING };
+
+struct pwi_client {
+  struct pwi_client_config config;
+  char *manager_address, *host;
+  char job[PWI_JOB_MAX + 1];
+  struct pwi_greeting greeting;
+  struct pwi_mailer mailer;
+  struct pwi_idmap links; /* to struct client_link */
+  struct client_link *all_links;
+
+  /* Membership. */
+  struct client_link *manager;
+  int64_t manager_retry_at, manager_retry_ns;
+  pawl_status trouble;
+  uint64_t sender, secret;
+  struct pwi_joined joined;
+  bool is_joined, is_leaving, has_said_leave, has_left;
+
+  enum renewal renewal;
+  uint64_t retired; /* the id that the next JOIN names */
+  struct pwi_asking forget;
+  bool is_forgetting;
+  uint64_t forgotten[8]; /* ids whose clocks may be forgotten once all is collected */
+  size_t forgotten_count;
+  size_t collecting; /* parts */
+
+  struct pwi_view *view;
+  struct pwi_catalogue catalogue;
+  struct pwi_roster *roster;
+
+  /* Tasks, flows, parts. */
+  struct pwi_task *tasks_first, *tasks_last;
+  uint64_t last_number;
+  uint64_t outstanding;
+  struct pwi_flow *flows;
+  struct part **parts; /* by index */
+  size_t part_count, part_room;
+  struct part *free_parts;
+  size_t parked;
+  struct client_peer *peers;
+  struct client_peer *last_peer; /* that was asked for */
+  struct pwi_idmap peers_by_node;
+
+  struct outgoing **outgoings;
+  size_t outgoing_count;
+  struct outgoing *free_outgoings;
+  struct pwi_mixing *free_mixings, *mixings;
+  struct client_buffer *buffers;
+  size_t buffer_count, buffer_room;
+
+  struct pwi_asking *asks;
+  uint64_t last_ask;
+
+  struct pwi_timer tick;
+  int64_t tick_at; /* 0: the timer is not set */
+
+  /* Vectors of our own. */
+  struct pwi_holding *holding;
+  struct pwi_holder *holder;
+  struct pwi_holder_numbers numbers;
+
+  struct pwi_writer writer;
+  struct pwi_client_figures figures;
+};
+
+/* client.c */
+struct client_link *pwi_client_connect(struct pwi_client *client, enum client_link_kind kind, const char *address);
+void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after what waits, then */
+void pwi_client_join(struct pwi_client *client);
+
+/* client_part.c */
+struct part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow,
+                             struct pwi_task *task);                /* NULL: no memory */
+void pwi_part_link_behind(struct part *part, struct part *before);  /* in the flow; NULL: at its end */
+void pwi_part_settle(struct pwi_client *client, struct part *part); /* finds its place: queued, parked or blocked */
+void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state); /* parked or blocked */
+void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct client_peer *peer);
+void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status);
+void pwi_part_retry(struct pwi_client *client, struct part *part); /* after a moment, or with a newer view */
+bool pwi_part_is_numbered(const struct part *part);
+bool pwi_part_has_order(const struct part *part);
+bool pwi_part_waits_for_earlier(const struct part *part);
+void pwi_parts_unpark(struct pwi_client *client, bool all);
+void pwi_flow_unblock(struct pwi_client *client, struct pwi_flow *flow);
+void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status status);
+void pwi_client_ticks_look(struct pwi_client *client);
+void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_numbered);
+void pwi_task_part_over(struct pwi_client *client, struct pwi_task *task, struct pawl_range range, pawl_status status);
+void pwi_task_started(struct pwi_client *client, struct pwi_task *task);
+bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim);
+struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at);
+
+/* client_send.c */
+struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node); /* NULL: no memory */
+void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
+void pwi_peer_remove(struct client_peer *peer, struct part *part); /* from queue or list */
+void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer);
+void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why);
+void pwi_peers_look(struct pwi_client *client, int64_t now);
+void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie);
+const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node); /* NULL: unknown */
+
+/* client_answer.c */
+struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_link *link,
+                                    const struct pwi_message *message);
+pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link, const void *body, size_t size);
+pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link);
+
+/* client_renew.c */
+void pwi_client_retired(struct pwi_client *client);
+void pwi_client_renewed(struct pwi_client *client);
+pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size);
+void pwi_client_look_collected(struct pwi_client *client);
+
+/* client_lists.c */
+bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, size_t size);
+void pwi_client_lists_fini(struct pwi_client *client);
+
+#endif

@@ -1,0 +1,412 @@
+/* Calls become parts.
+ *
+ * A call is cut three times: by the arcs of the view, because each head is asked for its own; by what was sent before,
+ * because a part names one predecessor that has to be true of all its claim (store/clock.h); and by size. Neighbouring
+ * pieces for the same head with the same predecessor are joined again, so in the normal case a call is one part per run
+ * of arcs that one head holds.
+ *
+ * A push claims whole arcs, whatever keys it names: else clocks would break into ever smaller pieces. So where an arc's
+ * clock is in pieces, all of them are claimed, also those in which no key is named. A pull claims what it reads.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "role/client_inside.h"
+
+#define RANGE_BYTES_MAX (UINT64_C(1) << 40) /* of one call without a list: more cannot be meant */
+
+/* --- flows ------------------------------------------------------------------------------------------------------------ */
+
+static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *entry, uint64_t node,
+                             struct pwi_flow **flow_out) {
+  struct pwi_flow *flow = pwi_alloc_zero(1, sizeof *flow);
+  if (!flow) return PAWL_NO_MEMORY;
+  flow->client = client;
+  flow->entry = *entry;
+  flow->place = pwi_entry_place(entry);
+  flow->node = node;
+  flow->row_bytes = pwi_entry_row_bytes(entry);
+  flow->value_size = pawl_type_size(entry->is.type);
+  struct pawl_range span = pawl_range_of(0, flow->place.size);
+  pawl_status status = pwi_clock_init(&flow->sent, &span, 1);
+  if (status) {
+    pwi_free(flow);
+    return status;
+  }
+  flow->next = client->flows;
+  client->flows = flow;
+  *flow_out = flow;
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
+                            struct pwi_flow **flow_out) {
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    if (flow->entry.id.id == id.id && flow->node == node) {
+      *flow_out = flow;
+      return PAWL_OK;
+    }
+  const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, id);
+  return entry ? make_flow(client, entry, node, flow_out) : PAWL_NOT_FOUND;
+}
+
+const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow) { return &flow->entry; }
+
+/* --- what is asked for ------------------------------------------------------------------------------------------------ */
+
+/* A call in terms of stored keys. */
+struct call {
+  struct pwi_client *client;
+  struct pwi_flow *flow;
+  struct pwi_task *task;
+  enum pwi_request_kind kind;
+  const uint64_t *keys; /* NULL: all of `range` */
+  size_t count;
+  struct pwi_keylist *list; /* whose keys they are, from `list_first` on */
+  size_t list_first;
+  struct pawl_range range;
+  const char *in;
+  char *out;
+  uint64_t tick;
+
+  struct part *open; /* the last part, which the next piece may still be joined to */
+  uint64_t open_head;
+};
+
+static bool is_push(enum pwi_request_kind kind) { return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL; }
+
+static pawl_status check_list(const struct pwi_flow *flow, const uint64_t *keys, size_t count) {
+  uint64_t bad = 0;
+  for (size_t i = 1; i < count; i++) bad |= keys[i] <= keys[i - 1];
+  if (bad) return PAWL_UNSORTED;
+  return count > 0 && keys[count - 1] >= flow->place.size ? PAWL_OUT_OF_SPAN : PAWL_OK;
+}
+
+static pawl_status check_where(const struct pwi_flow *flow, const struct pwi_where *where) {
+  bool has_range = where->range.begin != 0 || where->range.end != 0;
+  if (has_range && (where->range.end < where->range.begin || where->range.end > flow->place.size))
+    return PAWL_OUT_OF_SPAN;
+  bool has_keys = where->list || where->keys;
+  uint64_t all = has_range ? pawl_range_size(where->range) : flow->place.size;
+  if (!has_keys && all > RANGE_BYTES_MAX / flow->row_bytes) return PAWL_TOO_LARGE;
+  if (flow->place.mixed && (has_range || !has_keys)) return PAWL_UNSUPPORTED;
+  if (!has_keys && !has_range && where->count > 0) return PAWL_INVALID;
+  if (where->list) return where->list->vector.id == flow->entry.id.id ? PAWL_OK : PAWL_MISMATCH;
+  return where->keys ? check_list(flow, where->keys, where->count) : PAWL_OK;
+}
+
+static pawl_status check_call(const struct pwi_client *client, const struct pwi_flow *flow,
+                              enum pwi_request_kind kind) {
+  if (flow->dead) return flow->dead;
+  if (client->is_leaving) return PAWL_NODE_STOPPED;
+  if (!client->is_joined) return PAWL_OK;
+  if (kind != PWI_REQUEST_PULL && (!client->joined.may_write || client->config.reader)) return PAWL_FORBIDDEN;
+  const char *space = client->joined.space;
+  return space[0] && !pwi_name_is_in(flow->entry.name, space) ? PAWL_FORBIDDEN : PAWL_OK;
+}
+
+/* --- parts ------------------------------------------------------------------------------------------------------------ */
+
+/* What a part covers: a claim, and of the call's keys those from `first` to `last`. */
+struct piece {
+  struct pawl_range claim;
+  uint64_t prior;
+  size_t first, last;
+};
+
+static struct pawl_range piece_range(const struct call *call, const struct piece *piece) {
+  struct pawl_range range = pawl_range_common(call->range, piece->claim);
+  return pawl_range_is_empty(range) ? piece->claim : range;
+}
+
+static size_t rows_of(const struct call *call, const struct piece *piece) {
+  if (call->keys) return piece->last - piece->first;
+  return (size_t)pawl_range_size(pawl_range_common(call->range, piece->claim));
+}
+
+static const uint64_t no_keys[1];
+
+/* Which of the caller's rows is the first of the piece. */
+static size_t first_row(const struct call *call, const struct piece *piece) {
+  return call->keys ? piece->first : (size_t)(piece_range(call, piece).begin - call->range.begin);
+}
+
+static void fill_part(const struct call *call, const struct piece *piece, struct part *part) {
+  size_t row_bytes = call->flow->row_bytes;
+  size_t skip = first_row(call, piece) * row_bytes;
+  part->kind = call->kind;
+  part->number = call->task->number;
+  part->prior = piece->prior;
+  part->tick = call->tick;
+  part->claim = piece->claim;
+  part->range = piece_range(call, piece);
+  part->rows = rows_of(call, piece);
+  part->keys = call->keys ? call->keys + piece->first : part->rows == 0 ? no_keys : NULL;
+  part->in = call->in && part->rows > 0 ? call->in + skip : NULL;
+  part->out = call->out && part->rows > 0 ? call->out + skip : NULL;
+  if (call->list && part->rows > 0) {
+    part->list = pwi_keylist_retain(call->list);
+    part->list_first = call->list_first + piece->first;
+  }
+}
+
+/* No part can be made: the piece has failed, and so has the task. What was to follow it is not held up, since its number
+ * was not sent and the clock does not have it. */
+static void fail_piece(const struct call *call, const struct piece *piece, pawl_status status) {
+  call->task->parts++;
+  pwi_task_part_over(call->client, call->task, piece->claim, status);
+}
+
+static void settle_open(struct call *call) {
+  struct part *part = call->open;
+  call->open = NULL;
+  if (part) pwi_part_settle(call->client, part);
+}
+
+static bool can_join(const struct call *call, const struct piece *piece, uint64_t head, size_t limit) {
+  const struct part *open = call->open;
+  if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
+    return false;
+  if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
+  return (open->rows + rows_of(call, piece)) * call->flow->row_bytes <= limit;
+}
+
+static void join(const struct call *call, const struct piece *piece) {
+  struct part *open = call->open;
+  open->claim.end = piece->claim.end;
+  open->rows += rows_of(call, piece);
+  open->range.end = piece_range(call, piece).end;
+}
+
+static size_t limit_of(const struct call *call) { return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE; }
+
+/* Adds a piece that fits into one message. */
+static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
+  pawl_status status = PAWL_OK;
+  if (call->task->number != 0) status = pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
+  if (status) {
+    fail_piece(call, piece, status);
+    return;
+  }
+  if (can_join(call, piece, head, limit_of(call))) {
+    join(call, piece);
+    return;
+  }
+  settle_open(call);
+  struct part *part = pwi_part_create(call->client, call->flow, call->task);
+  if (!part) {
+    fail_piece(call, piece, PAWL_NO_MEMORY);
+    return;
+  }
+  fill_part(call, piece, part);
+  pwi_part_link_behind(part, NULL);
+  call->open = part;
+  call->open_head = head;
+}
+
+/* A pull does not reach beyond what it reads. */
+static struct piece tightened(const struct call *call, struct piece piece) {
+  if (is_push(call->kind) || piece.first >= piece.last) return piece;
+  if (call->keys) piece.claim = pawl_range_of(call->keys[piece.first], call->keys[piece.last - 1] + 1);
+  return piece;
+}
+
+/* Cuts a piece into slices of what one message carries. */
+static void add_slices(struct call *call, struct piece piece, uint64_t head) {
+  size_t per_slice = limit_of(call) / call->flow->row_bytes;
+  if (per_slice == 0) per_slice = 1;
+  while (rows_of(call, &piece) > per_slice) {
+    struct piece slice = piece;
+    if (call->keys) {
+      slice.last = piece.first + per_slice;
+      slice.claim.end = call->keys[slice.last];
+    } else {
+      slice.claim.end = piece_range(call, &piece).begin + per_slice;
+    }
+    struct piece tight = tightened(call, slice);
+    add_piece(call, &tight, head);
+    piece.first = slice.last;
+    piece.claim.begin = slice.claim.end;
+  }
+  struct piece tight = tightened(call, piece);
+  add_piece(call, &tight, head);
+}
+
+static size_t keys_before(const struct call *call, size_t first, size_t last, uint64_t key) {
+  while (first < last) {
+    size_t middle = first + (last - first) / 2;
+    if (call->keys[middle] < key)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
+
+/* Cuts what lies on one arc by what was sent before. */
+static void add_arc(struct call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
+  for (uint64_t at = claim.begin; at < claim.end;) {
+    struct pwi_clock_pieces pieces;
+    struct pwi_clock_piece sent = {.range = claim};
+    pawl_status status = pwi_clock_walk(&call->flow->sent, PWI_SELF, pawl_range_of(at, claim.end), &pieces);
+    bool found = !status && pwi_clock_next(&pieces, &sent);
+    assert(found);
+    (void)found;
+    struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
+    if (call->keys && sent.range.end < claim.end) piece.last = keys_before(call, first, last, sent.range.end);
+    if (!call->keys) piece.first = piece.last = 0;
+    bool names_keys = rows_of(call, &piece) > 0;
+    if (!is_push(call->kind) && !call->keys) piece.claim = pawl_range_common(piece.claim, call->range);
+    if (names_keys || (is_push(call->kind) && call->task->number != 0)) add_slices(call, piece, head);
+    first = piece.last;
+    at = sent.range.end;
+  }
+}
+
+static void cut_by_view(struct call *call) {
+  struct pwi_cut cut;
+  struct pwi_cut_part part;
+  pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
+  while (pwi_cut_next(&cut, &part)) add_arc(call, part.claim, part.first, part.last, part.head.id);
+}
+
+static void cut(struct call *call) {
+  bool has_view = call->client->view && call->client->view->arc_count > 0;
+  if (call->flow->node == 0 && has_view)
+    cut_by_view(call);
+  else if (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range))
+    add_arc(call, pawl_range_of(0, call->flow->place.size), 0, call->count, 0);
+  settle_open(call);
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------------------ */
+
+/* The keys of a list that lie in the range; rows of others are skipped. */
+static void limit_to_range(struct call *call) {
+  size_t first = keys_before(call, 0, call->count, call->range.begin);
+  size_t last = keys_before(call, first, call->count, call->range.end);
+  size_t skip = first * call->flow->row_bytes;
+  if (call->in) call->in += skip;
+  if (call->out) call->out += skip;
+  call->keys += first;
+  call->count = last - first;
+  call->list_first = first;
+}
+
+pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                             enum pwi_request_kind kind, const struct pwi_where *where, const void *in, void *out) {
+  pawl_status status = check_call(client, flow, kind);
+  if (!status) status = check_where(flow, where);
+  if (status) return status;
+  struct call call = {.client = client,
+                      .flow = flow,
+                      .task = task,
+                      .kind = kind,
+                      .keys = where->list ? where->list->keys : where->keys,
+                      .count = where->list ? where->list->count : where->count,
+                      .list = where->list,
+                      .range = where->range,
+                      .in = in,
+                      .out = out};
+  if (call.range.begin == 0 && call.range.end == 0) call.range.end = flow->place.size;
+  pwi_task_open(client, task, is_push(kind));
+  if (flow->place.mixed) {
+    status = pwi_client_mix(client, task, flow, where, in, out);
+    if (status) {
+      task->status = status; /* it has a number already: it ends as any other */
+      pwi_task_started(client, task);
+      return PAWL_OK;
+    }
+    struct pwi_mixing *mixing = task->mixing;
+    call.keys = mixing->list ? mixing->list->keys : mixing->mixer.keys;
+    if (!call.keys) call.keys = no_keys; /* an empty list, which is not the same as none */
+    call.in = in ? mixing->in.memory : NULL;
+    call.out = out ? mixing->out.memory : NULL;
+  } else if (call.keys && (call.range.begin > 0 || call.range.end < flow->place.size)) {
+    limit_to_range(&call);
+  }
+  cut(&call);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                            struct pawl_range range, size_t room, uint64_t *keys, void *values) {
+  pawl_status status = check_call(client, flow, PWI_REQUEST_PULL);
+  if (!status && (range.end > flow->place.size || range.begin > range.end)) status = PAWL_OUT_OF_SPAN;
+  if (status) return status;
+  pwi_task_open(client, task, false);
+  task->found = range.end;
+  if (pawl_range_is_empty(range) || room == 0) {
+    pwi_task_started(client, task);
+    return PAWL_OK;
+  }
+  struct pawl_range arc = pawl_range_of(0, flow->place.size);
+  if (flow->node == 0 && client->view && client->view->arc_count > 0) {
+    size_t index = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, range.begin));
+    arc = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, index));
+  }
+  struct part *part = pwi_part_create(client, flow, task);
+  if (!part) {
+    task->status = PAWL_NO_MEMORY;
+  } else {
+    part->kind = PWI_REQUEST_SCAN;
+    part->claim = part->range = pawl_range_common(range, arc);
+    part->rows = room;
+    part->keys_out = keys;
+    part->out = values;
+    pwi_part_link_behind(part, NULL);
+    pwi_part_settle(client, part);
+  }
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+/* A request about a group: it claims the arc that the group's key lies on, or, if it is not numbered, the key alone. */
+static pawl_status start_group(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                               enum pwi_request_kind kind, uint64_t tick) {
+  bool is_numbered = kind != PWI_REQUEST_AWAIT;
+  pawl_status status = flow->entry.kind == PWI_ENTRY_GROUP ? check_call(client, flow, kind) : PAWL_INVALID;
+  if (status) return status;
+  uint64_t key = pwi_group_key(flow->entry.name);
+  struct pawl_range claim = pawl_range_of(key, key + 1);
+  pwi_task_open(client, task, is_numbered);
+  struct part *part = pwi_part_create(client, flow, task);
+  uint64_t prior = 0;
+  if (part && is_numbered) {
+    status = pwi_clock_max(&flow->sent, PWI_SELF, claim, &prior);
+    if (!status) status = pwi_clock_set(&flow->sent, PWI_SELF, claim, task->number);
+  }
+  if (!part) {
+    task->status = PAWL_NO_MEMORY;
+    pwi_task_started(client, task);
+    return PAWL_OK;
+  }
+  part->kind = kind;
+  part->number = task->number;
+  part->prior = prior;
+  part->tick = tick;
+  part->claim = part->range = claim;
+  part->is_after_all = kind == PWI_REQUEST_TICK;
+  pwi_part_link_behind(part, NULL);
+  if (status)
+    pwi_part_end(client, part, status);
+  else
+    pwi_part_settle(client, part);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow) {
+  flow->has_entered = true;
+  return start_group(client, task, flow, PWI_REQUEST_ENTER, 0);
+}
+
+pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow, uint64_t tick) {
+  return start_group(client, task, flow, PWI_REQUEST_TICK, tick);
+}
+
+pawl_status pwi_client_await(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow, uint64_t tick) {
+  return start_group(client, task, flow, PWI_REQUEST_AWAIT, tick);
+}
