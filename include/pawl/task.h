@@ -44,7 +44,7 @@ PAWL_API pawl_status pawl_task_on_done(struct pawl_task *task, void (*call)(void
 
 /* Where and why a finished task failed: failure number `index` of pawl_task_failure_count. The range is of keys (for
  * vectors with mixed placement, of places that mean nothing to the caller). On what it names nothing was applied, or, for
- * PAWL_OUTCOME_UNKNOWN, perhaps. Only the first eight are kept; PAWL_NOT_FOUND for others. */
+ * PAWL_OUTCOME_UNKNOWN, perhaps. Only the first sixteen are kept; PAWL_NOT_FOUND for others. */
 PAWL_API size_t pawl_task_failure_count(const struct pawl_task *task);
 PAWL_API pawl_status pawl_task_failure(const struct pawl_task *task, size_t index, struct pawl_range *range_out,
                                        pawl_status *status_out);

@@ -219,6 +219,7 @@ static pawl_status take_view(struct pwi_client *client, const void *bytes, size_
   client->view = view;
   client->numbers.view = view->epoch;
   pwi_parts_unpark(client, false);
+  pwi_peers_reroute(client);
   return PAWL_OK;
 }
 

@@ -89,7 +89,7 @@ const struct pwi_roster *pwi_client_roster(const struct pwi_client *client);
 
 /* --- tasks ----------------------------------------------------------------------------------------------------------- */
 
-#define PWI_TASK_FAILURES 8
+#define PWI_TASK_FAILURES 16
 
 struct pwi_task_failure {
   struct pawl_range range; /* of stored keys */

@@ -25,6 +25,9 @@
 
 #define PWI_PULL_SLICE ((size_t)512 << 10) /* bytes of values in one answer: gathering overlaps with copying */
 
+/* Servers and senders are numbered apart. A peer that is a sender is told from a server by this bit. */
+#define PWI_PEER_IS_SENDER (UINT64_C(1) << 63)
+
 struct client_link;
 struct client_peer;
 
@@ -80,7 +83,7 @@ struct pwi_flow {
   struct pwi_flow *next;
   struct pwi_entry entry;
   struct pwi_place place;
-  uint64_t node; /* 0: the servers */
+  uint64_t node; /* 0: the servers; else a sender, with its bit */
   size_t row_bytes, value_size;
   struct pwi_clock sent;
   struct part *first, *last;
@@ -280,6 +283,7 @@ void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_remove(struct client_peer *peer, struct part *part); /* from queue or list */
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why);
+void pwi_peers_reroute(struct pwi_client *client);
 void pwi_peers_look(struct pwi_client *client, int64_t now);
 void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie);
 const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node); /* NULL: unknown */

@@ -58,7 +58,17 @@ static void task_over(struct pwi_client *client, struct pwi_task *task) {
   task->finished(task);
 }
 
+/* Neighbours with the same status are told as one. */
 static void note_failure(struct pwi_task *task, struct pawl_range range, pawl_status status) {
+  for (uint32_t i = 0; i < task->failure_count && i < PWI_TASK_FAILURES; i++) {
+    struct pwi_task_failure *known = &task->failures[i];
+    if (known->status != status || (known->range.end != range.begin && range.end != known->range.begin)) continue;
+    if (known->range.end == range.begin)
+      known->range.end = range.end;
+    else
+      known->range.begin = range.begin;
+    return;
+  }
   if (task->failure_count < PWI_TASK_FAILURES)
     task->failures[task->failure_count] = (struct pwi_task_failure){range, status};
   task->failure_count++;

@@ -44,9 +44,12 @@ struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
 }
 
 const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node) {
-  const struct pwi_view_node *server = client->view ? pwi_view_find(client->view, (struct pwi_node){node}) : NULL;
-  if (server) return server->address;
-  const struct pwi_roster_sender *sender = pwi_roster_find(client->roster, (struct pwi_sender){node});
+  if (!(node & PWI_PEER_IS_SENDER)) {
+    const struct pwi_view_node *server = client->view ? pwi_view_find(client->view, (struct pwi_node){node}) : NULL;
+    return server ? server->address : NULL;
+  }
+  struct pwi_sender id = {node & ~PWI_PEER_IS_SENDER};
+  const struct pwi_roster_sender *sender = pwi_roster_find(client->roster, id);
   return sender && !sender->retired && sender->address[0] ? sender->address : NULL;
 }
 
@@ -328,6 +331,12 @@ void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, paw
     for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
       if (flow->node == peer->node) pwi_flow_kill(client, flow, PAWL_NODE_GONE);
   resettle(client, peer);
+}
+
+/* A view has come: what waits for a link to somebody who may not be the holder any more finds its place again. */
+void pwi_peers_reroute(struct pwi_client *client) {
+  for (struct client_peer *peer = client->peers; peer; peer = peer->next)
+    if (peer->queue_first && (!peer->link || !peer->link->is_up)) resettle(client, peer);
 }
 
 void pwi_peers_look(struct pwi_client *client, int64_t now) {

@@ -42,6 +42,7 @@ static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *
 
 pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
                             struct pwi_flow **flow_out) {
+  if (node != 0) node |= PWI_PEER_IS_SENDER;
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
     if (flow->entry.id.id == id.id && flow->node == node) {
       *flow_out = flow;

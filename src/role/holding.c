@@ -183,7 +183,9 @@ pawl_status pwi_holding_resolve(struct pwi_holding *holding, struct pwi_held *ve
                                 size_t count, bool create, struct pwi_slots *slots, struct pwi_list *list) {
   if (create) pwi_holding_set_limit(holding, vector);
   uint64_t layout = vector->table->layout;
-  pawl_status status = pwi_table_resolve(vector->table, keys, count, create, slots);
+  /* A kept list's slots are its own: what did not move since is not looked up again. */
+  pawl_status status = list ? pwi_table_refresh(vector->table, keys, count, create, slots)
+                            : pwi_table_resolve(vector->table, keys, count, create, slots);
   if (status == PAWL_TOO_LARGE && create && holding->lists.bytes > 0) {
     pwi_lists_drop(&holding->lists, (struct pwi_vector_id){0}, list);
     pwi_holding_set_limit(holding, vector);

@@ -126,13 +126,17 @@ void pwi_serve_await(struct pwi_holding *holding, struct pwi_held *group, const 
 
 /* --- ticks -------------------------------------------------------------------------------------------------------- */
 
+/* Where a member begins that enters now: with the foremost, or, if it is one of those that the group began with, where it
+ * stands itself, since they all begin together. */
 static uint64_t highest_tick(const struct pwi_holding *holding, const struct pwi_held *group,
                              struct pwi_sender sender) {
   size_t count;
   const struct pwi_roster_member *members = members_of(holding, group, &count);
   uint64_t highest = time_of(group, PWI_TICKS, sender);
+  uint64_t own = highest;
   for (size_t i = 0; i < count; i++) {
     uint64_t tick = time_of(group, PWI_TICKS, members[i].sender);
+    if (members[i].sender.id == sender.id && members[i].founder) return own;
     if (tick > highest) highest = tick;
   }
   return highest;

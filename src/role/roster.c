@@ -15,7 +15,7 @@
 #define VERSION 1
 #define SENDER_LEAST 14 /* bytes of a sender with a job of one letter and no address */
 #define GROUP_SIZE 13
-#define MEMBER_SIZE 16
+#define MEMBER_SIZE 17
 
 static_assert(PWI_JOB_MAX == PWI_SPACE_MAX, "a job is a word as a space is");
 
@@ -101,8 +101,8 @@ const struct pwi_roster_group *pwi_roster_group(const struct pwi_roster *roster,
 
 const struct pwi_roster_member *pwi_roster_members(const struct pwi_roster *roster, struct pwi_vector_id group,
                                                    size_t *count_out) {
-  struct pwi_roster_member first = {group, {0}};
-  struct pwi_roster_member past = {{group.id + 1}, {0}};
+  struct pwi_roster_member first = {.group = group};
+  struct pwi_roster_member past = {.group = {group.id + 1}};
   size_t begin = member_place(roster, first);
   size_t end = past.group.id ? member_place(roster, past) : roster->member_count;
   *count_out = end - begin;
@@ -241,7 +241,9 @@ static void insert_member(struct pwi_roster *roster, struct pwi_roster_member me
 
 pawl_status pwi_roster_join(struct pwi_roster *roster, struct pwi_vector_id group, uint32_t size,
                             struct pwi_sender sender) {
-  struct pwi_roster_member member = {group, sender};
+  struct pwi_roster_member member = {.group = group, .sender = sender};
+  const struct pwi_roster_group *known = pwi_roster_group(roster, group);
+  member.founder = !known || !known->complete;
   pawl_status status = may_join(roster, member, size);
   if (!status) status = make_room_to_join(roster);
   if (status) return status;
@@ -255,7 +257,7 @@ pawl_status pwi_roster_join(struct pwi_roster *roster, struct pwi_vector_id grou
 }
 
 pawl_status pwi_roster_leave(struct pwi_roster *roster, struct pwi_vector_id group, struct pwi_sender sender) {
-  struct pwi_roster_member member = {group, sender};
+  struct pwi_roster_member member = {.group = group, .sender = sender};
   size_t place = member_place(roster, member);
   if (!is_member_at(roster, place, member)) return PAWL_NOT_FOUND;
   roster->member_count--;
@@ -295,6 +297,7 @@ void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *write
   for (size_t i = 0; i < roster->member_count; i++) {
     pwi_write_u64(writer, roster->members[i].group.id);
     pwi_write_u64(writer, roster->members[i].sender.id);
+    pwi_write_u8(writer, roster->members[i].founder);
   }
 }
 
@@ -345,12 +348,14 @@ static void read_groups(struct pwi_reader *reader, struct pwi_roster *roster) {
 
 static void read_members(struct pwi_reader *reader, struct pwi_roster *roster) {
   roster->members = read_list(reader, MEMBER_SIZE, UINT32_MAX, sizeof *roster->members, &roster->member_room);
-  struct pwi_roster_member last = {{0}, {0}};
+  struct pwi_roster_member last = {0};
   while (!reader->status && roster->member_count < roster->member_room) {
     struct pwi_roster_member *member = &roster->members[roster->member_count++];
     member->group.id = pwi_read_u64(reader);
     member->sender.id = pwi_read_u64(reader);
-    bool sound = is_before(last, *member) && pwi_roster_group(roster, member->group) &&
+    uint8_t founder = pwi_read_u8(reader);
+    member->founder = founder == 1;
+    bool sound = founder <= 1 && is_before(last, *member) && pwi_roster_group(roster, member->group) &&
                  pwi_roster_is_live(roster, member->sender);
     if (!sound) pwi_reader_fail(reader, PAWL_CORRUPT);
     last = *member;

@@ -37,6 +37,7 @@ struct pwi_roster_sender {
 struct pwi_roster_member {
   struct pwi_vector_id group;
   struct pwi_sender sender; /* on the roster, and not retired */
+  bool founder;             /* joined before the group was complete: begins at tick 0, whoever else came first */
 };
 
 struct pwi_roster_group {
@@ -94,7 +95,8 @@ PAWL_MUST_USE pawl_status pwi_roster_leave(struct pwi_roster *roster, struct pwi
                                            struct pwi_sender sender);
 
 /* As bytes, with base/cursor.h: u8 version (1), u64 number; u32 count and per sender u64 id, u8 retired, text job, text
- * address; u32 count and per group u64 id, u32 size, u8 complete; u32 count and per member u64 group, u64 sender. */
+ * address; u32 count and per group u64 id, u32 size, u8 complete; u32 count and per member u64 group, u64 sender, u8
+ * founder. */
 struct pwi_writer;
 void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *writer);
 

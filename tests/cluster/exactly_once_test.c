@@ -41,6 +41,7 @@ static struct cluster_config draw_config(uint64_t seed) {
   config.late = (uint32_t)pwi_random_below(&random, 2);
   config.client_grace_ns = (10 + (int64_t)pwi_random_below(&random, 200)) * MS;
   config.shared_hosts = pwi_random_chance(&random, 0.5);
+  if (pwi_random_chance(&random, 0.2)) config.memory_max = 8000 + pwi_random_below(&random, 40000);
   config.checked_hosts = !config.shared_hosts && pwi_random_chance(&random, 0.3);
   return config;
 }
@@ -96,7 +97,7 @@ static void start_late(void *context) { cluster_start_late(context, 0); }
 
 /* What the campaigns met, all together: a campaign that meets nothing proves nothing. */
 struct totals {
-  uint64_t resent, gaps, wanted, not_here, retirements, moves, events;
+  uint64_t resent, gaps, wanted, not_here, retirements, moves, events, refusals;
 };
 
 static uint64_t run_seed(uint64_t seed, bool is_loud, struct totals *totals) {
@@ -104,6 +105,7 @@ static uint64_t run_seed(uint64_t seed, bool is_loud, struct totals *totals) {
   memset(&campaign, 0, sizeof campaign);
   struct cluster_config config = draw_config(seed);
   cluster_open(&campaign.cluster, &config);
+  campaign.has_cap = config.memory_max != 0;
   uint32_t workers = 1 + (uint32_t)pwi_random_below(&campaign.cluster.random, 3);
   campaign_begin(&campaign, workers, 100);
   struct pwi_sim_faults faults = draw_faults(&campaign, false), kills = draw_faults(&campaign, true);
@@ -126,6 +128,7 @@ static uint64_t run_seed(uint64_t seed, bool is_loud, struct totals *totals) {
   struct pwi_manager_figures figures;
   pwi_manager_figures(campaign.cluster.manager, &figures);
   totals->moves += figures.moves_done;
+  totals->refusals += campaign.refusals;
   totals->events += pwi_sim_event_count(campaign.cluster.sim);
   uint64_t hash = pwi_sim_trace_hash(campaign.cluster.sim);
   cluster_close(&campaign.cluster);
@@ -147,16 +150,18 @@ static void test_no_push_is_lost_or_counted_twice_whatever_happens(void **state)
   }
   uint64_t seeds = many ? strtoull(many, NULL, 10) : SEEDS;
   for (uint64_t seed = 1; seed <= seeds; seed++) run_seed(seed, false, &totals);
-  printf("seeds=%llu events=%llu resent=%llu gaps=%llu wanted=%llu not_here=%llu retirements=%llu moves=%llu\n",
+  printf("seeds=%llu events=%llu resent=%llu gaps=%llu wanted=%llu not_here=%llu retirements=%llu moves=%llu "
+         "refusals=%llu\n",
          (unsigned long long)seeds, (unsigned long long)totals.events, (unsigned long long)totals.resent,
          (unsigned long long)totals.gaps, (unsigned long long)totals.wanted, (unsigned long long)totals.not_here,
-         (unsigned long long)totals.retirements, (unsigned long long)totals.moves);
+         (unsigned long long)totals.retirements, (unsigned long long)totals.moves, (unsigned long long)totals.refusals);
   if (seeds < 200) return;
   assert_true(totals.gaps > 0);
   assert_true(totals.wanted > 0);
   assert_true(totals.not_here > 0);
   assert_true(totals.retirements > 0);
   assert_true(totals.moves > 0);
+  assert_true(totals.refusals > 0);
 }
 
 static void test_a_seed_gives_the_same_run_each_time(void **state) {

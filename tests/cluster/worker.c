@@ -62,24 +62,42 @@ static void journal_begun(struct deed *deed) {
   }
 }
 
+static bool was_refused(const struct deed *deed, uint32_t key) {
+  const struct pwi_task *task = &deed->task;
+  uint64_t stored = deed->worker->campaign->universe[deed->vector][key];
+  if (deed->vector == MIXED) stored = pwi_place_mix(stored);
+  for (uint32_t i = 0; i < task->failure_count && i < PWI_TASK_FAILURES; i++)
+    if (pawl_range_has(task->failures[i].range, stored)) return true;
+  return false;
+}
+
+static void journal_maybe(const struct deed *deed, size_t i) {
+  struct campaign *campaign = deed->worker->campaign;
+  if (campaign->maybe_count == MAYBE_MAX) {
+    broken(deed->worker, "met more than the test can explain", deed->vector, 0, PAWL_OK);
+    return;
+  }
+  struct maybe *maybe = &campaign->maybes[campaign->maybe_count++];
+  *maybe = (struct maybe){.vector = deed->vector, .key = deed->which[i]};
+  read_delta(deed, i, campaign->widths[deed->vector], maybe->delta);
+}
+
 static void journal_done(const struct deed *deed) {
   struct campaign *campaign = deed->worker->campaign;
   uint32_t width = campaign->widths[deed->vector];
-  for (size_t i = 0; i < deed->count; i++)
+  bool tells_all = deed->task.failure_count <= PWI_TASK_FAILURES;
+  for (size_t i = 0; i < deed->count; i++) {
+    if (was_refused(deed, deed->which[i])) continue;
+    if (!tells_all) {
+      journal_maybe(deed, i);
+      continue;
+    }
     for (size_t c = 0; c < width; c++) campaign->sums[deed->vector][deed->which[i]][c] += deed->values[i * width + c];
+  }
 }
 
 static void journal_lost(const struct deed *deed) {
-  struct campaign *campaign = deed->worker->campaign;
-  for (size_t i = 0; i < deed->count; i++) {
-    if (campaign->maybe_count == MAYBE_MAX) {
-      broken(deed->worker, "was killed once too often for the test", deed->vector, 0, PAWL_OK);
-      return;
-    }
-    struct maybe *maybe = &campaign->maybes[campaign->maybe_count++];
-    *maybe = (struct maybe){.vector = deed->vector, .key = deed->which[i]};
-    read_delta(deed, i, campaign->widths[deed->vector], maybe->delta);
-  }
+  for (size_t i = 0; i < deed->count; i++) journal_maybe(deed, i);
 }
 
 /* --- calls ------------------------------------------------------------------------------------------------------------ */
@@ -93,12 +111,6 @@ static void check_own(const struct deed *deed, size_t i) {
   const int64_t(*sums)[WIDTH_MAX] = history->count ? (const int64_t(*)[WIDTH_MAX])history->sums : zeros;
   for (size_t n = deed->seen[i]; n <= history->count; n++)
     if (memcmp(sums[n], deed->out + i * width, width * sizeof(int64_t)) == 0) return;
-  if (getenv("PAWL_SEED")) {
-    printf("kind %d number %llu got %lld; of %zu, seen %u:", deed->kind, (unsigned long long)deed->task.number,
-           (long long)deed->out[i * width], history->count, deed->seen[i]);
-    for (size_t n = 0; n <= history->count; n++) printf(" %lld", (long long)sums[n][0]);
-    printf("\n");
-  }
   broken(worker, "did not read what it wrote", deed->vector, deed->which[i], PAWL_OK);
 }
 
@@ -108,12 +120,14 @@ static void deed_finished(struct pwi_task *task) {
   struct deed *deed = (struct deed *)((char *)task - offsetof(struct deed, task));
   struct worker *worker = deed->worker;
   deed->is_busy = false;
-  if (task->status) {
+  bool is_refused = worker->campaign->has_cap && task->status == PAWL_NODE_FULL;
+  worker->campaign->refusals += is_refused;
+  if (task->status && !is_refused) {
     broken(worker, "saw a task fail", deed->vector, 0, task->status);
     return;
   }
   if (deed->kind != PWI_REQUEST_PULL) journal_done(deed);
-  if (deed->kind != PWI_REQUEST_PUSH && worker->is_checking)
+  if (deed->kind != PWI_REQUEST_PUSH && worker->is_checking && !worker->campaign->has_cap)
     for (size_t i = 0; i < deed->count; i++)
       if (is_own(worker, deed->which[i])) check_own(deed, i);
   cluster_timer(&worker->client, (int64_t)pwi_random_below(worker->client.random, 200 * MS), 0);

@@ -5,6 +5,7 @@
  *
  *   - A key that only one worker pushes to must read, to that worker, as what it has pushed: all that was called before the
  *     pull, and perhaps some that was called after it, in order (a session reads what it has written).
+ *   - What a task names as refused must not be there, and everything else of it must.
  *   - In the end every key must be the sum of all pushes that were acknowledged, and of some of those that were under way
  *     when their worker was killed, each in all its columns or not at all.
  */
@@ -76,6 +77,8 @@ struct campaign {
   struct cluster_client operator_client, checker;
   struct pwi_asking move;
   bool is_moving, is_quiet;
+  bool has_cap; /* servers may refuse to grow: what a task says was not applied must not be there */
+  uint64_t refusals;
   uint64_t moves_asked;
 };
 

@@ -1,0 +1,271 @@
+/* Scenes from the life of a cluster, step by step, in the simulator. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cluster.h"
+
+static struct cluster cluster;
+
+static void open_cluster(uint32_t processes, uint64_t memory_max) {
+  struct cluster_config config = {
+      .seed = 11, .processes = processes, .shards = 1, .late = 1, .shared_hosts = true, .memory_max = memory_max};
+  cluster_open(&cluster, &config);
+}
+
+static void add_client(struct cluster_client *client, const char *name, const char *job, bool reader, bool listens) {
+  *client = (struct cluster_client){.job = job, .reader = reader, .listens = listens};
+  strcpy(client->name, name);
+  cluster_client_add(&cluster, client);
+  cluster_wait_joined(client);
+}
+
+static const struct pawl_vector_options counts = {.type = PAWL_I64, .width = 1, .size = 1000};
+static const uint64_t keys[] = {0, 10, 500, 999};
+
+static pawl_status push(struct cluster_client *client, struct pwi_flow *flow, int64_t value) {
+  int64_t values[4] = {value, value, value, value};
+  struct pwi_where where = {.keys = keys, .count = 4};
+  return cluster_call(client, flow, PWI_REQUEST_PUSH, &where, values, NULL, NULL);
+}
+
+static int64_t pull(struct cluster_client *client, struct pwi_flow *flow) {
+  int64_t values[4];
+  struct pwi_where where = {.keys = keys, .count = 4};
+  assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PULL, &where, NULL, values, NULL), PAWL_OK);
+  for (size_t i = 1; i < 4; i++) assert_int_equal(values[i], values[0]);
+  return values[0];
+}
+
+static void sync_catalogue(struct cluster_client *client) {
+  assert_int_equal(cluster_ask(client, PWI_ASK_SYNC, NULL), PAWL_OK);
+}
+
+static void test_jobs_in_spaces_of_their_own_do_not_touch_each_other(void **state) {
+  (void)state;
+  struct cluster_client ads, news;
+  open_cluster(2, 0);
+  add_client(&ads, "ads", "ads", false, false);
+  add_client(&news, "news", "news", false, false);
+  struct pwi_flow *a = cluster_vector(&ads, "ads/w", &counts), *b = cluster_vector(&news, "news/w", &counts);
+  assert_int_equal(push(&ads, a, 5), PAWL_OK);
+  assert_int_equal(push(&news, b, 7), PAWL_OK);
+  assert_int_equal(push(&ads, a, 5), PAWL_OK);
+  assert_int_equal(pull(&ads, a), 10);
+  assert_int_equal(pull(&news, b), 7);
+  cluster_close(&cluster);
+}
+
+static void test_two_jobs_share_a_space(void **state) {
+  (void)state;
+  struct cluster_client one, two;
+  open_cluster(2, 0);
+  add_client(&one, "one", "first", false, false);
+  add_client(&two, "two", "second", false, false);
+  struct pwi_flow *a = cluster_vector(&one, "shared/w", &counts);
+  sync_catalogue(&two);
+  struct pwi_flow *b = cluster_open_vector(&two, "shared/w", 0);
+  assert_int_equal(push(&one, a, 5), PAWL_OK);
+  assert_int_equal(push(&two, b, 7), PAWL_OK);
+  assert_int_equal(pull(&one, a), 12);
+  assert_int_equal(pull(&two, b), 12);
+  cluster_close(&cluster);
+}
+
+static void test_a_reader_pulls_a_model_while_it_is_trained_and_cannot_change_it(void **state) {
+  (void)state;
+  struct cluster_client worker, reader;
+  open_cluster(2, 0);
+  add_client(&worker, "worker", "train", false, false);
+  add_client(&reader, "reader", "serve", true, false);
+  struct pwi_flow *model = cluster_vector(&worker, "model/w", &counts);
+  sync_catalogue(&reader);
+  struct pwi_flow *view = cluster_open_vector(&reader, "model/w", 0);
+  int64_t last = 0;
+  for (int step = 1; step <= 20; step++) {
+    assert_int_equal(push(&worker, model, 1), PAWL_OK);
+    int64_t seen = pull(&reader, view);
+    assert_true(seen >= last && seen <= step);
+    last = seen;
+  }
+  assert_int_equal(last, 20);
+  assert_int_equal(push(&reader, view, 1), PAWL_FORBIDDEN);
+  assert_int_equal(pull(&worker, model), 20);
+  cluster_close(&cluster);
+}
+
+static void test_a_node_serves_a_vector_that_it_opened_locally(void **state) {
+  (void)state;
+  struct cluster_client owner, other;
+  struct pwi_client_state owner_state;
+  open_cluster(1, 0);
+  add_client(&owner, "owner", "peers", false, true);
+  add_client(&other, "other", "peers", false, false);
+  struct pwi_flow *served = cluster_vector(&owner, "peers/w", &counts);
+  sync_catalogue(&other);
+  assert_int_equal(pwi_client_open_local(owner.client, pwi_flow_entry(served)->id), PAWL_OK);
+  pwi_client_state(owner.client, &owner_state);
+  struct pwi_flow *local = cluster_open_vector(&other, "peers/w", owner_state.sender);
+  struct pwi_flow *on_servers = cluster_open_vector(&other, "peers/w", 0);
+  assert_int_equal(push(&other, local, 3), PAWL_OK);
+  assert_int_equal(push(&other, local, 4), PAWL_OK);
+  assert_int_equal(pull(&other, local), 7);
+  assert_int_equal(pull(&other, on_servers), 0);
+  pwi_sim_break(cluster.sim, owner.node, other.node);
+  assert_int_equal(push(&other, local, 1), PAWL_OK);
+  assert_int_equal(pull(&other, local), 8);
+  /* When the node is gone for good its vector is too, and the call says so. */
+  pwi_sim_kill(cluster.sim, owner.node);
+  assert_int_equal(push(&other, local, 1), PAWL_NODE_GONE);
+  assert_int_equal(push(&other, on_servers, 1), PAWL_OK);
+  cluster_close(&cluster);
+}
+
+static void test_bad_input_is_found_before_anything_is_sent(void **state) {
+  (void)state;
+  struct cluster_client client;
+  int64_t values[4] = {1, 2, 3, 4};
+  open_cluster(1, 0);
+  add_client(&client, "client", "bad", false, false);
+  struct pwi_flow *flow = cluster_vector(&client, "bad/w", &counts);
+  static const uint64_t unsorted[] = {5, 4}, repeated[] = {5, 5}, outside[] = {5, 1000};
+  const struct {
+    struct pwi_where where;
+    pawl_status status;
+  } cases[] = {
+      {{.keys = unsorted, .count = 2}, PAWL_UNSORTED},
+      {{.keys = repeated, .count = 2}, PAWL_UNSORTED},
+      {{.keys = outside, .count = 2}, PAWL_OUT_OF_SPAN},
+      {{.range = {990, 1001}}, PAWL_OUT_OF_SPAN},
+      {{.range = {10, 5}}, PAWL_OUT_OF_SPAN},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    pawl_status status = cluster_call(&client, flow, PWI_REQUEST_PUSH, &cases[i].where, values, NULL, NULL);
+    assert_int_equal(status, cases[i].status);
+  }
+  assert_int_equal(push(&client, flow, 1), PAWL_OK);
+  assert_int_equal(pull(&client, flow), 1);
+  cluster_close(&cluster);
+}
+
+static void test_a_push_larger_than_a_message_is_cut_and_arrives_whole(void **state) {
+  (void)state;
+  struct cluster_client client;
+  const uint64_t size = 9 << 20; /* 72 MiB of values */
+  open_cluster(1, 0);
+  add_client(&client, "client", "big", false, false);
+  struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = size};
+  struct pwi_flow *flow = cluster_vector(&client, "big/w", &options);
+  int64_t *values = calloc(size, sizeof *values), *back = calloc(size, sizeof *back);
+  assert_non_null(values);
+  assert_non_null(back);
+  for (uint64_t i = 0; i < size; i++) values[i] = (int64_t)(i * 7919);
+  struct pwi_where where = {.range = {0, size}};
+  for (int times = 1; times <= 2; times++)
+    assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &where, values, NULL, NULL), PAWL_OK);
+  assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &where, NULL, back, NULL), PAWL_OK);
+  for (uint64_t i = 0; i < size; i++) assert_true(back[i] == 2 * values[i]);
+  free(values);
+  free(back);
+  cluster_close(&cluster);
+}
+
+static void test_past_its_cap_a_server_refuses_to_grow_and_serves_on(void **state) {
+  (void)state;
+  struct cluster_client client;
+  open_cluster(1, 64 << 10);
+  add_client(&client, "client", "cap", false, false);
+  struct pawl_vector_options options = {
+      .type = PAWL_I64, .width = 4, .size = PAWL_KEY_END, .placement = PAWL_PLACE_ORDERED};
+  struct pwi_flow *flow = cluster_vector(&client, "cap/w", &options);
+  static uint64_t many[20000];
+  static int64_t rows[20000 * 4], back[4];
+  for (uint64_t i = 0; i < 20000; i++) many[i] = i * 1000;
+  rows[0] = rows[1] = rows[2] = rows[3] = 5;
+  struct pwi_where first = {.keys = many, .count = 1}, all = {.keys = many, .count = 20000};
+  struct pwi_task task;
+  assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &first, rows, NULL, NULL), PAWL_OK);
+  assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &all, rows, NULL, &task), PAWL_NODE_FULL);
+  assert_int_equal(task.failure_count, 1);
+  assert_int_equal(task.failures[0].range.begin, 0);
+  assert_int_equal(task.failures[0].status, PAWL_NODE_FULL);
+  assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &first, rows, NULL, NULL), PAWL_OK);
+  assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &first, NULL, back, NULL), PAWL_OK);
+  assert_int_equal(back[0], 10); /* the refused push added nothing, not even to the key that was there */
+  cluster_close(&cluster);
+}
+
+static void test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others(void **state) {
+  (void)state;
+  struct cluster_client one, two;
+  struct pwi_writer writer = {0};
+  open_cluster(2, 0);
+  add_client(&one, "one", "job", false, false);
+  add_client(&two, "two", "job", false, false);
+  struct pwi_flow *gone = cluster_vector(&one, "job/gone", &counts),
+                  *stays = cluster_vector(&one, "job/stays", &counts);
+  assert_int_equal(push(&one, gone, 1), PAWL_OK);
+  pwi_write_text(&writer, "job/gone");
+  assert_int_equal(cluster_ask(&two, PWI_ASK_DELETE, &writer), PAWL_OK);
+  assert_int_equal(push(&one, gone, 1), PAWL_NOT_FOUND);
+  assert_int_equal(push(&one, stays, 1), PAWL_OK);
+  /* A new one of that name is another vector. */
+  struct pwi_flow *again = cluster_vector(&one, "job/gone", &counts);
+  assert_int_equal(pull(&one, again), 0);
+  pwi_writer_fini(&writer);
+  cluster_close(&cluster);
+}
+
+static bool has_no_arcs(void *context) {
+  const struct cluster_server *server = context;
+  struct pwi_server_state server_state;
+  pwi_server_state(server->server, &server_state);
+  return server_state.arcs == 0;
+}
+
+static bool has_not_left(void *context) {
+  const struct cluster_server *server = context;
+  struct pwi_server_state server_state;
+  pwi_server_state(server->server, &server_state);
+  return !server_state.has_left;
+}
+
+static void test_a_server_joins_and_another_leaves_and_every_value_stays(void **state) {
+  (void)state;
+  struct cluster_client client;
+  open_cluster(1, 0);
+  add_client(&client, "client", "move", false, false);
+  struct pwi_flow *flow = cluster_vector(&client, "move/w", &counts);
+  assert_int_equal(push(&client, flow, 3), PAWL_OK);
+  cluster_start_late(&cluster, 0);
+  cluster_run_while(&cluster, has_no_arcs, &cluster.servers[1], 30 * PWI_SIM_SECOND);
+  assert_int_equal(push(&client, flow, 4), PAWL_OK);
+  assert_int_equal(pull(&client, flow), 7);
+  pwi_server_leave(cluster.servers[0].server);
+  cluster_run_while(&cluster, has_not_left, &cluster.servers[0], 30 * PWI_SIM_SECOND);
+  pwi_sim_kill(cluster.sim, cluster.servers[0].node);
+  assert_int_equal(pull(&client, flow), 7);
+  assert_int_equal(push(&client, flow, 1), PAWL_OK);
+  assert_int_equal(pull(&client, flow), 8);
+  cluster_close(&cluster);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_jobs_in_spaces_of_their_own_do_not_touch_each_other),
+      cmocka_unit_test(test_two_jobs_share_a_space),
+      cmocka_unit_test(test_a_reader_pulls_a_model_while_it_is_trained_and_cannot_change_it),
+      cmocka_unit_test(test_a_node_serves_a_vector_that_it_opened_locally),
+      cmocka_unit_test(test_bad_input_is_found_before_anything_is_sent),
+      cmocka_unit_test(test_a_push_larger_than_a_message_is_cut_and_arrives_whole),
+      cmocka_unit_test(test_past_its_cap_a_server_refuses_to_grow_and_serves_on),
+      cmocka_unit_test(test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others),
+      cmocka_unit_test(test_a_server_joins_and_another_leaves_and_every_value_stays),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
