@@ -5,6 +5,8 @@
  *             limit is a loop over the same slots of an array
  *   find      resolving a new sorted list each time, all keys present
  *   insert    resolving a sorted list of hashed keys with creation; `table` is how many keys are there before
+ *   refresh   a kept list after `fresh` other keys were created; the limit is resolving it anew
+ *   keys      all of pushing a fresh list, resolve and add, in nanoseconds per key; the list is a tenth of the table
  *   range     adding an array to a dense range; the limit is y += x
  *   memory    bytes per key of a sparse table, beside the 12 of key and value
  *
@@ -138,7 +140,7 @@ static void measure_find(struct pwi_table *table, size_t size, size_t count) {
   struct pwi_slots slots = {0};
   double best = 1e9, all = 1e9;
   float *values = take(count, sizeof *values);
-  for (uint64_t round = 0; round < 5; round++) {
+  for (uint64_t round = 0; round < ROUNDS; round++) {
     uint64_t *keys = draw(count, size, round);
     double start = now();
     check(pwi_table_resolve(table, keys, count, false, &slots) == PAWL_OK, "does not resolve");
@@ -150,8 +152,44 @@ static void measure_find(struct pwi_table *table, size_t size, size_t count) {
   }
   print("find", "resolve", size, count, (double)count / 1e6 / best, "Mkeys/s", 0);
   print("find", "resolve+add", size, count, (double)count / 1e6 / all, "Mkeys/s", 0);
+  if (count == size / 10) print("keys", "resolve+add", size, count, all * 1e9 / (double)count, "ns/key", 0);
   pwi_slots_fini(&slots);
   pwi_free(values);
+}
+
+/* Creates keys that, but for chance, no other case draws. */
+static void create_others(struct pwi_table *table, size_t count, uint64_t seed) {
+  struct pwi_slots slots = {0};
+  uint64_t *keys = draw(count, count, 0);
+  for (size_t i = 0; i < count; i++) keys[i] = pwi_mix64(keys[i] ^ pwi_mix64(seed)) >> 1;
+  sort(keys, count);
+  check(pwi_table_resolve(table, keys, count, true, &slots) == PAWL_OK, "does not insert");
+  pwi_slots_fini(&slots);
+  pwi_free(keys);
+}
+
+static void measure_refresh(struct pwi_table *table, size_t size, size_t count, size_t others) {
+  struct pwi_slots slots = {0}, anew = {0};
+  double best = 1e9, limit = 1e9;
+  uint64_t *keys = draw(count, size, 98);
+  check(pwi_table_resolve(table, keys, count, false, &slots) == PAWL_OK, "does not resolve");
+  for (uint64_t round = 0; round < ROUNDS; round++) {
+    create_others(table, others, size * 100 + others + round);
+    check(!pwi_slots_hold(&slots, table), "nothing was created");
+    double start = now();
+    check(pwi_table_refresh(table, keys, count, false, &slots) == PAWL_OK, "does not refresh");
+    least(&best, start);
+    start = now();
+    check(pwi_table_resolve(table, keys, count, false, &anew) == PAWL_OK, "does not resolve");
+    least(&limit, start);
+    check(memcmp(slots.slots, anew.slots, count * sizeof *anew.slots) == 0, "refreshed slots are wrong");
+  }
+  printf("{\"bench\":\"table\",\"case\":\"refresh\",\"op\":\"refresh\",\"fresh\":%zu,\"table\":%zu,\"list\":%zu,"
+         "\"value\":%.4g,\"unit\":\"Mkeys/s\",\"limit\":%.4g}\n",
+         others, size, count, (double)count / 1e6 / best, (double)count / 1e6 / limit);
+  pwi_slots_fini(&slots);
+  pwi_slots_fini(&anew);
+  pwi_free(keys);
 }
 
 /* Grows a table by batches up to `size` keys; figures are those of the last batch. */
@@ -228,6 +266,8 @@ static void measure_sparse(size_t size, struct pwi_table *table) {
     pwi_free(keys);
     measure_find(table, size, count);
   }
+  if (size / 10 != 100000 && size / 10 != 1000000) measure_find(table, size, size / 10);
+  for (size_t others = 100; others <= size / 1000; others *= 10) measure_refresh(table, size, size / 10, others);
 }
 
 int main(int argc, char **argv) {

@@ -49,16 +49,33 @@ static void give_back(struct pwi_sparse *sparse) {
 /* Removes the keys of the range from the leaf at a place; true if none are left. */
 static bool remove_from(struct pwi_sparse *sparse, uint32_t leaf, struct pawl_range range) {
   size_t begin = pwi_leaf_below(sparse, leaf, range.begin), end = pwi_leaf_below(sparse, leaf, range.end);
-  if (begin < end) close_up(sparse, leaf, begin, end);
+  if (begin < end) {
+    close_up(sparse, leaf, begin, end);
+    *pwi_leaf_changed(sparse, leaf) = sparse->table.layout + 1;
+  }
   sparse->rows -= end - begin;
   return *pwi_leaf_count(sparse, leaf) == 0;
+}
+
+/* Closes the gap between the directory entries before `kept` and those from `place` on. Maps before the gap are drawn
+ * anew: their leaves lost rows or have another fence behind them. So is that of the first leaf, whose fence is 0. */
+static void close_directory(struct pwi_sparse *sparse, size_t first, size_t kept, size_t place) {
+  uint64_t *fences = pwi_fences(sparse), *maps = pwi_maps(sparse);
+  uint32_t *numbers = pwi_leaf_numbers(sparse);
+  size_t behind = kept < place ? sparse->leaves - place : 0;
+  memmove(numbers + kept, numbers + place, behind * sizeof *numbers);
+  memmove(maps + kept, maps + place, behind * sizeof *maps);
+  if (kept < place) memmove(fences + kept, fences + place, (behind + PWI_SPARSE_PAD) * sizeof *fences);
+  fences[0] = 0;
+  for (size_t i = first > 0 ? first - 1 : 0; i < kept; i++) pwi_draw_map(sparse, i);
+  pwi_draw_map(sparse, 0);
 }
 
 void pwi_sparse_delete(struct pwi_table *table, struct pawl_range range) {
   struct pwi_sparse *sparse = pwi_sparse_of(table);
   uint64_t *fences = pwi_fences(sparse), before = sparse->rows;
   uint32_t *numbers = pwi_leaf_numbers(sparse), *given_back = sparse->free.memory;
-  size_t place = pwi_sparse_place(sparse, 0, range.begin), kept = place, freed = 0;
+  size_t first = pwi_sparse_place(sparse, 0, range.begin), place = first, kept = first, freed = 0;
   for (; place < sparse->leaves && fences[place] < range.end; place++) {
     uint32_t leaf = numbers[place];
     bool last_of_all = kept == 0 && place + 1 == sparse->leaves;
@@ -69,9 +86,7 @@ void pwi_sparse_delete(struct pwi_table *table, struct pawl_range range) {
       fences[kept++] = fences[place];
     }
   }
-  memmove(numbers + kept, numbers + place, (sparse->leaves - place) * sizeof *numbers);
-  memmove(fences + kept, fences + place, (sparse->leaves - place + 1) * sizeof *fences);
-  fences[0] = 0;
+  close_directory(sparse, first, kept, place);
   sparse->leaves -= freed;
   sparse->free_count += freed;
   if (freed > 0) give_back(sparse);

@@ -11,16 +11,16 @@
  * Jobs run from the last to the first, because the directory grows in place: entries move towards its end, and none is
  * overwritten before it was read.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "store/kernels.h"
 #include "store/sparse.h"
 
 #define WINDOW 8
-#define FEW 8    /* new keys that are put into a leaf one by one */
-#define SPLICE 8 /* old rows to a new key, from which on old ones are copied in stretches */
+#define CHUNK 16 /* rows that are copied, or keys that are compared, at a time */
+#define LEAVES_AHEAD 32
 
 struct job {
   size_t place;      /* of its first leaf in the directory */
@@ -107,7 +107,7 @@ static pawl_status make_plan(const struct pwi_sparse *sparse, const uint64_t *ke
 }
 
 static pawl_status reserve_spare(struct pwi_sparse *sparse) {
-  size_t rows = WINDOW * pwi_leaf_size(sparse) + 1;
+  size_t rows = WINDOW * pwi_leaf_size(sparse) + CHUNK;
   pawl_status status = pwi_pages_grow(&sparse->spare_keys, rows * sizeof(uint64_t));
   if (status == PAWL_OK) status = pwi_pages_grow(&sparse->spare_values, rows * sparse->table.row_bytes);
   if (status == PAWL_OK) status = pwi_pages_grow(&sparse->spare_state, rows * sparse->table.state_bytes);
@@ -125,162 +125,161 @@ static pawl_status reserve_plan(struct pwi_sparse *sparse, const struct plan *pl
   return status == PAWL_OK ? pwi_sparse_reserve(sparse, plan->more) : status;
 }
 
-/* --- a few keys into one leaf ----------------------------------------------------------------------------------- */
-
-/* Moves rows [from, from + count) of a leaf up by `by` places. */
-static void move_up(const struct pwi_sparse *sparse, size_t slot, size_t count, size_t by) {
-  size_t bytes = sparse->table.row_bytes;
-  uint64_t *keys = (uint64_t *)sparse->keys.memory + slot;
-  char *values = sparse->table.values + slot * bytes;
-  memmove(keys + by, keys, count * sizeof *keys);
-  memmove(values + by * bytes, values, count * bytes);
-  if (!sparse->table.state) return;
-  bytes = sparse->table.state_bytes;
-  char *state = sparse->table.state + slot * bytes;
-  memmove(state + by * bytes, state, count * bytes);
-}
-
-static void set_zero_row(const struct pwi_sparse *sparse, size_t slot, uint64_t key) {
-  ((uint64_t *)sparse->keys.memory)[slot] = key;
-  memset(sparse->table.values + slot * sparse->table.row_bytes, 0, sparse->table.row_bytes);
-  if (!sparse->table.state) return;
-  memset(sparse->table.state + slot * sparse->table.state_bytes, 0, sparse->table.state_bytes);
-}
-
-static void insert_few(const struct pwi_sparse *sparse, const struct job *job, const uint64_t *keys) {
-  uint32_t leaf = pwi_leaf_numbers(sparse)[job->place];
-  size_t base = (size_t)leaf << sparse->shift, top = job->rows;
-  for (size_t left = job->end - job->begin; left > 0; left--) {
-    uint64_t key = keys[job->begin + left - 1];
-    size_t below = pwi_leaf_below(sparse, leaf, key);
-    move_up(sparse, base + below, top - below, left);
-    set_zero_row(sparse, base + below + left - 1, key);
-    top = below;
-  }
-  *pwi_leaf_count(sparse, leaf) = (unsigned char)total_of(job);
-}
-
 /* --- merging ---------------------------------------------------------------------------------------------------- */
 
-/* Old rows, copied aside and counted from 1 in the spare arrays, and new keys, as they are spread over leaves. */
-struct merge {
-  struct pwi_sparse *sparse;
-  const uint64_t *old_keys;
-  const uint64_t *new_keys;
-  size_t old_next, old_count, new_next, new_count;
-  bool splice; /* few new keys among many old rows */
+/* Rows in the arrays of a table, and set aside: of keys, of values or of state. */
+struct column {
+  char *rows;
+  char *aside;
+  size_t bytes; /* of a row */
 };
 
-/* Copies the rows of a job's leaves to the spare arrays; row 0 there stays zero. */
-static void set_aside(const struct merge *merge, const struct job *job, const uint32_t *leaves) {
-  struct pwi_sparse *sparse = merge->sparse;
-  size_t row = sparse->table.row_bytes, state = sparse->table.state_bytes, done = 0;
-  for (uint32_t i = 0; i < job->leaves; i++) {
-    size_t slot = (size_t)leaves[i] << sparse->shift, count = *pwi_leaf_count(sparse, leaves[i]);
-    memcpy((uint64_t *)sparse->spare_keys.memory + done, pwi_leaf_keys(sparse, leaves[i]), count * sizeof(uint64_t));
-    memcpy((char *)sparse->spare_values.memory + (done + 1) * row, sparse->table.values + slot * row, count * row);
-    if (state > 0) {
-      memcpy((char *)sparse->spare_state.memory + (done + 1) * state, sparse->table.state + slot * state,
-             count * state);
+/* Old rows that were set aside, and new keys, as they are spread over leaves. */
+struct merge {
+  struct column columns[3];
+  size_t column_count;
+  const uint64_t *old_keys; /* set aside */
+  const uint64_t *new_keys;
+  uint32_t *slots; /* of the new keys, or NULL */
+  size_t old_next, old_count, new_next, new_count;
+};
+
+static struct merge start_merge(const struct pwi_sparse *sparse, const uint64_t *keys, uint32_t *slots) {
+  const struct pwi_table *table = &sparse->table;
+  return (struct merge){
+      .columns = {{sparse->keys.memory, sparse->spare_keys.memory, sizeof(uint64_t)},
+                  {table->values, sparse->spare_values.memory, table->row_bytes},
+                  {table->state, sparse->spare_state.memory, table->state_bytes}},
+      .column_count = table->state ? 3 : 2,
+      .old_keys = sparse->spare_keys.memory,
+      .new_keys = keys,
+      .slots = slots,
+  };
+}
+
+/* Sets the rows of the job's leaves aside, but for the first `kept` of the first leaf, which stay where they are. */
+static void set_aside(struct merge *merge, const struct pwi_sparse *sparse, const struct job *job,
+                      const uint32_t *leaves, size_t kept) {
+  size_t done = 0, skip = kept;
+  for (size_t i = 0; i < job->leaves; i++, skip = 0) {
+    size_t slot = ((size_t)leaves[i] << sparse->shift) + skip, count = *pwi_leaf_count(sparse, leaves[i]) - skip;
+    for (size_t j = 0; j < merge->column_count; j++) {
+      const struct column *column = &merge->columns[j];
+      memcpy(column->aside + done * column->bytes, column->rows + slot * column->bytes, count * column->bytes);
     }
     done += count;
   }
+  merge->old_next = 0;
+  merge->old_count = done;
+  merge->new_next = job->begin;
+  merge->new_count = job->end;
 }
 
-/* The next `count` keys, and for each the spare row that its values come from: 0 for new ones. The choice between old
- * and new is random to the processor, so it is made without a branch. */
-static void merge_keys(struct merge *merge, size_t count, uint64_t *keys_out, uint32_t *from_out) {
-  const uint64_t *old_keys = merge->old_keys, *new_keys = merge->new_keys;
-  size_t a = merge->old_next, b = merge->new_next, i = 0;
-  for (; i < count && a < merge->old_count && b < merge->new_count; i++) {
-    uint64_t old_key = old_keys[a], new_key = new_keys[b];
-    size_t is_old = old_key < new_key;
-    keys_out[i] = is_old ? old_key : new_key;
-    from_out[i] = is_old ? (uint32_t)a + 1 : 0;
-    a += is_old;
-    b += !is_old;
-  }
-  for (; i < count && a < merge->old_count; i++, a++) {
-    keys_out[i] = old_keys[a];
-    from_out[i] = (uint32_t)a + 1;
-  }
-  for (; i < count; i++, b++) {
-    keys_out[i] = new_keys[b];
-    from_out[i] = 0;
-  }
-  merge->old_next = a;
-  merge->new_next = b;
+/* Copies `count` rows of a size known to the compiler, of which there is room for `room`: by the CHUNK where they fit,
+ * since a few rows too many cost less than a loop whose length the processor cannot foresee. */
+static inline void copy_chunks(char *to, const char *from, size_t bytes, size_t count, size_t room) {
+  size_t i = 0;
+  for (; i < count && i + CHUNK <= room; i += CHUNK) memcpy(to + i * bytes, from + i * bytes, CHUNK * bytes);
+  if (i < count) memcpy(to + i * bytes, from + i * bytes, (count - i) * bytes);
 }
 
-/* A leaf of new rows only, as in a first load. */
-static void fill_new_leaf(struct merge *merge, size_t slot, size_t count) {
-  struct pwi_table *table = &merge->sparse->table;
-  uint64_t *keys = (uint64_t *)merge->sparse->keys.memory + slot;
-  memcpy(keys, merge->new_keys + merge->new_next, count * sizeof *keys);
-  memset(table->values + slot * table->row_bytes, 0, count * table->row_bytes);
-  if (table->state) memset(table->state + slot * table->state_bytes, 0, count * table->state_bytes);
+/* The next `count` old rows go to `slot` and behind. What they overwrite, up to `room` rows, is not yet filled. */
+static inline void copy_old(const struct merge *merge, size_t slot, size_t count, size_t room) {
+  for (size_t j = 0; j < merge->column_count; j++) {
+    const struct column *column = &merge->columns[j];
+    char *to = column->rows + slot * column->bytes;
+    const char *from = column->aside + merge->old_next * column->bytes;
+    if (column->bytes == 8) {
+      copy_chunks(to, from, 8, count, room);
+    } else if (column->bytes == 4) {
+      copy_chunks(to, from, 4, count, room);
+    } else {
+      memcpy(to, from, count * column->bytes);
+    }
+  }
+}
+
+/* The next `count` new keys, and rows of zeros, go to `slot` and behind. */
+static void write_new(struct merge *merge, size_t slot, size_t count) {
+  memcpy(merge->columns[0].rows + slot * sizeof(uint64_t), merge->new_keys + merge->new_next, count * sizeof(uint64_t));
+  for (size_t j = 1; j < merge->column_count; j++) {
+    const struct column *column = &merge->columns[j];
+    memset(column->rows + slot * column->bytes, 0, count * column->bytes);
+  }
+  for (size_t i = 0; i < count && merge->slots; i++) merge->slots[merge->new_next + i] = (uint32_t)(slot + i);
   merge->new_next += count;
 }
 
-static void fill_merged_leaf(struct merge *merge, size_t slot, size_t count) {
-  struct pwi_sparse *sparse = merge->sparse;
-  struct pwi_table *table = &sparse->table;
-  pwi_gather_rows *gather = pwi_row_kernels_best()->gather;
-  uint32_t from[64];
-  merge_keys(merge, count, (uint64_t *)sparse->keys.memory + slot, from);
-  gather(table->values + slot * table->row_bytes, sparse->spare_values.memory, from, count, table->row_bytes);
-  if (!table->state) return;
-  gather(table->state + slot * table->state_bytes, sparse->spare_state.memory, from, count, table->state_bytes);
-}
-
-/* The number of the first old row, from the next one on, behind the next new key. */
-static size_t old_until(const struct merge *merge) {
-  if (merge->new_next == merge->new_count) return merge->old_count;
-  uint64_t key = merge->new_keys[merge->new_next];
-  size_t until = merge->old_next;
-  for (size_t below = 8; below == 8 && until + 8 <= merge->old_count; until += below) {
-    below = 0;
-    for (size_t i = 0; i < 8; i++) below += merge->old_keys[until + i] < key;
+static inline void write_one(struct merge *merge, size_t slot) {
+  struct column *values = &merge->columns[1];
+  if (merge->column_count > 2 || values->bytes != 4) {
+    write_new(merge, slot, 1);
+    return;
   }
-  while (until < merge->old_count && merge->old_keys[until] < key) until++;
-  return until;
+  memcpy(merge->columns[0].rows + slot * sizeof(uint64_t), merge->new_keys + merge->new_next, sizeof(uint64_t));
+  memset(values->rows + slot * 4, 0, 4);
+  if (merge->slots) merge->slots[merge->new_next] = (uint32_t)slot;
+  merge->new_next++;
 }
 
-static void copy_old(const struct merge *merge, size_t slot, size_t count) {
-  struct pwi_table *table = &merge->sparse->table;
-  size_t row = table->row_bytes, state = table->state_bytes, from = merge->old_next;
-  uint64_t *keys = (uint64_t *)merge->sparse->keys.memory + slot;
-  memcpy(keys, merge->old_keys + from, count * sizeof *keys);
-  memcpy(table->values + slot * row, (char *)merge->sparse->spare_values.memory + (from + 1) * row, count * row);
-  if (state == 0) return;
-  memcpy(table->state + slot * state, (char *)merge->sparse->spare_state.memory + (from + 1) * state, count * state);
+/* How many of the old rows, from the next one on, come before the next new key. */
+static inline size_t old_before(const struct merge *merge) {
+  const uint64_t *old_keys = merge->old_keys + merge->old_next;
+  size_t left = merge->old_count - merge->old_next, before = 0;
+  if (merge->new_next == merge->new_count) return left;
+  uint64_t key = merge->new_keys[merge->new_next];
+  for (size_t below = CHUNK; below == CHUNK && before + CHUNK <= left; before += below) {
+    size_t even = 0, odd = 0;
+    for (size_t i = 0; i < CHUNK; i += 2) {
+      even += old_keys[before + i] < key;
+      odd += old_keys[before + i + 1] < key;
+    }
+    below = even + odd;
+  }
+  while (before < left && old_keys[before] < key) before++;
+  return before;
 }
 
-/* Old rows are copied in stretches from one new key to the next. */
-static void fill_spliced_leaf(struct merge *merge, size_t slot, size_t count) {
-  for (size_t end = slot + count; slot < end;) {
-    size_t some = old_until(merge) - merge->old_next;
+/* How many of the new keys, from the next one on, come before the next old row. */
+static inline size_t new_before(const struct merge *merge) {
+  const uint64_t *new_keys = merge->new_keys + merge->new_next;
+  size_t left = merge->new_count - merge->new_next, before = 0;
+  if (merge->old_next == merge->old_count) return left;
+  uint64_t key = merge->old_keys[merge->old_next];
+  while (before < left && new_keys[before] < key) before++;
+  return before;
+}
+
+/* Fills the rows [slot, end) of a leaf that ends at `leaf_end`: old rows in stretches from one new key to the next. */
+static void fill_rows(struct merge *merge, size_t slot, size_t end, size_t leaf_end) {
+  while (slot < end && merge->old_next < merge->old_count) {
+    size_t some = old_before(merge);
     if (some > end - slot) some = end - slot;
-    copy_old(merge, slot, some);
+    copy_old(merge, slot, some, leaf_end - slot);
     merge->old_next += some;
     slot += some;
-    if (slot < end) set_zero_row(merge->sparse, slot++, merge->new_keys[merge->new_next++]);
+    size_t run = new_before(merge);
+    if (run > end - slot) run = end - slot;
+    assert(some + run > 0); /* else a key is both old and new */
+    if (run == 1) {
+      write_one(merge, slot);
+    } else {
+      write_new(merge, slot, run);
+    }
+    slot += run;
   }
+  if (slot < end) write_new(merge, slot, end - slot);
 }
 
-static void fill_leaf(struct merge *merge, uint32_t leaf, size_t count) {
-  struct pwi_sparse *sparse = merge->sparse;
-  size_t slot = (size_t)leaf << sparse->shift;
-  if (merge->old_next == merge->old_count) {
-    fill_new_leaf(merge, slot, count);
-  } else if (merge->splice) {
-    fill_spliced_leaf(merge, slot, count);
-  } else {
-    fill_merged_leaf(merge, slot, count);
-  }
+/* Makes the leaf one of `count` rows, of which the first `kept` are there already. */
+static void fill_leaf(struct merge *merge, const struct pwi_sparse *sparse, uint32_t leaf, size_t kept, size_t count) {
+  size_t slot = (size_t)leaf << sparse->shift, size = pwi_leaf_size(sparse);
+  if (kept == count && *pwi_leaf_count(sparse, leaf) == count) return;
+  fill_rows(merge, slot + kept, slot + count, slot + size);
   uint64_t *keys = pwi_leaf_keys(sparse, leaf);
-  for (size_t i = count; i < pwi_leaf_size(sparse); i++) keys[i] = PWI_SPARSE_NO_KEY;
+  for (size_t i = count; i < size; i++) keys[i] = PWI_SPARSE_NO_KEY;
   *pwi_leaf_count(sparse, leaf) = (unsigned char)count;
+  *pwi_leaf_changed(sparse, leaf) = sparse->table.layout + 1;
 }
 
 /* How many of the job's rows its leaf number `i` gets. */
@@ -297,27 +296,30 @@ static uint32_t new_leaf(const struct pwi_sparse *sparse, size_t i) {
   return (uint32_t)(sparse->numbered + (i - sparse->free_count));
 }
 
+/* How many rows of the job's first leaf come before all new keys and so may stay. */
+static size_t kept_of(const struct pwi_sparse *sparse, const struct job *job, const uint64_t *keys) {
+  size_t below = pwi_leaf_below(sparse, pwi_leaf_numbers(sparse)[job->place], keys[job->begin]);
+  size_t share = share_of(sparse, job, 0);
+  return below < share ? below : share;
+}
+
 /* Spreads the job's rows over its leaves and writes their directory entries, the first to `place`. `first_new` is how
  * many new leaves the jobs before it use. */
-static void spread(struct pwi_sparse *sparse, const struct job *job, const uint64_t *keys, size_t place,
+static void spread(const struct pwi_sparse *sparse, const struct job *job, struct merge *merge, size_t place,
                    size_t first_new) {
-  uint32_t leaves[WINDOW];
-  struct merge merge = {.sparse = sparse,
-                        .old_keys = sparse->spare_keys.memory,
-                        .new_keys = keys,
-                        .old_count = job->rows,
-                        .new_next = job->begin,
-                        .new_count = job->end,
-                        .splice = (job->end - job->begin) * SPLICE < job->rows};
-  memcpy(leaves, pwi_leaf_numbers(sparse) + job->place, job->leaves * sizeof *leaves);
-  uint64_t fence = pwi_fences(sparse)[job->place];
-  set_aside(&merge, job, leaves);
-  for (size_t i = 0; i < job->wanted; i++) {
+  uint32_t leaves[WINDOW], *numbers = pwi_leaf_numbers(sparse);
+  uint64_t *fences = pwi_fences(sparse), fence = fences[job->place];
+  size_t kept = kept_of(sparse, job, merge->new_keys);
+  memcpy(leaves, numbers + job->place, job->leaves * sizeof *leaves);
+  set_aside(merge, sparse, job, leaves, kept);
+  for (size_t i = 0; i < job->wanted; i++, kept = 0) {
     uint32_t leaf = i < job->leaves ? leaves[i] : new_leaf(sparse, first_new + (i - job->leaves));
-    fill_leaf(&merge, leaf, share_of(sparse, job, i));
-    pwi_leaf_numbers(sparse)[place + i] = leaf;
-    pwi_fences(sparse)[place + i] = i == 0 ? fence : *pwi_leaf_keys(sparse, leaf);
+    fill_leaf(merge, sparse, leaf, kept, share_of(sparse, job, i));
+    numbers[place + i] = leaf;
+    fences[place + i] = i == 0 ? fence : *pwi_leaf_keys(sparse, leaf);
+    if (i > 0) pwi_draw_map(sparse, place + i - 1);
   }
+  pwi_draw_map(sparse, place + job->wanted - 1);
 }
 
 /* --- carrying it out -------------------------------------------------------------------------------------------- */
@@ -326,8 +328,10 @@ static void spread(struct pwi_sparse *sparse, const struct job *job, const uint6
 static void shift_entries(const struct pwi_sparse *sparse, size_t begin, size_t end, size_t by) {
   if (by == 0) return;
   uint64_t *fences = pwi_fences(sparse);
+  uint64_t *maps = pwi_maps(sparse);
   uint32_t *numbers = pwi_leaf_numbers(sparse);
   memmove(fences + begin + by, fences + begin, (end - begin) * sizeof *fences);
+  memmove(maps + begin + by, maps + begin, (end - begin) * sizeof *maps);
   memmove(numbers + begin + by, numbers + begin, (end - begin) * sizeof *numbers);
 }
 
@@ -342,20 +346,17 @@ static void expect(const struct pwi_sparse *sparse, const struct job *job) {
   }
 }
 
-static void carry_out(struct pwi_sparse *sparse, const struct plan *plan, const uint64_t *keys) {
-  size_t shift = plan->more, end = sparse->leaves + 1; /* with the fence after the last */
+static void carry_out(const struct pwi_sparse *sparse, const struct plan *plan, struct merge *merge) {
+  size_t shift = plan->more, end = sparse->leaves + PWI_SPARSE_PAD; /* with the fences after the last */
+  size_t asked = plan->count, ahead = 0;
   for (size_t i = plan->count; i-- > 0;) {
     const struct job *job = &plan->jobs[i];
-    if (i >= FEW) expect(sparse, &plan->jobs[i - FEW]);
+    for (; asked > 0 && ahead < LEAVES_AHEAD; ahead += plan->jobs[asked].leaves) expect(sparse, &plan->jobs[--asked]);
+    ahead -= job->leaves;
     shift_entries(sparse, job->place + job->leaves, end, shift);
     shift -= job->wanted - job->leaves;
-    if (job->wanted == 1 && job->end - job->begin <= FEW) {
-      insert_few(sparse, job, keys);
-      end = job->place + 1;
-    } else {
-      spread(sparse, job, keys, job->place + shift, shift);
-      end = job->place;
-    }
+    spread(sparse, job, merge, job->place + shift, shift);
+    end = job->place;
   }
 }
 
@@ -366,12 +367,13 @@ static void count_leaves(struct pwi_sparse *sparse, size_t more) {
   sparse->leaves += more;
 }
 
-pawl_status pwi_sparse_insert(struct pwi_sparse *sparse, const uint64_t *keys, size_t count) {
+pawl_status pwi_sparse_insert(struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t *slots_out) {
   struct plan plan = {0};
   pawl_status status = make_plan(sparse, keys, count, &plan);
   if (status == PAWL_OK) status = reserve_plan(sparse, &plan);
   if (status == PAWL_OK) {
-    carry_out(sparse, &plan, keys);
+    struct merge merge = start_merge(sparse, keys, slots_out);
+    carry_out(sparse, &plan, &merge);
     count_leaves(sparse, plan.more);
     sparse->rows += count;
     sparse->table.layout++;

@@ -56,7 +56,8 @@ static void check_structure(struct pwi_table *table) {
   const struct pwi_sparse *sparse = pwi_sparse_of(table);
   const uint64_t *fences = pwi_fences(sparse);
   uint64_t rows = 0;
-  assert_true(sparse->leaves >= 1 && fences[0] == 0 && fences[sparse->leaves] == PWI_SPARSE_NO_KEY);
+  assert_true(sparse->leaves >= 1 && fences[0] == 0);
+  for (size_t i = 0; i < PWI_SPARSE_PAD; i++) assert_true(fences[sparse->leaves + i] == PWI_SPARSE_NO_KEY);
   assert_int_equal(sparse->leaves + sparse->free_count + 1, sparse->numbered);
   for (size_t place = 0; place < sparse->leaves; place++) {
     uint32_t leaf = pwi_leaf_numbers(sparse)[place];
@@ -67,6 +68,8 @@ static void check_structure(struct pwi_table *table) {
       assert_true(i < count ? keys[i] >= fences[place] && keys[i] < fences[place + 1] : keys[i] == PWI_SPARSE_NO_KEY);
       assert_true(i == 0 || i >= count || keys[i] > keys[i - 1]);
     }
+    assert_true(pwi_maps(sparse)[place] == pwi_map_of(keys, count, fences[place], fences[place + 1]));
+    assert_true(*pwi_leaf_changed(sparse, leaf) <= table->layout);
     rows += count;
   }
   assert_true(rows == sparse->rows);
@@ -96,10 +99,13 @@ static void fill_keys(int way, uint32_t width, struct pwi_table **table_out) {
   check_structure(*table_out);
 }
 
-static void check_found(struct pwi_table *table, const uint64_t *keys, size_t count) {
+typedef size_t find_function(const struct pwi_sparse *sparse, const uint64_t *keys, size_t count, uint32_t *slots_out);
+
+/* Against a plain binary search. */
+static void check_found_by(find_function *find, struct pwi_table *table, const uint64_t *keys, size_t count) {
   const struct pwi_sparse *sparse = pwi_sparse_of(table);
   const uint64_t *table_keys = sparse->keys.memory;
-  size_t missing = pwi_sparse_find(sparse, keys, count, slots_found), expected = 0;
+  size_t missing = find(sparse, keys, count, slots_found), expected = 0;
   for (size_t i = 0; i < count; i++) {
     bool present = bsearch(&keys[i], all, MANY, sizeof *all, rising) != NULL;
     expected += !present;
@@ -108,6 +114,13 @@ static void check_found(struct pwi_table *table, const uint64_t *keys, size_t co
     }
   }
   assert_int_equal(missing, expected);
+}
+
+static void check_found(struct pwi_table *table, const uint64_t *keys, size_t count) {
+  check_found_by(pwi_sparse_find_plain, table, keys, count);
+#if defined(__x86_64__)
+  if (pwi_sparse_find_avx2_runs()) check_found_by(pwi_sparse_find_avx2, table, keys, count);
+#endif
 }
 
 /* Every stride-th key, or the one after it, which may be missing. */
@@ -128,6 +141,27 @@ static void test_keys_are_found_however_they_are_spread(void **state) {
       }
       pwi_table_destroy(table);
     }
+  }
+}
+
+/* Lists far longer than the table, in which the few keys that are there must not be overlooked. */
+static void test_a_small_table_is_searched_for_a_large_list(void **state) {
+  (void)state;
+  for (uint64_t i = 0; i < MANY; i++) all[i] = pwi_mix64(i) / 2;
+  qsort(all, MANY, sizeof *all, rising);
+  for (size_t stride = 1000; stride <= 2 * MANY; stride *= 3) {
+    struct pwi_table *table = make(1);
+    for (size_t i = stride / 2; i < MANY; i += stride) create(table, &all[i], 1);
+    uint64_t absent = all[MANY / 2 + 1] + 1;
+    create(table, &absent, 1);
+    const uint64_t *table_keys = pwi_sparse_of(table)->keys.memory;
+    size_t missing = pwi_sparse_find(pwi_sparse_of(table), all, MANY, slots_found);
+    assert_int_equal(missing, MANY - (pwi_table_count(table) - 1));
+    for (size_t i = 0; i < MANY; i++) {
+      bool present = i >= stride / 2 && (i - stride / 2) % stride == 0;
+      assert_true(present ? table_keys[slots_found[i]] == all[i] : slots_found[i] == PWI_SLOT_MISSING);
+    }
+    pwi_table_destroy(table);
   }
 }
 
@@ -193,6 +227,24 @@ static void test_what_was_deleted_is_used_again(void **state) {
   pwi_table_destroy(table);
 }
 
+/* The leaf before them then ends at another fence. */
+static void test_whole_leaves_can_be_deleted(void **state) {
+  (void)state;
+  struct pwi_table *table = NULL;
+  fill_keys(0, 1, &table);
+  for (size_t first = 0; first < 60; first += 20) {
+    const uint64_t *fences = pwi_fences(pwi_sparse_of(table));
+    size_t leaves = pwi_sparse_of(table)->leaves;
+    pwi_table_delete(table, pawl_range_of(fences[first], fences[first + 10]));
+    assert_int_equal(pwi_sparse_of(table)->leaves, leaves - 10);
+    check_structure(table);
+  }
+  create(table, all, MANY);
+  check_structure(table);
+  check_found(table, all, MANY);
+  pwi_table_destroy(table);
+}
+
 static void test_values_come_back_as_zeros_after_deletion(void **state) {
   (void)state;
   struct pwi_table *table = NULL;
@@ -225,16 +277,116 @@ static void test_an_emptied_table_can_be_filled_again(void **state) {
   pwi_table_destroy(table);
 }
 
+#define BATCHES 12
+
+/* What a row of key k holds: nothing of it is zero, and no two are the same. */
+static float value_of(uint64_t key, size_t i) { return (float)(key % 100003) + (float)(i + 1) / 8; }
+
+static void check_rows(struct pwi_table *table, const uint64_t *keys, const struct pwi_slots *slots) {
+  const uint64_t *table_keys = pwi_sparse_of(table)->keys.memory;
+  const float *values = (const float *)(const void *)table->values, *hidden = (const float *)(const void *)table->state;
+  for (size_t i = 0; i < slots->count; i++) {
+    size_t slot = slots->slots[i], width = table->is.width;
+    assert_true(table_keys[slot] == keys[i]);
+    for (size_t j = 0; j < width; j++) assert_true(values[slot * width + j] == value_of(keys[i], j));
+    if (hidden) assert_true(hidden[slot] == value_of(keys[i], 77));
+  }
+}
+
+static void set_rows(struct pwi_table *table, const uint64_t *keys, struct pwi_slots *slots) {
+  static float rows[MANY / BATCHES * 8];
+  size_t width = table->is.width;
+  for (size_t i = 0; i < slots->count * width; i++) rows[i] = value_of(keys[i / width], i % width);
+  pwi_table_scatter(table, PWI_APPLY_ADD, slots, 0, slots->count, rows);
+  for (size_t i = 0; i < slots->count; i++) rows[i] = value_of(keys[i], 77);
+  pwi_table_assign_state(table, slots, 0, slots->count, rows);
+}
+
+/* Batches of all sizes among the rows of those before: new rows are zero, old ones keep what they hold, wherever they
+ * move, and the slots that come back are right. */
+static void test_rows_keep_their_values_as_others_come_between(void **state) {
+  (void)state;
+  static const struct pwi_table_options shapes[] = {{PWI_SCALAR_F32, 1, 0, {0, PAWL_KEY_END}, true},
+                                                    {PWI_SCALAR_F32, 2, 1, {0, PAWL_KEY_END}, true},
+                                                    {PWI_SCALAR_F32, 3, 0, {0, PAWL_KEY_END}, true},
+                                                    {PWI_SCALAR_F32, 8, 1, {0, PAWL_KEY_END}, true}};
+  for (size_t shape = 0; shape < 4; shape++) {
+    struct pwi_table *table = NULL;
+    struct pwi_slots slots = {0};
+    size_t total = 0, batch = MANY / BATCHES;
+    assert_int_equal(pwi_table_create(&shapes[shape], &table), PAWL_OK);
+    for (size_t round = 0; round < BATCHES; round++, batch = batch * 2 / 3 + 1) {
+      for (size_t i = 0; i < batch; i++) all[total + i] = pwi_mix64(total + i) / 2 >> (round % 3 * 8);
+      qsort(all + total, batch, sizeof *all, rising);
+      assert_int_equal(pwi_table_resolve(table, all + total, batch, true, &slots), PAWL_OK);
+      set_rows(table, all + total, &slots);
+      check_rows(table, all + total, &slots);
+      total += batch;
+      qsort(all, total, sizeof *all, rising);
+      assert_int_equal(pwi_table_resolve(table, all, total, false, &slots), PAWL_OK);
+      assert_int_equal(slots.missing, 0);
+      check_rows(table, all, &slots);
+    }
+    check_structure(table);
+    assert_int_equal(pwi_table_count(table), total);
+    pwi_slots_fini(&slots);
+    pwi_table_destroy(table);
+  }
+}
+
+static size_t count_changed(struct pwi_table *table, uint64_t since) {
+  const struct pwi_sparse *sparse = pwi_sparse_of(table);
+  size_t changed = 0;
+  for (size_t i = 0; i < sparse->leaves; i++) {
+    changed += *pwi_leaf_changed(sparse, pwi_leaf_numbers(sparse)[i]) > since;
+  }
+  return changed;
+}
+
+/* So that a kept list is looked up again only where keys came or went. */
+static void test_a_change_marks_the_leaves_around_it_and_no_others(void **state) {
+  (void)state;
+  struct pwi_table *table = NULL;
+  fill_keys(0, 1, &table);
+  uint64_t since = table->layout, key = all[MANY / 2] + 1;
+  create(table, &key, 1);
+  assert_in_range(count_changed(table, since), 1, 9);
+  since = table->layout;
+  pwi_table_delete(table, pawl_range_of(all[1000], all[1300]));
+  assert_in_range(count_changed(table, since), 1, 2);
+  since = table->layout;
+  create(table, all, MANY);
+  assert_in_range(count_changed(table, since), 5, 24);
+  pwi_table_destroy(table);
+}
+
+/* Appending fills new leaves and leaves the full one before them alone. */
+static void test_appending_moves_no_row_of_a_full_leaf(void **state) {
+  (void)state;
+  struct pwi_table *table = make(1);
+  for (uint64_t i = 0; i < 64; i++) create(table, &i, 1);
+  uint64_t since = table->layout, key = 64;
+  create(table, &key, 1);
+  assert_int_equal(count_changed(table, since), 1);
+  check_structure(table);
+  pwi_table_destroy(table);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_keys_are_found_however_they_are_spread),
+      cmocka_unit_test(test_a_small_table_is_searched_for_a_large_list),
       cmocka_unit_test(test_hashed_keys_in_batches_leave_leaves_full),
       cmocka_unit_test(test_single_random_keys_leave_leaves_full),
       cmocka_unit_test(test_appended_keys_leave_leaves_full),
       cmocka_unit_test(test_keys_inserted_from_above_keep_the_structure),
       cmocka_unit_test(test_what_was_deleted_is_used_again),
+      cmocka_unit_test(test_whole_leaves_can_be_deleted),
       cmocka_unit_test(test_values_come_back_as_zeros_after_deletion),
       cmocka_unit_test(test_an_emptied_table_can_be_filled_again),
+      cmocka_unit_test(test_rows_keep_their_values_as_others_come_between),
+      cmocka_unit_test(test_a_change_marks_the_leaves_around_it_and_no_others),
+      cmocka_unit_test(test_appending_moves_no_row_of_a_full_leaf),
   };
   return cmocka_run_group_tests(tests, take_arrays, free_arrays);
 }

@@ -121,6 +121,21 @@ pawl_status pwi_table_resolve(struct pwi_table *table, const uint64_t *keys, siz
   return PAWL_OK;
 }
 
+pawl_status pwi_table_refresh(struct pwi_table *table, const uint64_t *keys, size_t count, bool create,
+                              struct pwi_slots *slots) {
+  uint64_t since = slots->layout;
+  if (since == 0 || slots->count != count || !table->ops->refresh) {
+    return pwi_table_resolve(table, keys, count, create, slots);
+  }
+  if (since == table->layout && (slots->missing == 0 || !create)) return PAWL_OK;
+  slots->layout = 0;
+  pawl_status status = table->ops->refresh(table, keys, since, create, slots);
+  if (status != PAWL_OK) return status;
+  find_runs(slots);
+  slots->layout = table->layout;
+  return PAWL_OK;
+}
+
 /* --- values by slot --------------------------------------------------------------------------------------------- */
 
 /* The run that holds key number `index`. */

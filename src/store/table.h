@@ -12,7 +12,8 @@
  * Work with a key list has two steps. pwi_table_resolve turns keys into slots, and creates missing keys if asked to.
  * pwi_table_gather and pwi_table_scatter then move values by slot. Resolved slots hold until the table's layout number
  * changes; that happens when keys are created or deleted and at no other time. Whoever keeps a key list keeps its
- * `struct pwi_slots` with it and skips the first step while pwi_slots_hold says so.
+ * `struct pwi_slots` with it and skips the first step while pwi_slots_hold says so. When it no longer does,
+ * pwi_table_refresh is the first step at a lower price: it looks up again only what may have moved since.
  *
  * Floating-point sums do not depend on how the work was cut: each value receives one addition per scatter. Integer
  * sums wrap around.
@@ -117,6 +118,13 @@ void pwi_slots_fini(struct pwi_slots *slots);
 PAWL_MUST_USE pawl_status pwi_table_resolve(struct pwi_table *table, const uint64_t *keys, size_t count, bool create,
                                             struct pwi_slots *slots);
 
+/* The same result as pwi_table_resolve, for a list whose slots may have been resolved with this table before. Then only
+ * the keys are looked up again that had no row, or stand among rows that came or went since; the keys must be those of
+ * that time, and are not checked again. Slots that were never resolved, or for a list of another length, are resolved.
+ * Errors as above. */
+PAWL_MUST_USE pawl_status pwi_table_refresh(struct pwi_table *table, const uint64_t *keys, size_t count, bool create,
+                                            struct pwi_slots *slots);
+
 /* True if the slots, resolved with this table, are still right. */
 static inline bool pwi_slots_hold(const struct pwi_slots *slots, const struct pwi_table *table) {
   return slots->layout == table->layout;
@@ -171,12 +179,15 @@ void pwi_table_delete(struct pwi_table *table, struct pawl_range range);
 
 /* --- inside the room -------------------------------------------------------------------------------------------- */
 
-/* Arguments have been checked. `resolve` has room for one slot per key in slots->slots. */
+/* Arguments have been checked. `resolve` has room for one slot per key in slots->slots; `refresh`, which may be NULL,
+ * finds there what was right at layout number `since`. */
 struct pwi_table_ops {
   void (*destroy)(struct pwi_table *table);
   uint64_t (*count)(const struct pwi_table *table);
   uint64_t (*bytes)(const struct pwi_table *table);
   pawl_status (*resolve)(struct pwi_table *table, const uint64_t *keys, size_t count, bool create,
+                         struct pwi_slots *slots);
+  pawl_status (*refresh)(struct pwi_table *table, const uint64_t *keys, uint64_t since, bool create,
                          struct pwi_slots *slots);
   pawl_status (*range_apply)(struct pwi_table *table, enum pwi_apply apply, uint64_t value, size_t count,
                              const void *in); /* `value` counts from the begin of the span */

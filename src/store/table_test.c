@@ -290,6 +290,93 @@ static void test_slots_that_hold_are_right(void **state) {
   assert_true(held > 100);
 }
 
+/* A list that is kept and refreshed, whatever came and went in between, is what resolving it anew would give. */
+static void test_refreshed_slots_are_those_of_a_new_resolve(void **state) {
+  (void)state;
+  static size_t kept_numbers[UNIVERSE];
+  static uint64_t kept_keys[UNIVERSE];
+  size_t refreshed = 0;
+  for (size_t i = 0; i < SHAPES; i++) {
+    struct pwi_slots kept = {0}, anew = {0};
+    size_t count = 0;
+    start(&shapes[i], 177 + i);
+    for (int step = 0; step < 2 * STEPS; step++) {
+      if (step % 40 == 0) {
+        count = choose_keys();
+        memcpy(kept_numbers, numbers, sizeof numbers);
+        memcpy(kept_keys, keys, sizeof keys);
+        pwi_slots_fini(&kept);
+      }
+      if (step % 3 == 0) push();
+      if (step % 11 == 0) delete ();
+      bool create = step % 5 == 0;
+      refreshed += kept.layout != 0 && !pwi_slots_hold(&kept, model.table);
+      assert_int_equal(pwi_table_refresh(model.table, kept_keys, count, create, &kept), PAWL_OK);
+      memcpy(numbers, kept_numbers, sizeof numbers);
+      if (create) create_all(count);
+      assert_int_equal(pwi_table_resolve(model.table, kept_keys, count, false, &anew), PAWL_OK);
+      assert_true(pwi_slots_hold(&kept, model.table) && kept.missing == anew.missing);
+      assert_int_equal(kept.run_count, anew.run_count);
+      assert_true(count == 0 || memcmp(kept.slots, anew.slots, count * sizeof *kept.slots) == 0);
+      check_pull(&kept, count);
+      check_count();
+    }
+    pwi_slots_fini(&kept);
+    pwi_slots_fini(&anew);
+    pwi_table_destroy(model.table);
+  }
+  assert_true(refreshed > 100);
+}
+
+static void test_a_refresh_out_of_memory_changes_nothing(void **state) {
+  (void)state;
+  size_t failures = 0;
+  for (size_t i = 0; i < SHAPES; i++) {
+    bool failed = true;
+    for (uint64_t n = 0; failed; n++) {
+      struct pwi_slots slots = {0};
+      size_t count = 0;
+      start(&shapes[i], 9);
+      push();
+      for (; count < UNIVERSE; count++) keys[count] = key_of(numbers[count] = count);
+      assert_int_equal(pwi_table_resolve(model.table, keys, count, false, &slots), PAWL_OK);
+      pwi_memory_fail_after(n);
+      pawl_status status = pwi_table_refresh(model.table, keys, count, true, &slots);
+      failed = pwi_memory_fail_cancel();
+      if (status == PAWL_OK) {
+        create_all(count);
+      } else {
+        assert_int_equal(status, PAWL_NO_MEMORY);
+        assert_false(pwi_slots_hold(&slots, model.table));
+        failures++;
+      }
+      check_count();
+      scan();
+      pwi_slots_fini(&slots);
+      pwi_table_destroy(model.table);
+    }
+  }
+  assert_true(failures > 20);
+}
+
+static void test_a_refresh_of_another_length_is_a_resolve(void **state) {
+  (void)state;
+  static const uint64_t three[] = {11, 12, 15}, falling[] = {11, 10};
+  struct pwi_table_options options = {PWI_SCALAR_F32, 1, 0, {10, 20}, true};
+  struct pwi_table *table = NULL;
+  struct pwi_slots slots = {0};
+  assert_int_equal(pwi_table_create(&options, &table), PAWL_OK);
+  assert_int_equal(pwi_table_refresh(table, three, 3, true, &slots), PAWL_OK);
+  assert_true(slots.count == 3 && slots.missing == 0);
+  assert_int_equal(pwi_table_refresh(table, three + 1, 2, false, &slots), PAWL_OK);
+  assert_true(slots.count == 2 && slots.missing == 0);
+  assert_int_equal(pwi_table_refresh(table, falling, 1, true, &slots), PAWL_OK);
+  assert_int_equal(pwi_table_refresh(table, falling, 2, true, &slots), PAWL_INVALID);
+  assert_false(pwi_slots_hold(&slots, table));
+  pwi_slots_fini(&slots);
+  pwi_table_destroy(table);
+}
+
 static void test_every_type_adds_and_reads_back(void **state) {
   (void)state;
   for (int type = PWI_SCALAR_F32; type <= PWI_SCALAR_U64; type++) {
@@ -573,6 +660,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_operations_agree_with_a_naive_map),
       cmocka_unit_test(test_slots_that_hold_are_right),
+      cmocka_unit_test(test_refreshed_slots_are_those_of_a_new_resolve),
+      cmocka_unit_test(test_a_refresh_out_of_memory_changes_nothing),
+      cmocka_unit_test(test_a_refresh_of_another_length_is_a_resolve),
       cmocka_unit_test(test_every_type_adds_and_reads_back),
       cmocka_unit_test(test_a_list_that_follows_the_table_becomes_runs),
       cmocka_unit_test(test_wrong_lists_are_refused_and_change_nothing),
