@@ -28,7 +28,10 @@ target_include_directories(pawl_static INTERFACE
 set_target_properties(pawl_static PROPERTIES OUTPUT_NAME pawl LINKER_LANGUAGE C)
 
 # pkg-config and CMake each learn what the static library stands on; the shared one knows by itself.
-list(JOIN PAWL_PKGCONFIG_PARTS ", " PAWL_PKGCONFIG_REQUIRES)
+# Debian's libmicrohttpd.pc asks a static link for libraries that its package does not bring; it is named directly.
+set(pkgconfig_parts ${PAWL_PKGCONFIG_PARTS})
+list(REMOVE_ITEM pkgconfig_parts libmicrohttpd)
+list(JOIN pkgconfig_parts ", " PAWL_PKGCONFIG_REQUIRES)
 list(JOIN PAWL_PKGCONFIG_PARTS " " PAWL_CMAKE_REQUIRES)
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pawl)

@@ -2,11 +2,12 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd jansson)
-pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd jansson)
+set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd jansson libmicrohttpd)
+pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET
+  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd jansson libmicrohttpd>=0.9.71)
 
 add_library(pawl_parts INTERFACE)
-target_link_libraries(pawl_parts INTERFACE PkgConfig::PARTS Threads::Threads m)
+target_link_libraries(pawl_parts INTERFACE PkgConfig::PARTS Threads::Threads m ${CMAKE_DL_LIBS})
 
 # On x86-64 libxxhash can choose its vectors at run time, if the distribution built it so.
 include(CheckCSourceCompiles)

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 #include <lz4.h>
+#include <microhttpd.h>
 #include <openssl/crypto.h>
 #include <xxhash.h>
 #include <zstd.h>
@@ -36,6 +37,7 @@ void pwi_parts(struct pwi_part parts_out[PWI_PARTS]) {
       {"lz4", LZ4_versionString()},
       {"zstd", ZSTD_versionString()},
       {"jansson", jansson_version_str()},
+      {"microhttpd", MHD_get_version()},
   };
   for (size_t i = 0; i < PWI_PARTS; i++) {
     parts_out[i].name = facts[i][0];

@@ -16,7 +16,7 @@ line() {
 
 # What is there to be included.
 for header in base/log net/net wire/frame store/store ring/ring graph/graph sync/task peer/item role/server sim/sim \
-  api/api cli/cmd; do
+  host/http api/api cli/cmd; do
   line "src/$header.h" '/* a header */'
 done
 line include/pawl/pawl.h '#include <pawl/range.h>'
@@ -37,6 +37,8 @@ line src/net/tcp_test.c '#include "cli/cmd.h"'
 line src/role/server.c '#include "peer/item.h"'
 line src/role/server.c '#include "store/store.h"'
 line src/sim/sim.c '#include "role/server.h"'
+line src/host/http.c '#include "sim/sim.h"'
+line src/api/node.c '#include "host/http.h"'
 line src/cli/main.c '#include "sim/sim.h"'
 line apps/lda/lda.c '#include <pawl/pawl.h>'
 line apps/lda/lda.c '#include "lda.h"'
@@ -56,6 +58,8 @@ line src/sync/bad.c '#include <graph/graph.h>' 'room sync may not look into room
 line src/graph/bad.c '#include "sync/not_written_yet.h"' 'room graph may not look into room sync'
 line src/peer/bad.c '#include "role/server.h"' 'room peer may not look into room role'
 line src/role/bad.c '#include "sim/sim.h" /* why not? */' 'room role may not look into room sim'
+line src/sim/bad.c '#include "host/http.h"' 'room sim may not look into room host'
+line src/host/bad.c '#include "api/api.h"' 'room host may not look into room api'
 line src/api/bad.c '#include "cli/cmd.h"' 'room api may not look into room cli'
 line src/api/bad.c '#include "../../tests/help.h"' 'room api may not look into room tests'
 line src/cli/bad.c '#include "net/tcp_test.c"' 'room cli may not include a test, net/tcp_test.c'

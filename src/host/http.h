@@ -1,0 +1,63 @@
+/* A small HTTP/1.1 endpoint: pages for people, /metrics for Prometheus, /healthz for orchestrators.
+ *
+ * It answers GET and HEAD on a fixed list of paths: 405 to other methods, 404 to other paths, 400 to what is no
+ * request. It reads no bodies, keeps no sessions and never writes: whoever can reach it can look, and do nothing.
+ * Without a host it listens on this machine only. Every answer says that it must not be cached.
+ *
+ * At most PWI_HTTP_CONNECTIONS clients at a time, each hung up on after PWI_HTTP_IDLE_SECONDS of silence: a stranger can
+ * keep others from looking, and cannot cost the role its memory or descriptors.
+ *
+ * Threads. The endpoint has one thread of its own, in which every render runs, one at a time. A render must therefore
+ * be safe beside the threads of the program, must not block for long, and must not close its endpoint. Signals are
+ * blocked in that thread. Different endpoints know nothing of one another.
+ */
+#ifndef PWI_HOST_HTTP_H
+#define PWI_HOST_HTTP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/status.h>
+
+#include "host/text.h"
+
+#define PWI_HTTP_CONNECTIONS 16
+#define PWI_HTTP_IDLE_SECONDS 5
+
+/* Writes the body. `*code` is 200, and may be set to another HTTP code: a health check that finds something wrong
+ * writes why, sets 503 and returns PAWL_OK. If the render, or the text, failed, the answer is 503 with the text of the
+ * status, and what was written is dropped. */
+typedef pawl_status pwi_http_render(void *context, struct pwi_text *text, unsigned *code);
+
+struct pwi_http_route {
+  const char *path;         /* compared exactly, without the query: "/metrics" */
+  const char *content_type; /* "text/plain; charset=utf-8" */
+  pwi_http_render *render;
+  void *context;
+};
+
+struct pwi_http_config {
+  const char *address; /* "host:port"; ":port" or NULL listen on 127.0.0.1. Port 0: any; "first-last": the first free */
+  const struct pwi_http_route *routes; /* copied; the strings and contexts must live until the endpoint is closed */
+  size_t route_count;
+};
+
+struct pwi_http;
+
+/* Listens from now on. A host name is looked up, which may block for as long as the resolver takes. Errors:
+ *   PAWL_INVALID        the address cannot be read, or a route has no path, type or render
+ *   PAWL_LINK_RESOLVE   no such host
+ *   PAWL_NODE_ADDRESS   the address is not of this machine, or its port is in use
+ *   PAWL_FORBIDDEN      the port needs more rights
+ *   PAWL_NODE_LIMIT     too many descriptors or threads
+ *   PAWL_NO_MEMORY
+ */
+PAWL_MUST_USE pawl_status pwi_http_open(const struct pwi_http_config *config, struct pwi_http **http_out);
+
+/* The port it listens on. */
+uint16_t pwi_http_port(const struct pwi_http *http);
+
+/* Hangs up on everybody and waits for a render that is running. NULL is fine. */
+void pwi_http_close(struct pwi_http *http);
+
+#endif
