@@ -16,8 +16,18 @@
 #define PREFIX "pawl1-"
 #define PREFIX_SIZE (sizeof PREFIX - 1)
 
+#define BLANKS " \t\r\n\v\f"
+#define READ_ONLY "read-only"
+#define SPACE "space="
+#define SPACE_SIZE (sizeof SPACE - 1)
+
+struct entry {
+  struct pwi_key key;
+  struct pwi_key_limits limits;
+};
+
 struct pwi_keyring {
-  struct pwi_key *keys;
+  struct entry *entries;
   size_t count;
 };
 
@@ -46,8 +56,8 @@ pawl_status pwi_key_new(char text[PWI_KEY_TEXT_MAX]) {
   return PAWL_OK;
 }
 
-pawl_status pwi_key_parse(const char *text, struct pwi_key *key_out) {
-  while (isspace((unsigned char)*text)) text++;
+/* Reads the word at `text`, which must end there or before a blank. */
+static pawl_status parse_word(const char *text, struct pwi_key *key_out) {
   if (strncmp(text, PREFIX, PREFIX_SIZE) != 0) return PAWL_INVALID;
   text += PREFIX_SIZE;
   struct pwi_key key;
@@ -57,8 +67,8 @@ pawl_status pwi_key_parse(const char *text, struct pwi_key *key_out) {
     if (low < 0) return PAWL_INVALID;
     key.secret[i] = (uint8_t)(high << 4 | low);
   }
-  for (text += 2 * PWI_KEY_SIZE; *text; text++)
-    if (!isspace((unsigned char)*text)) return PAWL_INVALID;
+  text += 2 * PWI_KEY_SIZE;
+  if (*text && !isspace((unsigned char)*text)) return PAWL_INVALID;
 
   uint8_t digest[SHA256_DIGEST_LENGTH];
   SHA256(key.secret, sizeof key.secret, digest);
@@ -66,6 +76,56 @@ pawl_status pwi_key_parse(const char *text, struct pwi_key *key_out) {
   *key_out = key;
   OPENSSL_cleanse(&key, sizeof key);
   return PAWL_OK;
+}
+
+bool pwi_key_space_is_valid(const char *space) {
+  size_t size = strlen(space);
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  return size > 0 && size <= PWI_KEY_SPACE_MAX && strspn(space, letters) == size;
+}
+
+static bool read_limit(const char *word, size_t size, struct pwi_key_limits *limits) {
+  if (size == sizeof READ_ONLY - 1 && strncmp(word, READ_ONLY, size) == 0) {
+    if (limits->read_only) return false;
+    limits->read_only = true;
+    return true;
+  }
+  if (size <= SPACE_SIZE || size - SPACE_SIZE > PWI_KEY_SPACE_MAX || limits->space[0]) return false;
+  if (strncmp(word, SPACE, SPACE_SIZE) != 0) return false;
+  memcpy(limits->space, word + SPACE_SIZE, size - SPACE_SIZE);
+  return pwi_key_space_is_valid(limits->space);
+}
+
+pawl_status pwi_key_parse_line(const char *text, struct pwi_key *key_out, struct pwi_key_limits *limits_out) {
+  struct pwi_key key;
+  struct pwi_key_limits limits = {0};
+  text += strspn(text, BLANKS);
+  pawl_status status = parse_word(text, &key);
+  if (status != PAWL_OK) return status;
+  for (text += strcspn(text, BLANKS); *(text += strspn(text, BLANKS));) {
+    size_t size = strcspn(text, BLANKS);
+    if (!read_limit(text, size, &limits)) status = PAWL_UNSUPPORTED;
+    text += size;
+  }
+  if (status == PAWL_OK) {
+    *key_out = key;
+    *limits_out = limits;
+  }
+  OPENSSL_cleanse(&key, sizeof key);
+  return status;
+}
+
+pawl_status pwi_key_parse(const char *text, struct pwi_key *key_out) {
+  text += strspn(text, BLANKS);
+  size_t size = strcspn(text, BLANKS);
+  if (text[size + strspn(text + size, BLANKS)]) return PAWL_INVALID;
+  return parse_word(text, key_out);
+}
+
+const char *pwi_key_limits_print(const struct pwi_key_limits *limits, char text[PWI_KEY_LINE_MAX]) {
+  snprintf(text, PWI_KEY_LINE_MAX, "%s%s%s", limits->read_only ? " " READ_ONLY : "", limits->space[0] ? " " SPACE : "",
+           limits->space);
+  return text;
 }
 
 pawl_status pwi_keyring_create(struct pwi_keyring **keyring_out) {
@@ -77,32 +137,39 @@ pawl_status pwi_keyring_create(struct pwi_keyring **keyring_out) {
 
 void pwi_keyring_destroy(struct pwi_keyring *keyring) {
   if (!keyring) return;
-  if (keyring->keys) OPENSSL_cleanse(keyring->keys, keyring->count * sizeof *keyring->keys);
-  pwi_free(keyring->keys);
+  if (keyring->entries) OPENSSL_cleanse(keyring->entries, keyring->count * sizeof *keyring->entries);
+  pwi_free(keyring->entries);
   pwi_free(keyring);
 }
 
-static pawl_status append(struct pwi_keyring *keyring, const struct pwi_key *key) {
-  if (pwi_keyring_find(keyring, key->name, PWI_KEY_NAME_SIZE)) return PAWL_EXISTS;
+static const struct entry *find(const struct pwi_keyring *keyring, const char *name, size_t name_size) {
+  if (name_size != PWI_KEY_NAME_SIZE) return NULL;
+  for (size_t i = 0; i < keyring->count; i++)
+    if (memcmp(keyring->entries[i].key.name, name, name_size) == 0) return &keyring->entries[i];
+  return NULL;
+}
+
+static pawl_status append(struct pwi_keyring *keyring, const struct entry *entry) {
+  if (find(keyring, entry->key.name, PWI_KEY_NAME_SIZE)) return PAWL_EXISTS;
   /* Not resized in place: the allocator would leave secrets behind in the old block. */
-  struct pwi_key *grown = pwi_alloc_zero(keyring->count + 1, sizeof *grown);
+  struct entry *grown = pwi_alloc_zero(keyring->count + 1, sizeof *grown);
   if (!grown) return PAWL_NO_MEMORY;
-  if (keyring->keys) {
-    memcpy(grown, keyring->keys, keyring->count * sizeof *grown);
-    OPENSSL_cleanse(keyring->keys, keyring->count * sizeof *grown);
-    pwi_free(keyring->keys);
+  if (keyring->entries) {
+    memcpy(grown, keyring->entries, keyring->count * sizeof *grown);
+    OPENSSL_cleanse(keyring->entries, keyring->count * sizeof *grown);
+    pwi_free(keyring->entries);
   }
-  grown[keyring->count++] = *key;
-  keyring->keys = grown;
+  grown[keyring->count++] = *entry;
+  keyring->entries = grown;
   return PAWL_OK;
 }
 
 pawl_status pwi_keyring_add(struct pwi_keyring *keyring, const char *text) {
-  struct pwi_key key;
-  pawl_status status = pwi_key_parse(text, &key);
+  struct entry entry;
+  pawl_status status = pwi_key_parse_line(text, &entry.key, &entry.limits);
   if (status != PAWL_OK) return status;
-  status = append(keyring, &key);
-  OPENSSL_cleanse(&key, sizeof key);
+  status = append(keyring, &entry);
+  OPENSSL_cleanse(&entry, sizeof entry);
   return status;
 }
 
@@ -152,11 +219,17 @@ pawl_status pwi_keyring_load(struct pwi_keyring *keyring, const char *path, size
 size_t pwi_keyring_count(const struct pwi_keyring *keyring) { return keyring->count; }
 
 const struct pwi_key *pwi_keyring_first(const struct pwi_keyring *keyring) {
-  return keyring->count ? &keyring->keys[0] : NULL;
+  return keyring->count ? &keyring->entries[0].key : NULL;
 }
 
 const struct pwi_key *pwi_keyring_find(const struct pwi_keyring *keyring, const char *name, size_t name_size) {
-  for (size_t i = 0; i < keyring->count; i++)
-    if (name_size == PWI_KEY_NAME_SIZE && memcmp(keyring->keys[i].name, name, name_size) == 0) return &keyring->keys[i];
-  return NULL;
+  const struct entry *entry = find(keyring, name, name_size);
+  return entry ? &entry->key : NULL;
+}
+
+bool pwi_keyring_limits(const struct pwi_keyring *keyring, const char *name, size_t name_size,
+                        struct pwi_key_limits *limits_out) {
+  const struct entry *entry = find(keyring, name, name_size);
+  if (entry) *limits_out = entry->limits;
+  return entry != NULL;
 }

@@ -3,10 +3,19 @@
  * A key is 32 random bytes, written `pawl1-` and 64 hexadecimal digits. Links prove possession of it by TLS 1.3 with a
  * pre-shared key; the key itself never travels. Several keys may be accepted at once, so that a cluster can change its
  * key without stopping: add the new one everywhere, make it first everywhere, take the old one away.
+ *
+ * A key may be *limited*: to reading, to one space of names, or both. The limits stand behind the key, on its line:
+ *
+ *   pawl1-… read-only space=ads
+ *
+ * They count where they are written, that is for whoever comes to this node with that key: the manager and the servers
+ * hold them. In the file of the one who comes they mean nothing. What a limit forbids is the roles' business; here it is
+ * read and remembered.
  */
 #ifndef PWI_NET_KEY_H
 #define PWI_NET_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,10 +24,19 @@
 #define PWI_KEY_SIZE 32
 #define PWI_KEY_TEXT_MAX 72  /* the text of a key with its final zero */
 #define PWI_KEY_NAME_SIZE 16 /* hexadecimal digits that name a key without giving it away */
+#define PWI_KEY_SPACE_MAX 63 /* characters of a space's name */
+#define PWI_KEY_LINE_MAX                                                                                               \
+  192 /* a key with its limits, the final zero included, if nothing stands between but one space */
 
 struct pwi_key {
   uint8_t secret[PWI_KEY_SIZE];
   char name[PWI_KEY_NAME_SIZE + 1]; /* from a hash of the secret */
+};
+
+/* A struct of zeros limits nothing. */
+struct pwi_key_limits {
+  bool read_only;
+  char space[PWI_KEY_SPACE_MAX + 1]; /* "": all spaces */
 };
 
 struct pwi_keyring; /* the keys a node accepts; the first is the one it uses itself */
@@ -29,19 +47,36 @@ pawl_status pwi_key_new(char text[PWI_KEY_TEXT_MAX]);
 /* Read a key from its text; white space around it is skipped. PAWL_INVALID. */
 pawl_status pwi_key_parse(const char *text, struct pwi_key *key_out);
 
+/* Read a key with its limits: `read-only` and `space=NAME` behind it, each at most once, in any order. PAWL_INVALID if
+ * the first word is no key, PAWL_UNSUPPORTED if it is one and the rest cannot be read: better no key than one without
+ * the limit that was meant. */
+pawl_status pwi_key_parse_line(const char *text, struct pwi_key *key_out, struct pwi_key_limits *limits_out);
+
+/* The limits as they stand behind a key, such as " read-only space=ads"; "" for none. Returns `text`. */
+const char *pwi_key_limits_print(const struct pwi_key_limits *limits, char text[PWI_KEY_LINE_MAX]);
+
+/* A word of letters, digits, '.', '_' and '-' that is not too long. */
+bool pwi_key_space_is_valid(const char *space);
+
 pawl_status pwi_keyring_create(struct pwi_keyring **keyring_out);
 void pwi_keyring_destroy(struct pwi_keyring *keyring); /* the secrets are overwritten; NULL is fine */
 
-/* Append a key. PAWL_INVALID for a text that is not one, PAWL_EXISTS, PAWL_NO_MEMORY. */
+/* Append a key, with its limits if any. Errors as pwi_key_parse_line, PAWL_EXISTS (whatever its limits: those that came
+ * first stay), PAWL_NO_MEMORY. */
 pawl_status pwi_keyring_add(struct pwi_keyring *keyring, const char *text);
 
-/* Append all keys of a file: one a line, blank lines and lines that begin with # skipped. On failure `*line_out` is the
+/* Append all keys of a file: one a line with its limits, blank lines and lines that begin with # skipped. On failure `*line_out` is the
  * line at fault, 0 if the file could not be read; the keys before that line have been appended. PAWL_NOT_FOUND,
- * PAWL_FORBIDDEN (also if others may read the file), PAWL_IO, PAWL_INVALID, PAWL_NO_MEMORY. */
+ * PAWL_FORBIDDEN (also if others may read the file), PAWL_IO, PAWL_INVALID, PAWL_UNSUPPORTED,
+ * PAWL_NO_MEMORY. */
 pawl_status pwi_keyring_load(struct pwi_keyring *keyring, const char *path, size_t *line_out);
 
 size_t pwi_keyring_count(const struct pwi_keyring *keyring);
 const struct pwi_key *pwi_keyring_first(const struct pwi_keyring *keyring); /* NULL if empty */
 const struct pwi_key *pwi_keyring_find(const struct pwi_keyring *keyring, const char *name, size_t name_size);
+
+/* The limits of the key of that name; false if there is no such key. */
+bool pwi_keyring_limits(const struct pwi_keyring *keyring, const char *name, size_t name_size,
+                        struct pwi_key_limits *limits_out);
 
 #endif

@@ -163,8 +163,7 @@ static void test_the_line_at_fault_is_named(void **state) {
   static const struct {
     const char *text;
     size_t line;
-  } faults[] = {
-      {"nonsense", 1}, {"#\n\n" KEY " " KEY "\n", 3}, {KEY "\n" OTHER "\n" KEY "x\n", 3}, {KEY KEY KEY KEY "\n", 1}};
+  } faults[] = {{"nonsense", 1}, {KEY "\n" OTHER "\n" KEY "x\n", 3}, {KEY KEY KEY KEY "\n", 1}};
   for (size_t i = 0; i < LENGTH(faults); i++) {
     size_t line = 99;
     struct pwi_keyring *ring = make_ring();
@@ -242,6 +241,104 @@ static void test_what_is_no_file_is_not_read(void **state) {
   pwi_keyring_destroy(ring);
 }
 
+static void test_limits_stand_behind_a_key(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *space;
+    bool read_only;
+  } lines[] = {
+      {KEY, "", false},
+      {KEY "\n", "", false},
+      {KEY " read-only", "", true},
+      {" " KEY "\tspace=ads.v2_x-1  \n", "ads.v2_x-1", false},
+      {KEY " space=ads read-only\r\n", "ads", true},
+      {KEY " read-only space=ads", "ads", true},
+      {KEY " space=read-only", "read-only", false},
+      {KEY " space=0123456789012345678901234567890123456789012345678901234567890ab",
+       "0123456789012345678901234567890123456789012345678901234567890ab", false},
+  };
+  for (size_t i = 0; i < LENGTH(lines); i++) {
+    struct pwi_key key;
+    struct pwi_key_limits limits;
+    assert_int_equal(pwi_key_parse_line(lines[i].text, &key, &limits), PAWL_OK);
+    assert_string_equal(key.name, NAME);
+    assert_string_equal(limits.space, lines[i].space);
+    assert_int_equal(limits.read_only, lines[i].read_only);
+  }
+}
+
+/* A limit with a typing error must not become a key without it. */
+static void test_a_limit_that_cannot_be_read_spoils_the_key(void **state) {
+  (void)state;
+  static const char *const tails[] = {
+      " readonly",
+      " read-only,",
+      " read-only read-only",
+      " space=",
+      " space=a/b",
+      " space=a space=b",
+      " space",
+      " space =a",
+      " " KEY,
+      " # mine",
+      " read-only x",
+      " space=\xc3\xa4",
+      " space=0123456789012345678901234567890123456789012345678901234567890abc", /* 64 characters */
+  };
+  for (size_t i = 0; i < LENGTH(tails); i++) {
+    char text[512];
+    struct pwi_key key = {.name = "untouched"};
+    struct pwi_key_limits limits = {.space = "untouched"};
+    struct pwi_keyring *ring = make_ring();
+    snprintf(text, sizeof text, "%s%s", KEY, tails[i]);
+    pawl_status status = pwi_key_parse_line(text, &key, &limits);
+    if (status == PAWL_OK) print_message("accepted: %s\n", text);
+    assert_int_equal(status, PAWL_UNSUPPORTED);
+    assert_string_equal(key.name, "untouched");
+    assert_string_equal(limits.space, "untouched");
+    assert_int_equal(pwi_keyring_add(ring, text), PAWL_UNSUPPORTED);
+    assert_int_equal(pwi_keyring_count(ring), 0);
+    pwi_keyring_destroy(ring);
+  }
+}
+
+static void test_limits_are_printed_as_they_are_read(void **state) {
+  (void)state;
+  static const char *const texts[] = {"", " read-only", " space=ads", " read-only space=ads"};
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    char line[PWI_KEY_LINE_MAX], printed[PWI_KEY_LINE_MAX];
+    struct pwi_key key;
+    struct pwi_key_limits limits;
+    snprintf(line, sizeof line, "%s%s", KEY, texts[i]);
+    assert_int_equal(pwi_key_parse_line(line, &key, &limits), PAWL_OK);
+    assert_string_equal(pwi_key_limits_print(&limits, printed), texts[i]);
+  }
+}
+
+static void test_a_ring_knows_the_limits_of_each_key(void **state) {
+  (void)state;
+  size_t line;
+  struct pwi_key other;
+  struct pwi_key_limits limits;
+  struct pwi_keyring *ring = make_ring();
+  write_file(OTHER "\n" KEY " read-only space=ads\n" KEY "\n", 0600); /* what comes first stays */
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_OK);
+  assert_int_equal(pwi_keyring_count(ring), 2);
+  assert_true(pwi_keyring_limits(ring, NAME, PWI_KEY_NAME_SIZE, &limits));
+  assert_true(limits.read_only);
+  assert_string_equal(limits.space, "ads");
+  assert_int_equal(pwi_key_parse(OTHER, &other), PAWL_OK);
+  assert_true(pwi_keyring_limits(ring, other.name, PWI_KEY_NAME_SIZE, &limits));
+  assert_false(limits.read_only);
+  assert_string_equal(limits.space, "");
+  assert_false(pwi_keyring_limits(ring, NAME, PWI_KEY_NAME_SIZE - 1, &limits));
+  assert_false(pwi_keyring_limits(ring, "0000000000000000", PWI_KEY_NAME_SIZE, &limits));
+  write_file(KEY " read-onyl\n", 0600);
+  assert_int_equal(pwi_keyring_load(ring, path, &line), PAWL_UNSUPPORTED);
+  assert_int_equal(line, 1);
+  pwi_keyring_destroy(ring);
+}
+
 static pawl_status fill_ring(void) {
   struct pwi_keyring *ring;
   size_t line;
@@ -281,6 +378,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_key_with_a_long_tail_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_file_that_others_may_touch_is_forbidden, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_what_is_no_file_is_not_read, make_folder, remove_folder),
+      cmocka_unit_test(test_limits_stand_behind_a_key),
+      cmocka_unit_test(test_a_limit_that_cannot_be_read_spoils_the_key),
+      cmocka_unit_test(test_limits_are_printed_as_they_are_read),
+      cmocka_unit_test_setup_teardown(test_a_ring_knows_the_limits_of_each_key, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_no_memory_is_said_and_nothing_leaks, make_folder, remove_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,8 +30,17 @@
  *
  * MEMORY ON RECEIVING. For each message the actor first sees head and size, and says how it wants the body: in pieces
  * as they arrive (the piece may lie in the peer's own memory: no copy was made, and a faulty peer may change it under
- * your hands, so read each byte once), whole in the net's memory, into memory of its own, or not at all. The next
- * message of the same lane begins only when this one has ended.
+ * your hands, so read each byte once), whole in the net's memory, into memory of its own, in one place or two, or not
+ * at all. The next message of the same lane begins only when this one has ended.
+ *
+ * READY MESSAGES. Where all of a body can be read already when its message begins (it lies in the peer's regions, or
+ * came along with the head) the message says that it is `ready`. If the actor then wants pieces it gets all of them at
+ * once: no other callback runs between `message` and `message_end`, nothing can fail on the way, so `message_end` says
+ * PAWL_OK, and every piece can be read until `message_end` returns. (If the actor itself closes the link meanwhile this
+ * ends there, as for any message.) So an actor can look at all of a body before it uses any of it, and is never left
+ * with half of one. These pieces come as they lie in memory, and nothing is copied to make them neat: they need be
+ * neither aligned nor a multiple of the step. There are at most PWI_NET_READY_PIECES of them, none empty. Whether a
+ * message is ready is the net's to say, for each anew; nobody can insist on it.
  *
  * ONE-SIDED. A region is memory that peers may read or write without this actor's doing. A peer writes only into
  * regions that were shared with its link, for writing, and a region is shared for writing with one link in its whole
@@ -71,8 +80,9 @@
 #define PWI_NET_HELLO_MAX 1024  /* bytes of a greeting */
 #define PWI_NET_TOKEN_MAX 512   /* bytes of a region's token */
 #define PWI_NET_ADDRESS_MAX 256 /* characters of an address, the final zero included */
-#define PWI_NET_PIECE_ALIGN 16  /* every piece begins at a multiple of this in memory */
-#define PWI_NET_PIECE_STEP 64   /* every piece but a message's last has a multiple of this many bytes */
+#define PWI_NET_PIECE_ALIGN 16  /* every piece begins at a multiple of this in memory, unless the message is ready, */
+#define PWI_NET_PIECE_STEP 64   /* and every piece but a message's last has a multiple of this many bytes */
+#define PWI_NET_READY_PIECES 32 /* pieces of a ready message, at most */
 #define PWI_NET_NEVER INT64_MAX /* a deadline that does not come */
 
 struct pwi_net;    /* one actor's world */
@@ -111,23 +121,28 @@ struct pwi_link_info {
 
 /* How the actor wants a body. */
 enum pwi_receive_how {
-  PWI_RECEIVE_PIECES, /* `piece` for each part as it arrives; valid during the call only */
+  PWI_RECEIVE_PIECES, /* `piece` for each part as it arrives; valid during the call only, or see READY MESSAGES */
   PWI_RECEIVE_WHOLE,  /* one `piece` with all of it, also if it is empty; valid during the call only */
   PWI_RECEIVE_INTO,   /* written to `into`, which must hold the body and live until `message_end`; no `piece` */
   PWI_RECEIVE_DROP,   /* read and thrown away */
   PWI_RECEIVE_REFUSE, /* nonsense: take the link down with PAWL_LINK_PROTOCOL; `message_end` is still called */
+  PWI_RECEIVE_SPLIT,  /* as INTO, but only the first `prefix` bytes go to `into` (a shorter body: all of it), and what
+                         follows them to `rest`; a place that gets nothing may be NULL */
 };
 
 struct pwi_receive {
   enum pwi_receive_how how;
-  void *into;    /* PWI_RECEIVE_INTO only */
+  void *into;    /* PWI_RECEIVE_INTO and PWI_RECEIVE_SPLIT */
   void *context; /* handed to piece and message_end */
+  void *rest;    /* PWI_RECEIVE_SPLIT only */
+  size_t prefix;
 };
 
 struct pwi_message {
   const uint8_t *head; /* PWI_NET_HEAD_SIZE bytes, valid during the call */
   size_t body_size;
   enum pwi_lane lane; /* PWI_LANE_LINK also for what was sent on the data lane of a pair without a data plane */
+  bool ready;         /* all of the body can be read now, see READY MESSAGES */
 };
 
 /* What can happen to an actor. Any member may be NULL: such events are ignored, and messages dropped. `self` is what was

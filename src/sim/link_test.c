@@ -176,16 +176,18 @@ static uint8_t block[PUPPET_BODY];
 
 static void test_bodies_arrive_intact_however_they_are_wanted(void **state) {
   (void)state;
-  const enum pwi_receive_how hows[] = {PWI_RECEIVE_PIECES, PWI_RECEIVE_WHOLE, PWI_RECEIVE_INTO, PWI_RECEIVE_DROP};
+  const enum pwi_receive_how hows[] = {PWI_RECEIVE_PIECES, PWI_RECEIVE_WHOLE, PWI_RECEIVE_INTO, PWI_RECEIVE_SPLIT,
+                                       PWI_RECEIVE_DROP};
   const size_t sizes[] = {0, 1, 63, 64, 65, 256, 257, 4096, 4097, 100000, PUPPET_BODY - 1};
   size_t pieces = 0;
   for (uint64_t seed = 1; seed <= 10; seed++) {
     begin_seed(seed);
     connect_them();
-    for (size_t h = 0; h < 4; h++) {
+    for (size_t h = 0; h < sizeof hows / sizeof *hows; h++) {
       for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         b.note_count = 0;
         b.how = hows[h];
+        b.prefix = (size_t)(seed * seed * 61 - 61);
         fill(block, sizes[s], (unsigned)(h + s));
         memset(b.body, 0, sizeof b.body);
         assert_int_equal(puppet_send(&a, PWI_LANE_DATA, s, block + s % 2, sizes[s], 1), PAWL_OK);
@@ -195,7 +197,7 @@ static void test_bodies_arrive_intact_however_they_are_wanted(void **state) {
         assert_int_equal(note->status, PAWL_OK);
         if (hows[h] != PWI_RECEIVE_DROP) assert_memory_equal(b.body, block + s % 2, sizes[s]);
         if (hows[h] == PWI_RECEIVE_WHOLE) assert_int_equal(note->pieces, 1);
-        if (hows[h] == PWI_RECEIVE_INTO) assert_int_equal(note->pieces, 0);
+        if (hows[h] == PWI_RECEIVE_INTO || hows[h] == PWI_RECEIVE_SPLIT) assert_int_equal(note->pieces, 0);
         if (hows[h] == PWI_RECEIVE_PIECES && note->pieces > 1) pieces++;
       }
     }

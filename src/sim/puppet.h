@@ -33,6 +33,7 @@ struct note {
   unsigned can;
   bool accepted, badly_cut; /* a piece that net.h does not allow */
   bool ended;
+  bool ready;
 };
 
 struct puppet {
@@ -44,11 +45,16 @@ struct puppet {
   int boots, halts;
   pawl_status answer_to_greeting;
   enum pwi_receive_how how;
+  size_t prefix;        /* of bodies that are split */
   struct pwi_link link; /* the last that came up */
   struct note notes[PUPPET_NOTES];
   size_t note_count;
-  uint8_t body[PUPPET_BODY]; /* of the last message that was received in pieces, whole or into */
+  uint8_t body[PUPPET_BODY]; /* of the last message that was received in pieces, whole, into or split */
+  uint8_t rest[PUPPET_BODY]; /* of one that was split, until it ends */
   size_t body_size;
+  struct note *ready;                          /* a ready message has begun and not ended: nothing else may happen */
+  const uint8_t *pieces[PWI_NET_READY_PIECES]; /* of the last ready message */
+  size_t piece_sizes[PWI_NET_READY_PIECES];
   void (*on_up)(struct puppet *puppet, struct pwi_link link);
   void (*on_message)(struct puppet *puppet, struct pwi_link link, const struct pwi_message *message);
   void (*on_done)(struct puppet *puppet, uint64_t cookie, pawl_status status);
@@ -58,6 +64,7 @@ struct puppet {
 static struct note *puppet_note(struct puppet *puppet, enum note_kind kind, uint64_t link, uint64_t value) {
   struct note *note = &puppet->notes[puppet->note_count < PUPPET_NOTES ? puppet->note_count++ : PUPPET_NOTES - 1];
   *note = (struct note){.kind = kind, .link = link, .value = value, .time = pwi_sim_now(puppet->sim)};
+  if (puppet->ready) puppet->ready->badly_cut = true;
   return note;
 }
 
@@ -88,9 +95,12 @@ static struct pwi_receive puppet_message(void *self, struct pwi_link link, const
   struct note *note = puppet_note(puppet, NOTE_MESSAGE, link.id, value);
   note->size = message->body_size;
   note->lane = message->lane;
+  note->ready = message->ready;
   if (puppet->on_message) puppet->on_message(puppet, link, message);
   enum pwi_receive_how how = message->body_size <= PUPPET_BODY ? puppet->how : PWI_RECEIVE_DROP;
-  return (struct pwi_receive){.how = how, .into = puppet->body, .context = note};
+  if (message->ready && how == PWI_RECEIVE_PIECES) puppet->ready = note;
+  return (struct pwi_receive){
+      .how = how, .into = puppet->body, .context = note, .rest = puppet->rest, .prefix = puppet->prefix};
 }
 
 static void puppet_piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data,
@@ -98,17 +108,38 @@ static void puppet_piece(void *self, struct pwi_link link, void *context, size_t
   struct puppet *puppet = self;
   struct note *note = context;
   (void)link;
+  bool whole = offset == 0 && size == note->size;
+  if (note->ready && !whole) {
+    if (note->pieces == PWI_NET_READY_PIECES || puppet->how != PWI_RECEIVE_PIECES) note->badly_cut = true;
+  } else if (!note->ready) {
+    if ((uintptr_t)data % PWI_NET_PIECE_ALIGN) note->badly_cut = true;
+    if (!whole && offset + size < note->size && size % PWI_NET_PIECE_STEP) note->badly_cut = true;
+  }
+  if (note->ready && note->pieces < PWI_NET_READY_PIECES) {
+    puppet->pieces[note->pieces] = data;
+    puppet->piece_sizes[note->pieces] = size;
+  }
   note->pieces++;
-  if ((uintptr_t)data % PWI_NET_PIECE_ALIGN) note->badly_cut = true;
-  if (offset + size < note->size && size % PWI_NET_PIECE_STEP) note->badly_cut = true;
   memcpy(puppet->body + offset, data, size);
   puppet->body_size = offset + size;
 }
 
+/* The pieces of a ready message are still where they were. */
+static void puppet_read_again(const struct puppet *puppet, struct note *note) {
+  size_t offset = 0;
+  for (size_t i = 0; i < note->pieces && i < PWI_NET_READY_PIECES; offset += puppet->piece_sizes[i++])
+    if (memcmp(puppet->body + offset, puppet->pieces[i], puppet->piece_sizes[i])) note->badly_cut = true;
+}
+
 static void puppet_message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
+  struct puppet *puppet = self;
   struct note *note = context;
-  (void)self, (void)link;
-  if (note->ended) note->badly_cut = true;
+  (void)link;
+  if (note->ended || (puppet->ready && (puppet->ready != note || status))) note->badly_cut = true;
+  puppet->ready = NULL;
+  if (note->ready && puppet->how == PWI_RECEIVE_PIECES) puppet_read_again(puppet, note);
+  if (puppet->how == PWI_RECEIVE_SPLIT && status == PAWL_OK && note->size > puppet->prefix && note->size <= PUPPET_BODY)
+    memcpy(puppet->body + puppet->prefix, puppet->rest, note->size - puppet->prefix);
   note->ended = true;
   note->status = status;
 }

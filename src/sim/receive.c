@@ -1,6 +1,15 @@
-/* Receiving: a message begins, its body comes in pieces, it ends. Time may pass in between, and the link may break. */
+/* Receiving: a message begins, its body comes in pieces, it ends. Time may pass in between, and the link may break,
+ * unless the message is ready. */
+#include <string.h>
+
 #include "base/hash.h"
+#include "base/memory.h"
+#include "net/places.h"
 #include "sim/world.h"
+
+#define READY_MAX ((size_t)64 << 10) /* bodies up to this size may come along with their head on any lane */
+#define READY_GAP 31                 /* at most so many bytes lie between two pieces */
+#define POISON 0xdd                  /* what a ready body is overwritten with once it has ended */
 
 static struct pwi_link handle_of(const struct sim_end *end) { return (struct pwi_link){end->id}; }
 
@@ -22,11 +31,17 @@ static void stop_if_closing(struct sim_end *end, struct sim_lane *lane) {
   lane->receive.how = PWI_RECEIVE_DROP;
 }
 
+static bool draw_ready(struct pwi_sim *sim, const struct sim_end *end, unsigned index, size_t size) {
+  bool in_place = index == PWI_LANE_DATA && (end->link->can & PWI_LINK_IN_PLACE);
+  return (in_place || size <= READY_MAX) && pwi_random_chance(&sim->random, sim->config.ready_chance);
+}
+
 /* False if the link went down over it. */
 static bool begin(struct pwi_sim *sim, struct sim_end *end, unsigned index, struct sim_message *message) {
   struct sim_lane *lane = &end->peer->out[index];
   struct pwi_net *net = &end->net->net;
   lane->begun = true;
+  lane->ready = false;
   lane->receive = (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   pwi_sim_message_check(sim, message, end->peer->node);
   if (end->state != END_UP) return true;
@@ -34,7 +49,10 @@ static bool begin(struct pwi_sim *sim, struct sim_end *end, unsigned index, stru
     pwi_sim_end_down(end, PAWL_LINK_PROTOCOL, PAWL_LINK_PROTOCOL);
     return false;
   }
-  struct pwi_message shown = {.head = message->head, .body_size = message->size, .lane = (enum pwi_lane)index};
+  struct pwi_message shown = {.head = message->head,
+                              .body_size = message->size,
+                              .lane = (enum pwi_lane)index,
+                              .ready = draw_ready(sim, end, index, message->size)};
   lane->receive = net->actor->message ? net->actor->message(net->self, handle_of(end), &shown)
                                       : (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   lane->owed = true;
@@ -43,6 +61,7 @@ static bool begin(struct pwi_sim *sim, struct sim_end *end, unsigned index, stru
     return false;
   }
   stop_if_closing(end, lane);
+  lane->ready = shown.ready && lane->receive.how == PWI_RECEIVE_PIECES;
   return true;
 }
 
@@ -63,6 +82,19 @@ static void show_piece(struct pwi_sim *sim, struct sim_end *end, struct sim_lane
     net->actor->piece(net->self, handle_of(end), lane->receive.context, offset, data, size);
 }
 
+static void write_part(const struct sim_lane *lane, size_t offset, size_t size) {
+  const struct pwi_receive *receive = &lane->receive;
+  size_t prefix = receive->how == PWI_RECEIVE_SPLIT ? receive->prefix : lane->head->size;
+  struct pwi_places places = pwi_places_two(receive->into, prefix, receive->rest, lane->head->size);
+  struct iovec parts[2];
+  pwi_places_advance(&places, offset);
+  size_t count = pwi_places_next(&places, size, parts);
+  for (size_t i = 0; i < count; i++) {
+    pwi_sim_message_read(lane->head, offset, parts[i].iov_len, parts[i].iov_base);
+    offset += parts[i].iov_len;
+  }
+}
+
 static void take_piece(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *lane, size_t size) {
   struct sim_message *message = lane->head;
   size_t offset = message->offset;
@@ -75,7 +107,8 @@ static void take_piece(struct pwi_sim *sim, struct sim_end *end, struct sim_lane
     if (message->offset == message->size) show_piece(sim, end, lane, 0, message->size);
     break;
   case PWI_RECEIVE_INTO:
-    pwi_sim_message_read(message, offset, size, (uint8_t *)lane->receive.into + offset);
+  case PWI_RECEIVE_SPLIT:
+    write_part(lane, offset, size);
     break;
   case PWI_RECEIVE_DROP:
   case PWI_RECEIVE_REFUSE:
@@ -95,6 +128,45 @@ static void complete(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *
   pwi_sim_shipped(sender, message);
 }
 
+/* How many pieces of a ready body there are: one for half of them. None is empty. */
+static size_t draw_count(struct pwi_sim *sim, size_t size) {
+  if (size < 2 || pwi_random_chance(&sim->random, 0.5)) return size > 0;
+  size_t most = size < PWI_NET_READY_PIECES ? size : PWI_NET_READY_PIECES;
+  return 2 + (size_t)pwi_random_below(&sim->random, most - 1);
+}
+
+/* Lays the pieces out in `block`, at odd places with a gap before each, and shows them. */
+static void show_all(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *lane, size_t count, uint8_t *block) {
+  struct pwi_net *net = &end->net->net;
+  struct sim_message *message = lane->head;
+  for (size_t at = 0; count > 0 && lane->receive.how == PWI_RECEIVE_PIECES; count--) {
+    size_t offset = message->offset, left = message->size - offset;
+    size_t size = count == 1 ? left : 1 + (size_t)pwi_random_below(&sim->random, left - (count - 1));
+    at += 1 + (size_t)pwi_random_below(&sim->random, READY_GAP);
+    pwi_sim_message_read(message, offset, size, block + at);
+    message->offset += size;
+    if (net->actor->piece)
+      net->actor->piece(net->self, handle_of(end), lane->receive.context, offset, block + at, size);
+    at += size;
+    stop_if_closing(end, lane);
+  }
+}
+
+/* All at once; the pieces stay where they are until the actor has heard of the end, and not a moment longer. */
+static void deliver_ready(struct pwi_sim *sim, struct sim_end *end, struct sim_lane *lane) {
+  size_t count = draw_count(sim, lane->head->size), room = lane->head->size + count * READY_GAP;
+  uint8_t *block = pwi_alloc(room);
+  if (!block) {
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "out of memory for a ready body");
+    return;
+  }
+  memset(block, POISON, room);
+  show_all(sim, end, lane, count, block);
+  complete(sim, end, lane);
+  memset(block, POISON, room);
+  pwi_free(block);
+}
+
 static uint64_t body_hash(const struct pwi_sim *sim, const struct sim_message *message) {
   if (!sim->config.trace) return 0;
   uint64_t hash = message->hash ? message->hash : pwi_hash(message->body, message->size, 0);
@@ -106,6 +178,10 @@ static bool deliver(struct pwi_sim *sim, struct sim_end *end, unsigned index, bo
   struct sim_lane *lane = &end->peer->out[index];
   struct sim_message *message = lane->head;
   if (!lane->begun && !begin(sim, end, index, message)) return false;
+  if (lane->ready) {
+    deliver_ready(sim, end, lane);
+    return !sim->failed;
+  }
   if (message->size == 0 && lane->receive.how == PWI_RECEIVE_WHOLE) take_piece(sim, end, lane, 0);
   while (message->offset < message->size) {
     take_piece(sim, end, lane, draw_piece(sim, message->size - message->offset));

@@ -34,6 +34,7 @@ void pwi_sim_config_init(struct pwi_sim_config *config) {
       .early_done_chance = 0.5,
       .split_chance = 0.125,
       .gap_chance = 0.5,
+      .ready_chance = 0.5,
       .late_chance = 0.5,
       .garble_chance = 0.25,
       .socket_bytes = (size_t)256 << 10,

@@ -132,6 +132,7 @@ struct pwi_sim_config {
   double early_done_chance; /* `done` comes before delivery rather than after it */
   double split_chance;      /* a small body arrives in more than one piece; large ones always may */
   double gap_chance;        /* time passes between two pieces */
+  double ready_chance;      /* a message that may be ready is: small ones, and all on the plane of one host */
   double late_chance;       /* an unfinished put lands late */
   double garble_chance;     /* a body whose send failed is seen changed by a peer with a data plane */
   size_t socket_bytes;      /* how much may be `done` and not delivered, per link */

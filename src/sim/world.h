@@ -122,6 +122,7 @@ struct sim_lane {
   bool scheduled; /* a DELIVER for the head is on its way */
   bool begun;     /* the head has been announced to the receiver */
   bool owed;      /* and its message_end is still to come */
+  bool ready;     /* and all its pieces come at once */
   struct pwi_receive receive;
 };
 

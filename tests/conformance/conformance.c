@@ -41,6 +41,7 @@ int main(int argc, char **argv) {
   int failed = 0;
   failed += suite_links();
   failed += suite_messages();
+  failed += suite_receiving();
   failed += suite_one_sided();
   failed += suite_timers();
   failed += suite_limits();

@@ -6,13 +6,14 @@
 #include "base/bytes.h"
 #include "pattern.h"
 
-enum { NUMBER = 0, SEED = 8, SIZE = 16, VALUE = 24, LANE = 32, HOW = 33, REST = 34 };
+enum { NUMBER = 0, SEED = 8, SIZE = 16, VALUE = 24, PREFIX = 32, LANE = 40, HOW = 41, REST = 42 };
 
 void parcel_write_head(const struct parcel *parcel, uint64_t number, uint64_t seed, uint8_t *head) {
   pwi_put_u64(head + NUMBER, number);
   pwi_put_u64(head + SEED, seed);
   pwi_put_u64(head + SIZE, parcel->size);
   pwi_put_u64(head + VALUE, parcel->value);
+  pwi_put_u64(head + PREFIX, parcel->prefix);
   head[LANE] = (uint8_t)parcel->lane;
   head[HOW] = (uint8_t)parcel->how;
   pattern_fill(seed, REST, head + REST, PWI_NET_HEAD_SIZE - REST);
@@ -24,10 +25,11 @@ bool parcel_read_head(const uint8_t *head, struct parcel_head *head_out) {
       .seed = pwi_get_u64(head + SEED),
       .size = pwi_get_u64(head + SIZE),
       .value = pwi_get_u64(head + VALUE),
+      .prefix = pwi_get_u64(head + PREFIX),
       .lane = (enum pwi_lane)head[LANE],
       .how = (enum pwi_receive_how)head[HOW],
   };
   size_t rest = PWI_NET_HEAD_SIZE - REST;
-  return head[LANE] <= PWI_LANE_DATA && head[HOW] <= PWI_RECEIVE_REFUSE &&
+  return head[LANE] <= PWI_LANE_DATA && head[HOW] <= PWI_RECEIVE_SPLIT &&
          pattern_check(head_out->seed, REST, head + REST, rest) == rest;
 }

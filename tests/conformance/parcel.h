@@ -6,7 +6,7 @@
 
 /* All 64 bytes are used, so that every one of them is checked. */
 struct parcel_head {
-  uint64_t number, seed, size, value;
+  uint64_t number, seed, size, value, prefix;
   enum pwi_lane lane;
   enum pwi_receive_how how;
 };

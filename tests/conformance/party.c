@@ -51,7 +51,8 @@ static void forget(struct party *party) {
   for (size_t i = 0; i < party->link_count; i++) {
     struct party_link *link = party->links[i];
     if (link->state == PARTY_UP && link->wrong[0]) party_fault(party, "%s", link->wrong);
-    for (int lane = 0; lane < 2; lane++) free(party->links[i]->in[lane].into);
+    for (int lane = 0; lane < 2; lane++)
+      for (int place = 0; place < 2; place++) free(link->in[lane].places[place].block);
     free(party->links[i]);
   }
   for (size_t i = 0; i < party->op_count; i++) free(party->ops[i].memory);
@@ -99,6 +100,7 @@ pawl_status party_connect(struct party *party, const char *address, struct party
 
 void party_close(struct party *party, struct party_link *link, pawl_status why) {
   link->closing = true;
+  if (party->ready_link == link) party->ready_link = NULL;
   party_call_begin(party);
   pwi_net_close(party->net, link->link, why);
   party_call_end(party, PAWL_OK);
@@ -147,30 +149,47 @@ static void keep(struct party *party, void *memory) {
   party->kept[party->kept_count++] = memory;
 }
 
+/* Fill the body where it is to lie. Returns the parts of it, and the memory that is ours. */
+static size_t lay_out(struct party *party, const struct parcel *parcel, uint64_t seed, struct iovec *parts,
+                      uint8_t **owned_out) {
+  size_t apart = parcel->region ? parcel->apart : parcel->size, count = 0;
+  uint8_t *owned = malloc(apart + 1);
+  if (!owned) abort();
+  pattern_fill(seed, 0, owned, apart);
+  if (apart > 0 || !parcel->region)
+    count = scatter(party, owned, apart, parcel->region && parcel->parts > 2 ? 2 : parcel->parts, parts);
+  if (parcel->region) {
+    uint8_t *shared = (uint8_t *)pwi_net_region_memory(parcel->region) + parcel->region_offset;
+    unsigned most = (unsigned)(PWI_NET_IOV_MAX - count);
+    pattern_fill(seed, apart, shared, parcel->size - apart);
+    count += scatter(party, shared, parcel->size - apart, parcel->parts < most ? parcel->parts : most, parts + count);
+  }
+  *owned_out = owned;
+  return count;
+}
+
 pawl_status party_send(struct party *party, struct party_link *link, const struct parcel *parcel) {
   uint64_t number = link->sent[parcel->lane];
   uint64_t seed = party_seed(parcel->lane, number);
-  uint8_t head[PWI_NET_HEAD_SIZE];
+  uint8_t head[PWI_NET_HEAD_SIZE], *owned;
   parcel_write_head(parcel, number, seed, head);
-  uint8_t *body = parcel->region ? pwi_net_region_memory(parcel->region) : malloc(parcel->size + 1);
-  if (!body) abort();
-  if (parcel->size > 0) pattern_fill(seed, 0, body, parcel->size);
   struct iovec parts[PWI_NET_IOV_MAX];
-  size_t count = scatter(party, body, parcel->size, parcel->parts, parts);
+  size_t count = lay_out(party, parcel, seed, parts, &owned);
   bool copied = parcel->size <= PWI_NET_COPY_MAX;
-  void *owned = parcel->region ? NULL : body;
   uint64_t cookie = parcel->quiet ? 0 : party_op_begin(party, link, copied ? NULL : owned);
 
   struct pwi_send send = {.lane = parcel->lane, .head = head, .body = parts, .body_count = count, .cookie = cookie};
   pawl_status status = PARTY_CALL(party, pwi_net_send(party->net, link->link, &send));
+  if (copied)
+    for (size_t i = 0; i < count; i++)
+      if (parts[i].iov_len > 0) memset(parts[i].iov_base, 0xee, parts[i].iov_len);
   memset(head, 0xee, sizeof head);
   memset(parts, 0xee, sizeof parts);
-  if (copied) memset(body, 0xee, parcel->size);
   if (status == PAWL_OK) link->sent[parcel->lane]++;
   if (status == PAWL_QUEUE_FULL) link->full = true;
   if (status != PAWL_OK && cookie) party_op_cancel(party, cookie);
   if (copied || (status != PAWL_OK && !cookie)) free(owned);
-  if (!copied && status == PAWL_OK && !cookie && owned) keep(party, owned);
+  if (!copied && status == PAWL_OK && !cookie) keep(party, owned);
   return status;
 }
 

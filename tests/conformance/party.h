@@ -2,9 +2,10 @@
  *
  * The actor watches the protocol of net.h for every test: a link comes up once and goes down once, and nothing comes
  * before or after; messages come in the order of their numbers, one at a time in a lane, each ended exactly once, their
- * pieces without gaps and aligned, every byte the right one; an operation is done exactly once, and before its link is
- * down; no callback runs inside a call; time does not run back. What it finds wrong it writes down as `fault`, and the
- * test fails outside the net: jumping out of a callback would leave a broken net behind.
+ * pieces without gaps and aligned, every byte the right one; those of a ready message at once, none missing, and all
+ * still there at its end; an operation is done exactly once, and before its link is down; no callback runs inside a
+ * call; time does not run back. What it finds wrong it writes down as `fault`, and the test fails outside the net:
+ * jumping out of a callback would leave a broken net behind.
  */
 #ifndef PWI_CONFORMANCE_PARTY_H
 #define PWI_CONFORMANCE_PARTY_H
@@ -18,7 +19,13 @@
 #include "world.h"
 
 #define PARTY_LINKS 1024
-#define PARTY_GUARD 64 /* bytes before and after the memory given for PWI_RECEIVE_INTO */
+#define PARTY_GUARD 64 /* bytes before and after the memory given for a body */
+
+/* Memory given for a body, or part of one. */
+struct party_place {
+  uint8_t *block; /* NULL: none */
+  size_t offset, size;
+};
 
 /* One lane of one link, as it arrives. */
 struct party_stream {
@@ -29,9 +36,12 @@ struct party_stream {
   uint64_t seed, value;
   size_t size, offset;
   unsigned pieces;
-  uint8_t *into;
-  uint64_t whole, broken; /* messages ended well, and otherwise */
-  uint64_t bytes;         /* of bodies that ended well */
+  struct party_place places[2];
+  bool ready;                              /* it is wanted in pieces, and has all of them ready */
+  struct iovec seen[PWI_NET_READY_PIECES]; /* pieces of a ready message */
+  uint64_t whole, broken;                  /* messages ended well, and otherwise */
+  uint64_t readies;                        /* that were announced as ready */
+  uint64_t bytes;                          /* of bodies that ended well */
 };
 
 enum party_state { PARTY_BEGUN, PARTY_GREETED, PARTY_UP, PARTY_DOWN, PARTY_REFUSED };
@@ -82,6 +92,7 @@ struct party {
 
   char fault[256]; /* the first thing that went wrong; "" */
   bool inside_call, inside_callback;
+  struct party_link *ready_link; /* a ready message of this link has begun and not ended: nothing else may happen */
   int64_t last_now;
   struct pwi_random random;
 
@@ -142,7 +153,10 @@ struct parcel {
   unsigned parts;            /* of the scatter list, some of them perhaps empty; 0: one */
   uint64_t value;            /* handed to the receiver's hook */
   bool quiet;                /* without a cookie */
-  struct pwi_region *region; /* the body is the first `size` bytes of it, or NULL */
+  size_t prefix;             /* of a body that is received split */
+  struct pwi_region *region; /* the body lies in it, or NULL */
+  size_t region_offset;      /* where it begins there */
+  size_t apart;              /* so many bytes at its beginning lie in ordinary memory all the same */
 };
 
 /* Number, fill and send it. Memory that the net has copied is overwritten and freed before this returns. */

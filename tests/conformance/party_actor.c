@@ -10,6 +10,8 @@ static struct party *enter(void *self, const char *what) {
   struct party *party = self;
   if (party->inside_call) party_fault(party, "%s was called inside a call", what);
   if (party->inside_callback) party_fault(party, "%s was called inside another callback", what);
+  if (party->ready_link && strcmp(what, "piece") != 0 && strcmp(what, "message_end") != 0)
+    party_fault(party, "%s was called before a ready message had ended", what);
   if (!party->net) {
     party_fault(party, "%s was called before the net was there or after it was gone", what);
     return party;
@@ -120,7 +122,28 @@ static void on_link_down(void *self, struct pwi_link link, pawl_status why) {
   leave(party);
 }
 
-static void begin_stream(struct party_stream *stream, const struct parcel_head *head, size_t size) {
+static void make_place(struct party_place *place, size_t offset, size_t size) {
+  *place = (struct party_place){malloc(size + 2 * PARTY_GUARD), offset, size};
+  if (!place->block) abort();
+  memset(place->block, 0xa5, PARTY_GUARD);
+  memset(place->block + PARTY_GUARD + size, 0xa5, PARTY_GUARD);
+}
+
+static void drop_places(struct party_stream *stream) {
+  for (int i = 0; i < 2; i++) {
+    free(stream->places[i].block);
+    stream->places[i].block = NULL;
+  }
+}
+
+/* A place that gets nothing is sometimes none. */
+static void *memory_of(const struct party_stream *stream, int which) {
+  const struct party_place *place = &stream->places[which];
+  return place->size == 0 && stream->seed % 2 == 0 ? NULL : place->block + PARTY_GUARD;
+}
+
+static struct pwi_receive begin_stream(struct party_stream *stream, const struct parcel_head *head, size_t size) {
+  struct pwi_receive receive = {.how = head->how, .context = stream, .prefix = (size_t)head->prefix};
   stream->open = true;
   stream->how = head->how;
   stream->seed = head->seed;
@@ -128,12 +151,14 @@ static void begin_stream(struct party_stream *stream, const struct parcel_head *
   stream->size = size;
   stream->offset = 0;
   stream->pieces = 0;
-  if (head->how != PWI_RECEIVE_INTO) return;
-  free(stream->into);
-  stream->into = malloc(size + 2 * PARTY_GUARD);
-  if (!stream->into) abort();
-  memset(stream->into, 0xa5, PARTY_GUARD);
-  memset(stream->into + PARTY_GUARD + size, 0xa5, PARTY_GUARD);
+  drop_places(stream);
+  if (head->how != PWI_RECEIVE_INTO && head->how != PWI_RECEIVE_SPLIT) return receive;
+  size_t first = head->how == PWI_RECEIVE_INTO || head->prefix > size ? size : (size_t)head->prefix;
+  make_place(&stream->places[0], 0, first);
+  make_place(&stream->places[1], first, size - first);
+  receive.into = head->how == PWI_RECEIVE_INTO ? stream->places[0].block + PARTY_GUARD : memory_of(stream, 0);
+  receive.rest = memory_of(stream, 1);
+  return receive;
 }
 
 static struct pwi_receive on_message(void *self, struct pwi_link link, const struct pwi_message *message) {
@@ -160,9 +185,10 @@ static struct pwi_receive on_message(void *self, struct pwi_link link, const str
     if (head.size != message->body_size) party_fault(party, "a body of the wrong size was announced");
     stream->next = head.number + 1;
     stream->carrier = message->lane;
-    begin_stream(stream, &head, message->body_size);
-    receive = (struct pwi_receive){.how = head.how, .context = stream};
-    if (head.how == PWI_RECEIVE_INTO) receive.into = stream->into + PARTY_GUARD;
+    receive = begin_stream(stream, &head, message->body_size);
+    stream->readies += message->ready;
+    stream->ready = message->ready && head.how == PWI_RECEIVE_PIECES;
+    if (stream->ready) party->ready_link = entry;
     hook(party, PARTY_ON_MESSAGE, entry, head.value);
   }
   leave(party);
@@ -187,10 +213,17 @@ static void check_piece(struct party *party, struct party_link *link, struct par
   }
   if (stream->how == PWI_RECEIVE_WHOLE && size != stream->size) party_fault(party, "a whole body came in parts");
   if (size == 0 && stream->size != 0) party_fault(party, "an empty piece");
-  if (size > 0 && (uintptr_t)data % PWI_NET_PIECE_ALIGN != 0)
-    party_fault(party, "piece [%zu, +%zu) of %zu begins at an odd address", offset, size, stream->size);
-  if (offset + size != stream->size && size % PWI_NET_PIECE_STEP != 0)
-    party_fault(party, "an inner piece of %zu bytes", size);
+  if (stream->ready) {
+    if (stream->pieces == PWI_NET_READY_PIECES)
+      party_fault(party, "a ready message has too many pieces");
+    else
+      stream->seen[stream->pieces] = (struct iovec){(void *)(uintptr_t)data, size};
+  } else {
+    if (size > 0 && (uintptr_t)data % PWI_NET_PIECE_ALIGN != 0)
+      party_fault(party, "piece [%zu, +%zu) of %zu begins at an odd address", offset, size, stream->size);
+    if (offset + size != stream->size && size % PWI_NET_PIECE_STEP != 0)
+      party_fault(party, "an inner piece of %zu bytes", size);
+  }
   size_t good = pattern_check(stream->seed, offset, data, size);
   if (good != size) party_wrong(party, link, "byte %zu of a body of %zu is wrong", offset + good, stream->size);
 }
@@ -200,6 +233,8 @@ static void on_piece(void *self, struct pwi_link link, void *context, size_t off
   struct party_link *entry = find_up(party, link, "piece");
   struct party_stream *stream = find_stream(party, entry, context, "piece");
   if (stream) {
+    if (party->ready_link && (party->ready_link != entry || !stream->ready))
+      party_fault(party, "a piece of another message came before a ready message had ended");
     check_piece(party, entry, stream, offset, data, size);
     stream->offset += size;
     stream->pieces++;
@@ -208,12 +243,28 @@ static void on_piece(void *self, struct pwi_link link, void *context, size_t off
   leave(party);
 }
 
-static void check_into(struct party *party, struct party_link *link, const struct party_stream *stream) {
-  const uint8_t *body = stream->into + PARTY_GUARD;
-  size_t good = pattern_check(stream->seed, 0, body, stream->size);
-  if (good != stream->size) party_wrong(party, link, "byte %zu of a body of %zu is wrong in place", good, stream->size);
+static void check_place(struct party *party, struct party_link *link, const struct party_stream *stream,
+                        const struct party_place *place) {
+  const uint8_t *body = place->block + PARTY_GUARD;
+  size_t good = pattern_check(stream->seed, place->offset, body, place->size);
+  if (good != place->size)
+    party_wrong(party, link, "byte %zu of a body of %zu is wrong in place", place->offset + good, stream->size);
   for (size_t i = 0; i < PARTY_GUARD; i++)
-    if (stream->into[i] != 0xa5 || body[stream->size + i] != 0xa5) party_fault(party, "written beside the body");
+    if (place->block[i] != 0xa5 || body[place->size + i] != 0xa5) party_fault(party, "written beside the body");
+}
+
+/* The promises about a ready message are kept to its end, unless we closed the link. */
+static void end_ready(struct party *party, struct party_link *link, struct party_stream *stream, pawl_status status) {
+  if (party->ready_link && party->ready_link != link)
+    party_fault(party, "another message ended before a ready one had ended");
+  if (!stream->ready || link->closing) return;
+  party->ready_link = NULL;
+  if (status != PAWL_OK) party_fault(party, "a ready message failed with %s", pawl_status_name(status));
+  size_t offset = 0;
+  for (unsigned i = 0; i < stream->pieces && i < PWI_NET_READY_PIECES; offset += stream->seen[i++].iov_len)
+    if (pattern_check(stream->seed, offset, stream->seen[i].iov_base, stream->seen[i].iov_len) !=
+        stream->seen[i].iov_len)
+      party_wrong(party, link, "a piece of a ready body of %zu was gone before its end", stream->size);
 }
 
 static void check_whole(struct party *party, struct party_link *link, struct party_stream *stream) {
@@ -221,7 +272,8 @@ static void check_whole(struct party *party, struct party_link *link, struct par
   if (in_pieces && stream->offset != stream->size)
     party_fault(party, "a body of %zu bytes ended well after %zu", stream->size, stream->offset);
   if (stream->how == PWI_RECEIVE_WHOLE && stream->pieces > 1) party_fault(party, "a whole body came twice");
-  if (stream->how == PWI_RECEIVE_INTO) check_into(party, link, stream);
+  for (int i = 0; i < 2; i++)
+    if (stream->places[i].block) check_place(party, link, stream, &stream->places[i]);
 }
 
 static void on_message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
@@ -229,10 +281,10 @@ static void on_message_end(void *self, struct pwi_link link, void *context, pawl
   struct party_link *entry = find_up(party, link, "message_end");
   struct party_stream *stream = find_stream(party, entry, context, "message_end");
   if (stream) {
+    end_ready(party, entry, stream, status);
     if (status == PAWL_OK) check_whole(party, entry, stream);
     stream->open = false;
-    free(stream->into);
-    stream->into = NULL;
+    drop_places(stream);
     if (status == PAWL_OK) {
       stream->whole++;
       stream->bytes += stream->size;

@@ -4,6 +4,7 @@
 
 int suite_links(void);
 int suite_messages(void);
+int suite_receiving(void);
 int suite_one_sided(void);
 int suite_timers(void);
 int suite_limits(void);

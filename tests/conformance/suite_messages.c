@@ -13,11 +13,14 @@ static size_t any_size(struct pwi_random *random) {
 }
 
 static struct parcel any_parcel(struct pwi_random *random) {
+  static const enum pwi_receive_how hows[] = {PWI_RECEIVE_PIECES, PWI_RECEIVE_WHOLE, PWI_RECEIVE_INTO,
+                                              PWI_RECEIVE_SPLIT, PWI_RECEIVE_DROP};
   return (struct parcel){
       .lane = pwi_random_chance(random, 0.5) ? PWI_LANE_DATA : PWI_LANE_LINK,
-      .how = (enum pwi_receive_how)pwi_random_below(random, PWI_RECEIVE_DROP + 1),
+      .how = hows[pwi_random_below(random, sizeof hows / sizeof *hows)],
       .size = any_size(random),
       .parts = (unsigned)pwi_random_below(random, PWI_NET_IOV_MAX + 1),
+      .prefix = any_size(random),
   };
 }
 
@@ -79,7 +82,7 @@ static void receive_each_size(struct scene *scene, enum pwi_receive_how how) {
   assert_int_equal(pair.theirs->in[1].bytes, bytes);
 }
 
-/* The actor checks what the names say; see check_piece, check_whole and check_into there. */
+/* The actor checks what the names say; see check_piece, check_whole and check_place there. */
 static void test_pieces_are_aligned_contiguous_and_complete(void **state) {
   receive_each_size(*state, PWI_RECEIVE_PIECES);
 }

@@ -17,33 +17,54 @@ static bool make_room(struct pwi_incoming *incoming) {
   return incoming->whole != NULL;
 }
 
-bool pwi_incoming_begin(struct pwi_incoming *incoming, struct pwi_net *net, struct pwi_link link, enum pwi_lane lane,
-                        const uint8_t *head, size_t body_size, pawl_status *why_out) {
+/* False without memory. */
+static bool choose_places(struct pwi_incoming *incoming) {
+  const struct pwi_receive *plan = &incoming->plan;
+  switch (plan->how) {
+  case PWI_RECEIVE_WHOLE:
+    if (!make_room(incoming)) return false;
+    incoming->places = pwi_places_one(incoming->whole, incoming->body_size);
+    break;
+  case PWI_RECEIVE_INTO:
+    incoming->places = pwi_places_one(plan->into, incoming->body_size);
+    break;
+  case PWI_RECEIVE_SPLIT:
+    incoming->places = pwi_places_two(plan->into, plan->prefix, plan->rest, incoming->body_size);
+    break;
+  case PWI_RECEIVE_PIECES:
+  case PWI_RECEIVE_DROP:
+  case PWI_RECEIVE_REFUSE:
+    break;
+  }
+  return true;
+}
+
+bool pwi_incoming_begin(struct pwi_incoming *incoming, struct pwi_net *net, struct pwi_link link,
+                        const struct pwi_message *message, pawl_status *why_out) {
   assert(!incoming->active);
-  struct pwi_message message = {head, body_size, lane};
-  incoming->plan = net->actor->message ? net->actor->message(net->self, link, &message)
+  incoming->plan = net->actor->message ? net->actor->message(net->self, link, message)
                                        : (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   incoming->active = true;
-  incoming->lane = lane;
-  incoming->body_size = body_size;
+  incoming->lane = message->lane;
+  incoming->body_size = message->body_size;
   incoming->offset = 0;
   if (incoming->plan.how == PWI_RECEIVE_REFUSE) {
     *why_out = PAWL_LINK_PROTOCOL;
     return false;
   }
-  if (incoming->plan.how == PWI_RECEIVE_WHOLE && !make_room(incoming)) {
+  if (!choose_places(incoming)) {
     *why_out = PAWL_NO_MEMORY;
     return false;
   }
   return true;
 }
 
-char *pwi_incoming_place(const struct pwi_incoming *incoming) {
+struct pwi_places *pwi_incoming_places(struct pwi_incoming *incoming) {
   switch (incoming->plan.how) {
-  case PWI_RECEIVE_INTO:
-    return (char *)incoming->plan.into + incoming->offset;
   case PWI_RECEIVE_WHOLE:
-    return incoming->whole + incoming->offset;
+  case PWI_RECEIVE_INTO:
+  case PWI_RECEIVE_SPLIT:
+    return &incoming->places;
   case PWI_RECEIVE_PIECES:
   case PWI_RECEIVE_DROP:
   case PWI_RECEIVE_REFUSE:
@@ -51,8 +72,6 @@ char *pwi_incoming_place(const struct pwi_incoming *incoming) {
   }
   return NULL;
 }
-
-void pwi_incoming_wrote(struct pwi_incoming *incoming, size_t size) { incoming->offset += size; }
 
 void pwi_incoming_piece(struct pwi_incoming *incoming, struct pwi_net *net, struct pwi_link link, const void *data,
                         size_t size) {

@@ -27,6 +27,7 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   assert_int_equal(link.id, 5);
   assert_int_equal(what->lane, PWI_LANE_DATA);
   assert_int_equal(what->head[0], 'h');
+  assert_false(what->ready);
   heard.messages++;
   heard.body_size = what->body_size;
   return heard.plan;
@@ -73,8 +74,9 @@ static int drop_incoming(void **state) {
 
 static bool begin(enum pwi_receive_how how, void *into, size_t body_size, pawl_status *why_out) {
   static const uint8_t head[PWI_NET_HEAD_SIZE] = {'h'};
-  heard.plan = (struct pwi_receive){how, into, &heard};
-  return pwi_incoming_begin(&incoming, &net, a_link, PWI_LANE_DATA, head, body_size, why_out);
+  const struct pwi_message about = {.head = head, .body_size = body_size, .lane = PWI_LANE_DATA};
+  heard.plan = (struct pwi_receive){.how = how, .into = into, .context = &heard};
+  return pwi_incoming_begin(&incoming, &net, a_link, &about, why_out);
 }
 
 static void end(pawl_status status) { pwi_incoming_end(&incoming, &net, a_link, status); }
@@ -84,7 +86,7 @@ static void test_pieces_are_handed_on_with_their_place(void **state) {
   pawl_status why;
   assert_true(begin(PWI_RECEIVE_PIECES, NULL, 10, &why));
   assert_int_equal(heard.body_size, 10);
-  assert_null(pwi_incoming_place(&incoming));
+  assert_null(pwi_incoming_places(&incoming));
   pwi_incoming_piece(&incoming, &net, a_link, "abcdef", 6);
   assert_int_equal(heard.offset, 0);
   pwi_incoming_piece(&incoming, &net, a_link, "", 0); /* nothing is no piece */
@@ -104,10 +106,8 @@ static void test_a_whole_body_is_one_piece(void **state) {
   (void)state;
   pawl_status why;
   assert_true(begin(PWI_RECEIVE_WHOLE, NULL, 8, &why));
-  memcpy(pwi_incoming_place(&incoming), "abc", 3);
-  pwi_incoming_wrote(&incoming, 3);
-  memcpy(pwi_incoming_place(&incoming), "defgh", 5);
-  pwi_incoming_wrote(&incoming, 5);
+  pwi_places_write(pwi_incoming_places(&incoming), "abc", 3);
+  pwi_places_write(pwi_incoming_places(&incoming), "defgh", 5);
   assert_int_equal(heard.pieces, 0);
   end(PAWL_OK);
   assert_int_equal(heard.pieces, 1);
@@ -148,7 +148,7 @@ static void test_an_actor_that_wants_no_messages_gets_none(void **state) {
   pawl_status why;
   net.actor = &deaf;
   assert_true(begin(PWI_RECEIVE_WHOLE, NULL, 8, &why));
-  assert_null(pwi_incoming_place(&incoming));
+  assert_null(pwi_incoming_places(&incoming));
   pwi_incoming_piece(&incoming, &net, a_link, "abcdefgh", 8);
   end(PAWL_OK);
   assert_int_equal(heard.messages + heard.pieces + heard.ends, 0);
@@ -159,19 +159,44 @@ static void test_a_body_goes_where_the_actor_wants_it(void **state) {
   pawl_status why;
   char into[8];
   assert_true(begin(PWI_RECEIVE_INTO, into, sizeof into, &why));
-  assert_ptr_equal(pwi_incoming_place(&incoming), into);
-  pwi_incoming_wrote(&incoming, 5);
-  assert_ptr_equal(pwi_incoming_place(&incoming), into + 5);
+  pwi_places_write(pwi_incoming_places(&incoming), "abcde", 5);
+  pwi_places_write(pwi_incoming_places(&incoming), "fgh", 3);
+  assert_memory_equal(into, "abcdefgh", 8);
   end(PAWL_OK);
   assert_int_equal(heard.pieces, 0);
   assert_int_equal(heard.status, PAWL_OK);
+}
+
+static void test_a_split_body_goes_to_two_places(void **state) {
+  (void)state;
+  static const uint8_t head[PWI_NET_HEAD_SIZE] = {'h'};
+  const struct pwi_message about = {.head = head, .body_size = 8, .lane = PWI_LANE_DATA};
+  pawl_status why;
+  const char *body = "abcdefgh";
+  char into[9], rest[9];
+  for (size_t prefix = 0; prefix < 12; prefix++) {
+    size_t first = prefix < 8 ? prefix : 8;
+    memset(into, '.', sizeof into);
+    memset(rest, '.', sizeof rest);
+    heard.plan =
+        (struct pwi_receive){.how = PWI_RECEIVE_SPLIT, .into = into, .prefix = prefix, .rest = rest, .context = &heard};
+    assert_true(pwi_incoming_begin(&incoming, &net, a_link, &about, &why));
+    pwi_places_write(pwi_incoming_places(&incoming), "abcde", 5);
+    pwi_places_write(pwi_incoming_places(&incoming), "fgh", 3);
+    end(PAWL_OK);
+    assert_memory_equal(into, body, first);
+    assert_memory_equal(rest, body + first, 8 - first);
+    assert_int_equal(into[first], '.');
+    assert_int_equal(rest[8 - first], '.');
+  }
+  assert_int_equal(heard.pieces, 0);
 }
 
 static void test_a_dropped_body_is_not_shown(void **state) {
   (void)state;
   pawl_status why;
   assert_true(begin(PWI_RECEIVE_DROP, NULL, 8, &why));
-  assert_null(pwi_incoming_place(&incoming));
+  assert_null(pwi_incoming_places(&incoming));
   pwi_incoming_piece(&incoming, &net, a_link, "abcdefgh", 8);
   end(PAWL_OK);
   assert_int_equal(heard.pieces, 0);
@@ -198,7 +223,7 @@ static void test_no_memory_to_gather_refuses_the_message(void **state) {
   assert_int_equal(why, PAWL_NO_MEMORY);
   end(why);
   assert_true(begin(PWI_RECEIVE_WHOLE, NULL, 10, &why)); /* and the old buffer is not believed to be there */
-  memset(pwi_incoming_place(&incoming), 'x', 10);
+  pwi_places_write(pwi_incoming_places(&incoming), "xxxxxxxxxx", 10);
   end(PAWL_OK);
   assert_int_equal(heard.ends, 3);
 }
@@ -226,6 +251,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_broken_whole_body_is_not_shown, make_incoming, drop_incoming),
       cmocka_unit_test_setup_teardown(test_an_actor_that_wants_no_messages_gets_none, make_incoming, drop_incoming),
       cmocka_unit_test_setup_teardown(test_a_body_goes_where_the_actor_wants_it, make_incoming, drop_incoming),
+      cmocka_unit_test_setup_teardown(test_a_split_body_goes_to_two_places, make_incoming, drop_incoming),
       cmocka_unit_test_setup_teardown(test_a_dropped_body_is_not_shown, make_incoming, drop_incoming),
       cmocka_unit_test_setup_teardown(test_a_refused_message_still_ends, make_incoming, drop_incoming),
       cmocka_unit_test_setup_teardown(test_no_memory_to_gather_refuses_the_message, make_incoming, drop_incoming),

@@ -60,9 +60,9 @@ static bool read_some(struct tcp_link *link, struct iovec *parts, size_t part_co
 }
 
 /* Where the rest of the current body goes, or NULL if it is handed on in pieces. */
-static char *place_of_body(struct tcp_link *link) {
-  if (link->frame.kind != PWI_FRAME_MESSAGE) return link->place;
-  return link->is_wanted ? pwi_incoming_place(&link->incoming) : NULL;
+static struct pwi_places *places_of_body(struct tcp_link *link) {
+  if (link->frame.kind != PWI_FRAME_MESSAGE) return link->has_places ? &link->places : NULL;
+  return link->is_wanted ? pwi_incoming_places(&link->incoming) : NULL;
 }
 
 /* While we are leaving, only the peer's bye and answers to our own questions matter. */
@@ -139,35 +139,45 @@ static bool is_expected(const struct tcp_link *link, enum pwi_frame_kind kind) {
   return false;
 }
 
-static bool begin_body(struct tcp_link *link) {
-  link->place = NULL;
-  link->is_wanted = false;
+/* False if there is no place. */
+static bool set_place(struct tcp_link *link, char *place) {
+  link->places = pwi_places_one(place, (size_t)link->frame.body_size);
+  link->has_places = place != NULL;
+  return link->has_places;
+}
+
+static void begin_message(struct tcp_link *link, bool is_here) {
+  struct pwi_message message = {
+      .head = link->fields, .body_size = (size_t)link->frame.body_size, .lane = PWI_LANE_LINK, .ready = is_here};
+  pawl_status why;
+  link->is_wanted = is_listening(link);
+  if (link->is_wanted && !pwi_incoming_begin(&link->incoming, &link->net->base, link->id, &message, &why)) {
+    link->is_wanted = false;
+    pwi_tcp_link_refuse(link, why, "message refused");
+  }
+}
+
+/* `is_here`: all of the body lies in the scratch. */
+static bool begin_body(struct tcp_link *link, bool is_here) {
+  link->has_places = link->is_wanted = false;
   if (is_dropped(link)) return is_reading(link);
   switch (link->frame.kind) {
   case PWI_FRAME_HELLO:
   case PWI_FRAME_PLANE:
     pwi_free(link->small);
     link->small = pwi_alloc((size_t)link->frame.body_size);
-    link->place = link->small;
-    if (!link->small) pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
+    if (!set_place(link, link->small)) pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
     break;
-  case PWI_FRAME_MESSAGE: {
-    pawl_status why;
-    link->is_wanted = is_listening(link);
-    if (link->is_wanted && !pwi_incoming_begin(&link->incoming, &link->net->base, link->id, PWI_LANE_LINK, link->fields,
-                                               (size_t)link->frame.body_size, &why)) {
-      link->is_wanted = false;
-      pwi_tcp_link_refuse(link, why, "message refused");
-    }
+  case PWI_FRAME_MESSAGE:
+    begin_message(link, is_here);
     break;
-  }
   case PWI_FRAME_PUT:
-    link->place = pwi_tcp_put_place(link);
-    if (!link->place) pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "put outside what was shared");
+    if (!set_place(link, pwi_tcp_put_place(link)))
+      pwi_tcp_link_refuse(link, PAWL_LINK_PROTOCOL, "put outside what was shared");
     break;
   case PWI_FRAME_GOT:
-    link->place = pwi_tcp_got_place(link);
-    if (!link->place) pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a get that was not asked");
+    if (!set_place(link, pwi_tcp_got_place(link)))
+      pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "answer to a get that was not asked");
     break;
   case PWI_FRAME_PING:
   case PWI_FRAME_BYE:
@@ -179,6 +189,19 @@ static bool begin_body(struct tcp_link *link) {
   return is_reading(link);
 }
 
+static size_t take_body(struct tcp_link *link, const char *data, size_t size) {
+  size_t step = link->body_left < size ? (size_t)link->body_left : size;
+  struct pwi_places *places = places_of_body(link);
+  if (!places && step < link->body_left) step -= step % PWI_NET_PIECE_STEP;
+  if (places)
+    pwi_places_write(places, data, step);
+  else if (link->is_wanted && is_listening(link))
+    pwi_incoming_piece(&link->incoming, &link->net->base, link->id, data, step);
+  link->body_left -= step;
+  if (link->body_left == 0) body_is_complete(link);
+  return step;
+}
+
 /* A frame's prefix and fields, if they are all there. Returns the bytes used, 0 to wait for more. */
 static size_t take_head(struct tcp_link *link, const char *data, size_t size) {
   if (size < PWI_FRAME_PREFIX) return 0;
@@ -187,37 +210,22 @@ static size_t take_head(struct tcp_link *link, const char *data, size_t size) {
     pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, status == PAWL_TOO_LARGE ? "frame too large" : "not a frame");
     return 0;
   }
-  size_t fields = pwi_frame_fields(link->frame.kind);
-  if (size < PWI_FRAME_PREFIX + fields) return 0;
+  size_t used = PWI_FRAME_PREFIX + pwi_frame_fields(link->frame.kind);
+  if (size < used) return 0;
   if (!is_expected(link, link->frame.kind)) {
     pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "frame out of turn");
     return 0;
   }
-  memcpy(link->fields, data + PWI_FRAME_PREFIX, fields);
+  memcpy(link->fields, data + PWI_FRAME_PREFIX, used - PWI_FRAME_PREFIX);
   link->input = INPUT_BODY;
   link->body_left = link->frame.body_size;
-  bool goes_on = begin_body(link);
-  if (link->body_left >= LARGE_BODY) link->expects_place = place_of_body(link) != NULL;
+  bool is_here = link->body_left <= size - used;
+  bool goes_on = begin_body(link, is_here);
+  if (link->body_left >= LARGE_BODY) link->expects_place = places_of_body(link) != NULL;
+  /* A ready message is dealt with at once, even if the link has failed over something the actor did. */
+  if (link->is_wanted && is_here) return used + take_body(link, data + used, size - used);
   if (goes_on && link->body_left == 0) body_is_complete(link);
-  return PWI_FRAME_PREFIX + fields;
-}
-
-static size_t take_body(struct tcp_link *link, const char *data, size_t size) {
-  size_t step = link->body_left < size ? (size_t)link->body_left : size;
-  char *place = place_of_body(link);
-  if (!place && step < link->body_left) step -= step % PWI_NET_PIECE_STEP;
-  if (place) memcpy(place, data, step);
-  if (link->frame.kind == PWI_FRAME_MESSAGE) {
-    if (place)
-      pwi_incoming_wrote(&link->incoming, step);
-    else if (link->is_wanted && is_listening(link))
-      pwi_incoming_piece(&link->incoming, &link->net->base, link->id, data, step);
-  } else if (link->place) {
-    link->place += step;
-  }
-  link->body_left -= step;
-  if (link->body_left == 0) body_is_complete(link);
-  return step;
+  return used;
 }
 
 static size_t take_padding(struct tcp_link *link, size_t size) {
@@ -273,18 +281,17 @@ static void count_heard(struct tcp_link *link, size_t size) {
 /* Bytes lie in the scratch as far past a multiple of 16 as they do in the stream. */
 static size_t phase(uint64_t position) { return (size_t)(position % PWI_FRAME_ALIGN); }
 
-/* A body that goes to one place: read it there, and what follows into the scratch with the same call. */
-static size_t read_into_place(struct tcp_link *link, char *place) {
+/* A body with a place of its own: read it there, and what follows into the scratch with the same call. */
+static size_t read_into_places(struct tcp_link *link, struct pwi_places *places) {
   char *scratch = link->net->scratch + phase(link->position + link->body_left);
-  struct iovec parts[2] = {{place, (size_t)link->body_left}, {scratch, AFTER_BODY}};
+  struct iovec parts[3];
+  size_t count = pwi_places_next(places, (size_t)link->body_left, parts);
+  parts[count++] = (struct iovec){scratch, AFTER_BODY};
   size_t moved;
-  if (!read_some(link, parts, 2, &moved)) return 0;
+  if (!read_some(link, parts, count, &moved)) return 0;
   count_heard(link, moved);
   size_t direct = moved < link->body_left ? moved : (size_t)link->body_left;
-  if (link->frame.kind == PWI_FRAME_MESSAGE)
-    pwi_incoming_wrote(&link->incoming, direct);
-  else
-    link->place += direct;
+  pwi_places_advance(places, direct);
   link->body_left -= direct;
   link->position += direct;
   if (link->body_left == 0) {
@@ -312,8 +319,8 @@ static size_t read_into_scratch(struct tcp_link *link) {
 void pwi_tcp_link_read(struct tcp_link *link) {
   size_t budget = READ_BUDGET;
   while (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link)) {
-    char *place = link->input == INPUT_BODY && link->carry_size == 0 ? place_of_body(link) : NULL;
-    size_t moved = place ? read_into_place(link, place) : read_into_scratch(link);
+    struct pwi_places *places = link->input == INPUT_BODY && link->carry_size == 0 ? places_of_body(link) : NULL;
+    size_t moved = places ? read_into_places(link, places) : read_into_scratch(link);
     if (moved == 0) break;
     link->net->moved = true;
     if (moved >= budget) break;

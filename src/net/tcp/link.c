@@ -472,7 +472,8 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
 
 static void plane_probed(void *owner) { pwi_tcp_link_probed(owner); }
 
-static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, struct pwi_plane_wish *wish_out) {
+static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, bool ready,
+                        struct pwi_plane_wish *wish_out) {
   struct tcp_link *link = owner;
   if (link->stage == STAGE_PLANE) { /* the peer is up already; we have not heard its word yet */
     link->plane_blocked = true;
@@ -486,28 +487,35 @@ static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, stru
     link->plane_wanted = false;
   }
   if (!link->plane_wanted) return true;
+  struct pwi_message message = {.head = head, .body_size = body_size, .lane = PWI_LANE_DATA, .ready = ready};
   pawl_status why;
-  if (!pwi_incoming_begin(&link->plane_incoming, &link->net->base, link->id, PWI_LANE_DATA, head, body_size, &why)) {
+  if (!pwi_incoming_begin(&link->plane_incoming, &link->net->base, link->id, &message, &why)) {
     pwi_tcp_link_refuse(link, why, "message refused");
     link->plane_wanted = false;
     return true;
   }
+  const struct pwi_places *places = pwi_incoming_places(&link->plane_incoming);
+  link->plane_ready = ready && link->plane_incoming.plan.how == PWI_RECEIVE_PIECES;
   wish_out->is_dropped = link->plane_incoming.plan.how == PWI_RECEIVE_DROP;
-  wish_out->into = pwi_incoming_place(&link->plane_incoming);
+  wish_out->has_places = places != NULL;
+  if (places) wish_out->places = *places;
   return true;
+}
+
+/* A ready message goes on also on a link that has failed over something the actor did. */
+static bool is_plane_wanted(const struct tcp_link *link) {
+  return link->plane_wanted && link->stage == STAGE_UP && (!link->is_failed || link->plane_ready);
 }
 
 static void plane_piece(void *owner, const void *data, size_t size) {
   struct tcp_link *link = owner;
-  if (link->plane_wanted && link->stage == STAGE_UP && !link->is_failed)
-    pwi_incoming_piece(&link->plane_incoming, &link->net->base, link->id, data, size);
+  if (is_plane_wanted(link)) pwi_incoming_piece(&link->plane_incoming, &link->net->base, link->id, data, size);
 }
 
 static void plane_end(void *owner) {
   struct tcp_link *link = owner;
   link->plane_received++;
-  if (link->plane_wanted && link->stage == STAGE_UP && !link->is_failed)
-    pwi_incoming_end(&link->plane_incoming, &link->net->base, link->id, PAWL_OK);
+  if (is_plane_wanted(link)) pwi_incoming_end(&link->plane_incoming, &link->net->base, link->id, PAWL_OK);
   check_bye(link);
 }
 

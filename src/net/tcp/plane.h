@@ -16,6 +16,7 @@
 #include <pawl/status.h>
 
 #include "base/log.h"
+#include "net/places.h"
 
 struct pwi_plane;
 struct pwi_plane_port;   /* where one link's peer can reach us */
@@ -24,8 +25,9 @@ struct pwi_plane_memory; /* memory of a region */
 
 /* What is to become of a body. */
 struct pwi_plane_wish {
-  bool is_dropped; /* it is not even read */
-  void *into;      /* where it is to be written; NULL: it is wanted in pieces */
+  bool is_dropped;          /* it is not even read */
+  bool has_places;          /* it is to be written there, else it is wanted in pieces */
+  struct pwi_places places; /* all of the body */
 };
 
 /* What happens on a plane; `owner` is what the peer was connected with. */
@@ -34,9 +36,10 @@ struct pwi_plane_events {
   void (*probed)(void *owner);
 
   /* A message: begin, any number of pieces, end. A piece is aligned and sized as net.h promises. `begin` says what
-   * is to become of the body; there are pieces only if they were wished for. False while the owner cannot take it: it
-   * is offered again after pwi_plane_resume. */
-  bool (*begin)(void *owner, const uint8_t *head, size_t body_size, struct pwi_plane_wish *wish_out);
+   * is to become of the body; there are pieces only if they were wished for. If it is `ready` these follow at once, as
+   * net.h has it, and so does the end. False while the owner cannot take it: it is offered again after
+   * pwi_plane_resume. */
+  bool (*begin)(void *owner, const uint8_t *head, size_t body_size, bool ready, struct pwi_plane_wish *wish_out);
   void (*piece)(void *owner, const void *data, size_t size);
   void (*end)(void *owner);
 
@@ -68,6 +71,9 @@ int pwi_plane_descriptor(const struct pwi_plane *plane);
 
 /* Before sleeping: true if it is safe to, false if there is work. */
 bool pwi_plane_arm(struct pwi_plane *plane);
+
+/* True while sends wait for room at the peer. Nobody wakes us when there is some: do not sleep long. */
+bool pwi_plane_is_pending(const struct pwi_plane *plane);
 
 /* What a peer's offer said. */
 struct pwi_plane_route {

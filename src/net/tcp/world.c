@@ -15,10 +15,11 @@
 #include "net/tcp/world.h"
 
 #define EVENTS 64
-#define SPIN (30 * INT64_C(1000)) /* look again for so long before sleeping */
-#define SPIN_SKIP_MAX 63          /* waits without spinning, after spinning was of no use */
-#define PLANE_SPINS 64            /* looks at the data plane for each look at the sockets */
-#define PLANE_ROUNDS 32           /* rounds in which it alone moved, before the sockets have their turn */
+#define SPIN (30 * INT64_C(1000))    /* look again for so long before sleeping */
+#define SPIN_SKIP_MAX 63             /* waits without spinning, after spinning was of no use */
+#define PENDING_SLEEP INT64_C(50000) /* 50 us: until there may be room at a peer */
+#define PLANE_SPINS 64               /* looks at the data plane for each look at the sockets */
+#define PLANE_ROUNDS 32              /* rounds in which it alone moved, before the sockets have their turn */
 #define EVENT_WAKER UINT64_MAX
 #define EVENT_PLANE (UINT64_MAX - 1)
 #define EVENT_SOURCE (UINT64_MAX - 2) /* and downwards */
@@ -258,6 +259,7 @@ static int64_t sleep_time(struct tcp_net *net, int64_t now, int64_t deadline) {
   if (net->link_count > 0 && net->next_tick < until) until = net->next_tick;
   if (until <= now || may_spin(&net->spin, now)) return 0;
   if (net->plane && !pwi_plane_arm(net->plane)) return 0;
+  if (net->plane && pwi_plane_is_pending(net->plane) && until - now > PENDING_SLEEP) return PENDING_SLEEP;
   return until == PWI_NET_NEVER ? PWI_NET_NEVER : until - now;
 }
 

@@ -115,7 +115,7 @@ struct tcp_link {
   struct pwi_plane_port *port; /* offered to the peer, until it is connected */
   struct pwi_plane_peer *plane;
   int64_t plane_deadline;
-  bool probed, peer_probed, plane_blocked, plane_wanted;
+  bool probed, peer_probed, plane_blocked, plane_wanted, plane_ready;
   uint64_t plane_sent, plane_received; /* messages */
   bool bye_came;
   uint64_t bye_plane_count;
@@ -129,7 +129,8 @@ struct tcp_link {
   struct pwi_frame frame;
   uint8_t fields[PWI_FRAME_FIELDS_MAX];
   uint64_t body_left;
-  char *place;                        /* where the body goes, for frames that are not messages */
+  struct pwi_places places;           /* where the body goes, for frames that are not messages */
+  bool has_places;                    /* and have a body that is wanted */
   char *small;                        /* body of a hello or an offer */
   bool expects_place;                 /* the last large body had one */
   bool is_wanted;                     /* the message that is coming in has been announced to the actor */

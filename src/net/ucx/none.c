@@ -41,6 +41,7 @@ bool pwi_plane_has_fabric(const struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_progress(struct pwi_plane *plane) { NOBODY_CALLS; }
 int pwi_plane_descriptor(const struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_arm(struct pwi_plane *plane) { NOBODY_CALLS; }
+bool pwi_plane_is_pending(const struct pwi_plane *plane) { NOBODY_CALLS; }
 pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, const struct pwi_plane_route *route,
                               struct pwi_plane_peer **peer_out) {
   NOBODY_CALLS;

@@ -16,7 +16,8 @@
  *   PULLED  on another host: it follows in PART messages of at most CHUNK bytes, by UCX's rendezvous
  *
  * The receiver says ACK when it is done with shared and remote parts. UCX keeps the order of what is sent to one
- * endpoint.
+ * endpoint. A message is ready (net.h) if it is small, or if every part of it is inline or shared and found to lie in a
+ * mapped region.
  *
  * On one host UCX thus carries small packets only. Its own rendezvous and its handling of dead peers are not used
  * there: both were seen to abort the survivor (UCX 1.13, a worker destroyed in the middle of a rendezvous; two
@@ -36,9 +37,9 @@
 #define ACTIVE_MESSAGE_ID 1
 #define CHUNK ((size_t)256 << 10)
 #define PARTS_MAX PWI_NET_IOV_MAX
-#define INLINE_MAX 4096 /* bytes of small parts in a LARGE message */
-#define INLINE_PART 1024
-#define PORTS_MAX 64           /* a worker costs about a megabyte; links beyond do without a data plane */
+#define INLINE_MAX 4096  /* bytes of small parts in a LARGE message: all private ones if they are no more together, */
+#define INLINE_PART 1024 /* else single parts of up to this size */
+#define PORTS_MAX 64     /* a worker costs about a megabyte; links beyond do without a data plane */
 #define TURN ((size_t)4 << 20) /* bytes of one peer that are handed on before others have their turn */
 
 enum packet_kind {
@@ -161,8 +162,10 @@ struct pwi_plane_peer {
   size_t part_at, part_offset;
   size_t handed; /* bytes of the body that are dealt with */
   size_t fetching;
-  char *into;   /* where the body goes; NULL: in pieces */
-  char *bounce; /* aligns what is not: up to CHUNK + 64 bytes */
+  bool has_places;          /* the body goes there, else it is handed on in pieces */
+  struct pwi_places places; /* for what is still to come */
+  bool detours;             /* the chunk being fetched lies across both places: it comes by the bounce buffer */
+  char *bounce;             /* aligns what is not: up to CHUNK + 64 bytes */
   size_t bounced;
   struct mapped_region *regions;
   size_t region_count;
@@ -186,6 +189,7 @@ struct pwi_plane {
   int descriptor; /* an epoll of the ports' descriptors */
   bool has_fabric;
   bool moved;
+  size_t pending; /* requests that UCX has not ended */
   struct pwi_plane_peer *busy;
   struct operation *spare;
   struct pwi_plane_memory *memories;

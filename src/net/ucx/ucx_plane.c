@@ -85,6 +85,7 @@ void pwi_ucx_step(struct operation *operation, pawl_status status) {
 static void request_ended(void *request, ucs_status_t status, void *user_data) {
   struct operation *operation = user_data;
   ucp_request_free(request);
+  operation->peer->plane->pending--;
   operation->peer->plane->moved = true;
   pwi_ucx_step(operation, pwi_ucx_status(status));
 }
@@ -98,10 +99,12 @@ ucp_request_param_t pwi_ucx_param(struct operation *operation) {
 }
 
 void pwi_ucx_watch(struct operation *operation, void *request) {
-  if (UCS_PTR_IS_PTR(request))
+  if (UCS_PTR_IS_PTR(request)) {
     operation->pending++;
-  else if (UCS_PTR_IS_ERR(request) && operation->status == PAWL_OK)
+    operation->peer->plane->pending++;
+  } else if (UCS_PTR_IS_ERR(request) && operation->status == PAWL_OK) {
     operation->status = pwi_ucx_status(UCS_PTR_STATUS(request));
+  }
 }
 
 /* The plane. */
@@ -189,6 +192,8 @@ bool pwi_plane_arm(struct pwi_plane *plane) {
     if (ucp_worker_arm(port->worker) != UCS_OK) return false;
   return true;
 }
+
+bool pwi_plane_is_pending(const struct pwi_plane *plane) { return plane->pending > 0; }
 
 static void continue_busy(struct pwi_plane *plane) {
   struct pwi_plane_peer *peer = plane->busy;

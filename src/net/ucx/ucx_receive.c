@@ -37,9 +37,8 @@ static void bounce_grew(struct pwi_plane_peer *peer, size_t size, bool is_last) 
 static void feed(struct pwi_plane_peer *peer, const char *data, size_t size) {
   bool ends = peer->handed + size == peer->large.size;
   peer->handed += size;
-  if (peer->into) {
-    memcpy(peer->into, data, size);
-    peer->into += size;
+  if (peer->has_places) {
+    pwi_places_write(&peer->places, data, size);
     return;
   }
   if (peer->bounced == 0 && is_aligned(data)) {
@@ -64,13 +63,13 @@ static bool deliver_small(struct pwi_plane_peer *peer, const struct arrival *arr
   size_t body_size = arrival->size - PWI_NET_HEAD_SIZE;
   const char *head = arrival->data;
   struct pwi_plane_wish wish;
-  if (!events->begin(peer->owner, (const uint8_t *)head, body_size, &wish)) {
+  if (!events->begin(peer->owner, (const uint8_t *)head, body_size, true, &wish)) {
     peer->is_blocked = true;
     return false;
   }
   const char *body = head + PWI_NET_HEAD_SIZE;
-  if (wish.into) {
-    memcpy(wish.into, body, body_size);
+  if (wish.has_places) {
+    pwi_places_write(&wish.places, body, body_size);
   } else if (body_size > 0 && !wish.is_dropped) {
     char *aligned = peer->plane->small + (-(uintptr_t)peer->plane->small & (PWI_NET_PIECE_ALIGN - 1));
     memcpy(aligned, body, body_size);
@@ -105,6 +104,34 @@ static const char *shared_part(const struct pwi_plane_peer *peer, const struct p
   return NULL;
 }
 
+static void end_large(struct pwi_plane_peer *peer) {
+  peer->in_large = false;
+  peer->plane->events->end(peer->owner);
+  if (peer->same_host && !peer->has_failed && pwi_ucx_tell(peer, PACKET_ACK, peer->large.number, NULL, 0) != PAWL_OK)
+    pwi_ucx_fail(peer, "cannot acknowledge");
+}
+
+/* Every part lies in memory that we can read, and will until this packet is dealt with: a region is forgotten by
+ * another packet only. */
+static bool is_ready(const struct pwi_plane_peer *peer, const struct packet *packet) {
+  for (size_t i = 0; i < packet->count; i++) {
+    const struct part *part = &peer->parts[i];
+    if (part->kind != PART_INLINE && (part->kind != PART_SHARED || !shared_part(peer, part))) return false;
+  }
+  return true;
+}
+
+/* A ready message: all pieces, as they lie, and its end. Nothing can come in between, whatever the peer has done. */
+static void hand_over(struct pwi_plane_peer *peer) {
+  for (size_t i = 0; i < peer->large.count; i++) {
+    const struct part *part = &peer->parts[i];
+    const char *data = part->kind == PART_SHARED ? shared_part(peer, part) : peer->inlined + peer->inlined_at;
+    if (part->kind == PART_INLINE) peer->inlined_at += (size_t)part->size;
+    hand_on(peer, data, (size_t)part->size);
+  }
+  end_large(peer);
+}
+
 static bool begin_large(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   const struct packet *packet = &arrival->packet;
   size_t table = packet->count * sizeof(struct part);
@@ -121,15 +148,18 @@ static bool begin_large(struct pwi_plane_peer *peer, const struct arrival *arriv
     pwi_ucx_fail(peer, "malformed parts on the data plane");
     return true;
   }
-  if (!peer->plane->events->begin(peer->owner, (const uint8_t *)head, (size_t)packet->size, &wish)) {
+  bool ready = is_ready(peer, packet);
+  if (!peer->plane->events->begin(peer->owner, (const uint8_t *)head, (size_t)packet->size, ready, &wish)) {
     peer->is_blocked = true;
     return false;
   }
   peer->in_large = true;
   peer->large = *packet;
   peer->inlined_at = peer->part_at = peer->part_offset = peer->handed = peer->bounced = 0;
-  peer->into = wish.into;
+  peer->has_places = wish.has_places;
+  peer->places = wish.places;
   peer->is_dropped = wish.is_dropped;
+  if (ready && !wish.has_places && !wish.is_dropped) hand_over(peer);
   return true;
 }
 
@@ -138,10 +168,12 @@ static void part_fetched(struct pwi_plane_peer *peer, size_t size) {
   peer->is_receiving = false;
   peer->handed += size;
   peer->part_offset += size;
-  if (peer->into)
-    peer->into += size;
-  else
+  if (!peer->has_places)
     bounce_grew(peer, size, ends);
+  else if (peer->detours)
+    pwi_places_write(&peer->places, peer->bounce, size);
+  else
+    pwi_places_advance(&peer->places, size);
 }
 
 static void fetch_ended(void *request, ucs_status_t status, size_t size, void *user_data) {
@@ -161,16 +193,26 @@ static void fetch_ended(void *request, ucs_status_t status, size_t size, void *u
   pwi_ucx_advance(peer);
 }
 
+/* Where to fetch a chunk to: straight to its place if it lies in one. NULL without memory. */
+static char *fetch_place(struct pwi_plane_peer *peer, size_t size) {
+  struct iovec parts[2];
+  if (peer->has_places && pwi_places_next(&peer->places, size, parts) == 1) return parts[0].iov_base;
+  peer->detours = peer->has_places;
+  return has_bounce(peer) ? peer->bounce + peer->bounced : NULL;
+}
+
 /* The next chunk of a pulled part has been announced: fetch it. */
 static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   const struct part *part = &peer->parts[peer->part_at];
   size_t left = (size_t)part->size - peer->part_offset;
   size_t expected = left < CHUNK ? left : CHUNK;
-  if (arrival->size != expected || (!peer->into && !has_bounce(peer))) {
+  if (arrival->size != expected) {
     pwi_ucx_fail(peer, "part of another size on the data plane");
     return;
   }
-  char *place = peer->into ? peer->into : peer->bounce + peer->bounced;
+  peer->detours = false;
+  char *place = fetch_place(peer, expected);
+  if (!place) return;
   if (!arrival->is_rendezvous) {
     memcpy(place, arrival->data, expected);
     part_fetched(peer, expected);
@@ -193,20 +235,18 @@ static void fetch(struct pwi_plane_peer *peer, const struct arrival *arrival) {
   part_fetched(peer, expected);
 }
 
-static void end_large(struct pwi_plane_peer *peer) {
-  peer->in_large = false;
-  peer->plane->events->end(peer->owner);
-  if (peer->same_host && !peer->has_failed && pwi_ucx_tell(peer, PACKET_ACK, peer->large.number, NULL, 0) != PAWL_OK)
-    pwi_ucx_fail(peer, "cannot acknowledge");
-}
-
 /* Copies bytes of a remote part to where they belong. False if the peer's memory cannot be read: it is dying. */
 static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, size_t size) {
-  if (!peer->into && !has_bounce(peer)) return false;
-  char *place = peer->into ? peer->into : peer->bounce + peer->bounced;
-  struct iovec local = {place, size};
+  struct iovec local[2];
+  size_t count = 1;
+  if (peer->has_places)
+    count = pwi_places_next(&peer->places, size, local);
+  else if (has_bounce(peer))
+    local[0] = (struct iovec){peer->bounce + peer->bounced, size};
+  else
+    return false;
   struct iovec remote = {(void *)(uintptr_t)(part->offset + peer->part_offset), size};
-  if (process_vm_readv(peer->process, &local, 1, &remote, 1, 0) != (ssize_t)size) {
+  if (process_vm_readv(peer->process, local, count, &remote, 1, 0) != (ssize_t)size) {
     pwi_ucx_fail(peer, "the peer's memory cannot be read");
     return false;
   }
@@ -223,7 +263,7 @@ static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size
   }
   if (step > *turn) step = *turn;
   if (part->kind == PART_REMOTE) {
-    if (!peer->into && step > CHUNK) step = CHUNK;
+    if (!peer->has_places && step > CHUNK) step = CHUNK;
     *turn -= step;
     return read_remote(peer, part, step);
   }

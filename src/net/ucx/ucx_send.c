@@ -37,27 +37,45 @@ static void send_small(struct operation *operation, const struct iovec *body, si
                       UCP_AM_SEND_FLAG_EAGER);
 }
 
-/* How a part of a large body travels. */
-static pawl_status plan_part(struct operation *operation, const struct iovec *from, size_t *inlined,
-                             struct part *part) {
-  struct pwi_plane_peer *peer = operation->peer;
-  *part = (struct part){.kind = peer->same_host ? PART_REMOTE : PART_PULLED, .size = from->iov_len};
-  if (peer->same_host) part->offset = (uint64_t)(uintptr_t)from->iov_base;
-  if (from->iov_len <= INLINE_PART && *inlined + from->iov_len <= INLINE_MAX) {
-    part->kind = PART_INLINE;
-    *inlined += from->iov_len;
-    return PAWL_OK;
-  }
-  const struct pwi_plane_memory *memory =
-      peer->same_host ? pwi_ucx_memory_of(peer->plane, from->iov_base, from->iov_len) : NULL;
-  if (!memory) return PAWL_OK;
-  pawl_status status = pwi_ucx_introduce(peer, memory);
+static pawl_status plan_shared(struct operation *operation, const struct pwi_plane_memory *memory, const void *from,
+                               struct part *part) {
+  pawl_status status = pwi_ucx_introduce(operation->peer, memory);
   if (status != PAWL_OK) return status;
   part->kind = PART_SHARED;
   part->memory = memory->number;
-  part->offset = (uint64_t)((const char *)from->iov_base - (const char *)memory->shared.memory);
+  part->offset = (uint64_t)((const char *)from - (const char *)memory->shared.memory);
   operation->memories[operation->memory_count++] = memory;
   return PAWL_OK;
+}
+
+/* How the parts of a large body travel. If those in private memory are small together they all go inline, so that a
+ * body whose bulk lies in regions is ready when it arrives; small ones in regions take what room is left. */
+static pawl_status plan_parts(struct operation *operation, const struct iovec *body, size_t body_count,
+                              struct part *parts) {
+  struct pwi_plane_peer *peer = operation->peer;
+  const struct pwi_plane_memory *memories[PARTS_MAX] = {0};
+  size_t private = 0;
+  for (size_t i = 0; i < body_count; i++) {
+    if (peer->same_host) memories[i] = pwi_ucx_memory_of(peer->plane, body[i].iov_base, body[i].iov_len);
+    if (!memories[i]) private += body[i].iov_len;
+  }
+  bool is_private_inline = private <= INLINE_MAX;
+  size_t inlined = is_private_inline ? private : 0;
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < body_count && status == PAWL_OK; i++) {
+    size_t size = body[i].iov_len;
+    parts[i] = (struct part){.kind = PART_INLINE, .size = size};
+    if (!memories[i] && is_private_inline) continue;
+    if (size <= INLINE_PART && inlined + size <= INLINE_MAX) {
+      inlined += size;
+    } else if (memories[i]) {
+      status = plan_shared(operation, memories[i], body[i].iov_base, &parts[i]);
+    } else {
+      parts[i].kind = peer->same_host ? PART_REMOTE : PART_PULLED;
+      parts[i].offset = peer->same_host ? (uint64_t)(uintptr_t)body[i].iov_base : 0;
+    }
+  }
+  return status;
 }
 
 static void send_pulled(struct operation *operation, const struct iovec *from) {
@@ -72,11 +90,8 @@ static void send_pulled(struct operation *operation, const struct iovec *from) {
 static pawl_status send_large(struct operation *operation, const struct iovec *body, size_t body_count,
                               size_t body_size) {
   struct part parts[PARTS_MAX];
-  size_t inlined = 0;
-  for (size_t i = 0; i < body_count; i++) {
-    pawl_status status = plan_part(operation, &body[i], &inlined, &parts[i]);
-    if (status != PAWL_OK) return status;
-  }
+  pawl_status status = plan_parts(operation, body, body_count, parts);
+  if (status != PAWL_OK) return status;
   char *at = operation->payload + PWI_NET_HEAD_SIZE;
   memcpy(at, parts, body_count * sizeof *parts);
   at += body_count * sizeof *parts;
