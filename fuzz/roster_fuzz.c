@@ -17,13 +17,18 @@ static size_t members_of(const struct pwi_roster *roster, struct pwi_vector_id g
   return count;
 }
 
-static bool is_member(const struct pwi_roster *roster, struct pwi_vector_id group, struct pwi_sender sender) {
+static const struct pwi_roster_member *find_member(const struct pwi_roster *roster, struct pwi_vector_id group,
+                                                   struct pwi_sender sender) {
   size_t count;
   const struct pwi_roster_member *members = pwi_roster_members(roster, group, &count);
   for (size_t i = 0; i < count; i++) {
-    if (members[i].sender.id == sender.id) return true;
+    if (members[i].sender.id == sender.id) return &members[i];
   }
-  return false;
+  return NULL;
+}
+
+static bool is_member(const struct pwi_roster *roster, struct pwi_vector_id group, struct pwi_sender sender) {
+  return find_member(roster, group, sender) != NULL;
 }
 
 UNTRACED static void check_lists(const struct pwi_roster *roster) {
@@ -59,6 +64,7 @@ static void check(const struct pwi_roster *roster, const uint8_t *bytes, size_t 
   assert(pwi_roster_decode(writer.data, writer.size, &again) == PAWL_OK);
   assert(again.number == roster->number && again.sender_count == roster->sender_count);
   assert(again.group_count == roster->group_count && again.member_count == roster->member_count);
+  for (size_t i = 0; i < again.member_count; i++) assert(again.members[i].founder == roster->members[i].founder);
   pwi_roster_fini(&again);
   pwi_writer_fini(&writer);
 }
@@ -135,7 +141,8 @@ static pawl_status join(struct input *input, struct pwi_roster *roster) {
   assert(pwi_roster_join(roster, id, size, sender) == wanted);
   if (wanted) return wanted;
   group = pwi_roster_group(roster, id);
-  assert(is_member(roster, id, sender) && (size == 0 || group->size == size));
+  const struct pwi_roster_member *member = find_member(roster, id, sender);
+  assert(member && member->founder == !was_complete && (size == 0 || group->size == size));
   assert(group->complete == (was_complete || members_of(roster, id) >= group->size));
   return PAWL_OK;
 }

@@ -102,6 +102,7 @@ static struct outgoing *take_outgoing(struct pwi_client *client) {
   struct outgoing *outgoing = client->free_outgoings;
   if (outgoing) {
     client->free_outgoings = outgoing->next;
+    outgoing->serial = ++client->last_serial;
     return outgoing;
   }
   struct outgoing **all = pwi_resize_array(client->outgoings, client->outgoing_count + 1, sizeof *all);
@@ -110,11 +111,13 @@ static struct outgoing *take_outgoing(struct pwi_client *client) {
   outgoing = pwi_alloc_zero(1, sizeof *outgoing);
   if (!outgoing) return NULL;
   outgoing->index = (uint32_t)client->outgoing_count;
+  outgoing->serial = ++client->last_serial;
   client->outgoings[client->outgoing_count++] = outgoing;
   return outgoing;
 }
 
 static void free_outgoing(struct pwi_client *client, struct outgoing *outgoing) {
+  outgoing->serial = 0;
   outgoing->next = client->free_outgoings;
   client->free_outgoings = outgoing;
 }
@@ -122,6 +125,7 @@ static void free_outgoing(struct pwi_client *client, struct outgoing *outgoing) 
 void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie) {
   assert(cookie >= 1 && cookie <= client->outgoing_count);
   free_outgoing(client, client->outgoings[cookie - 1]);
+  if (client->closing_buffers > 0) pwi_client_buffers_look(client);
 }
 
 static pawl_status make_key_room(struct pwi_client *client, struct outgoing *outgoing, size_t size) {

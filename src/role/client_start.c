@@ -16,6 +16,8 @@
 
 #define RANGE_BYTES_MAX (UINT64_C(1) << 40) /* of one call without a list: more cannot be meant */
 
+#define LIST_ROWS ((size_t)64 << 10)
+
 /* --- flows ------------------------------------------------------------------------------------------------------------ */
 
 static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *entry, uint64_t node,
@@ -170,6 +172,8 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
     return false;
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
+  /* A list that has to be sent is better sent in pieces: one is encoded while another is looked up. */
+  if (call->keys && !call->list && open->rows > LIST_ROWS) return false;
   return (open->rows + rows_of(call, piece)) * call->flow->row_bytes <= limit;
 }
 

@@ -231,7 +231,8 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
   if (!entry && link->head.catalogue > (uint32_t)numbers->catalogue->number) return true;
   if (link->head.roster > (uint32_t)numbers->roster->number &&
       ((is_numbered(request->terms.kind) && !pwi_roster_is_live(numbers->roster, request->sender)) ||
-       request->terms.kind == PWI_REQUEST_COLLECT || request->terms.kind == PWI_REQUEST_AWAIT))
+       request->terms.kind == PWI_REQUEST_COLLECT || request->terms.kind == PWI_REQUEST_AWAIT ||
+       request->terms.kind == PWI_REQUEST_ENTER))
     return true;
   /* What a live sender did cannot be told for good. */
   struct pwi_sender other = {request->terms.other};

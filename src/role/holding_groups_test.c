@@ -42,6 +42,12 @@ static void stop(struct fixture *fixture) {
   pwi_roster_fini(&fixture->roster);
 }
 
+/* One more member, and the holding hears of it. */
+static void join(struct fixture *fixture, uint64_t sender) {
+  assert_int_equal(pwi_roster_join(&fixture->roster, fixture->group.id, 0, (struct pwi_sender){sender}), PAWL_OK);
+  pwi_holding_set_roster(fixture->holding, &fixture->roster);
+}
+
 static struct pwi_request ask(enum pwi_request_kind kind, uint64_t sender, uint64_t tick) {
   struct pwi_request request = request_of(kind, 1, PAWL_KEY_END);
   request.sender.id = sender;
@@ -97,8 +103,7 @@ static void test_nobody_passes_before_the_group_has_been_complete(void **state) 
   start(&f, 2, 1);
   step(&f, PWI_REQUEST_TICK, 1, 1);
   assert_true(await(&f, 11, 1, 1));
-  assert_int_equal(pwi_roster_join(&f.roster, f.group.id, 0, (struct pwi_sender){2}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  join(&f, 2);
   assert_int_equal(answer_count, 0);
   step(&f, PWI_REQUEST_TICK, 2, 1);
   assert_int_equal(answer_count, 1);
@@ -118,15 +123,14 @@ static void test_a_member_that_leaves_is_not_waited_for(void **state) {
   stop(&f);
 }
 
-static void test_who_enters_starts_where_the_foremost_is(void **state) {
+static void test_one_that_joins_a_complete_group_begins_where_the_foremost_is(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2, 2);
   assert_int_equal(step(&f, PWI_REQUEST_ENTER, 1, 0), 0);
   step(&f, PWI_REQUEST_TICK, 1, 5);
   step(&f, PWI_REQUEST_TICK, 2, 3);
-  assert_int_equal(pwi_roster_join(&f.roster, f.group.id, 0, (struct pwi_sender){3}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  join(&f, 3);
   assert_true(await(&f, 11, 1, 4));
   assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 5);
   assert_int_equal(answer_count, 0);
@@ -135,14 +139,62 @@ static void test_who_enters_starts_where_the_foremost_is(void **state) {
   stop(&f);
 }
 
+static void test_founders_begin_together_though_one_has_ticked(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 3, 1);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 1, 0), 0);
+  step(&f, PWI_REQUEST_TICK, 1, 4);
+  join(&f, 2);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 2, 0), 0);
+  join(&f, 3); /* complete */
+  join(&f, 4);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 4, 0), 4);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 0); /* whoever else came first */
+  assert_true(await(&f, 11, 1, 1));
+  step(&f, PWI_REQUEST_TICK, 2, 1);
+  assert_int_equal(answer_count, 0);
+  step(&f, PWI_REQUEST_TICK, 3, 1);
+  assert_int_equal(answer_count, 1);
+  assert_int_equal(answers[0].outcome.found, 1);
+  stop(&f);
+}
+
+static void test_a_founder_enters_no_lower_than_it_stands(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2, 2);
+  step(&f, PWI_REQUEST_TICK, 1, 4);
+  step(&f, PWI_REQUEST_TICK, 2, 7);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 1, 0), 4);
+  stop(&f);
+}
+
+static void test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2, 2);
+  step(&f, PWI_REQUEST_ENTER, 2, 0);
+  step(&f, PWI_REQUEST_TICK, 2, 2);
+  assert_int_equal(pwi_roster_leave(&f.roster, f.group.id, (struct pwi_sender){2}), PAWL_OK);
+  step(&f, PWI_REQUEST_TICK, 1, 5);
+  join(&f, 2);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 2, 0), 5);
+  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
+  join(&f, 3); /* its next incarnation */
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 5);
+  stop(&f);
+}
+
 static void test_an_enter_that_is_repeated_tells_the_senders_present_tick(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2, 2);
   step(&f, PWI_REQUEST_TICK, 1, 5);
-  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 2, 0), 5);
+  join(&f, 3);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 5);
   step(&f, PWI_REQUEST_TICK, 1, 9);
-  struct pwi_request again = ask(PWI_REQUEST_ENTER, 2, 0);
+  struct pwi_request again = ask(PWI_REQUEST_ENTER, 3, 0);
   again.task = 1;
   struct pwi_served served = serve(f.holding, &again, NULL);
   assert_int_equal(served.outcome.code, PWI_CODE_OK);
@@ -155,7 +207,8 @@ static void test_an_enter_that_came_in_pieces_counts_once(void **state) {
   struct fixture f;
   start(&f, 2, 2);
   step(&f, PWI_REQUEST_TICK, 1, 5);
-  struct pwi_request enter = ask(PWI_REQUEST_ENTER, 2, 0);
+  join(&f, 3);
+  struct pwi_request enter = ask(PWI_REQUEST_ENTER, 3, 0);
   enter.task = 1;
   enter.terms.claim = enter.terms.range = pawl_range_of(0, f.key + 1); /* an arc that was cut meanwhile */
   assert_int_equal(serve(f.holding, &enter, NULL).outcome.found, 5);
@@ -291,7 +344,10 @@ int main(void) {
       cmocka_unit_test(test_waiting_ends_when_the_slowest_member_arrives),
       cmocka_unit_test(test_nobody_passes_before_the_group_has_been_complete),
       cmocka_unit_test(test_a_member_that_leaves_is_not_waited_for),
-      cmocka_unit_test(test_who_enters_starts_where_the_foremost_is),
+      cmocka_unit_test(test_one_that_joins_a_complete_group_begins_where_the_foremost_is),
+      cmocka_unit_test(test_founders_begin_together_though_one_has_ticked),
+      cmocka_unit_test(test_a_founder_enters_no_lower_than_it_stands),
+      cmocka_unit_test(test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is),
       cmocka_unit_test(test_an_enter_that_is_repeated_tells_the_senders_present_tick),
       cmocka_unit_test(test_an_enter_that_came_in_pieces_counts_once),
       cmocka_unit_test(test_a_tick_is_numbered_and_finds_gaps),

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "ring/place.h"
+#include "ring/plan.h"
 #include "role/manager_inside.h"
 
 pawl_status pwi_draft_open(const struct pwi_view *view, size_t more_arcs, struct draft *draft_out) {
@@ -102,11 +103,35 @@ void pwi_draft_give_up(struct draft *draft, uint64_t node) {
   }
 }
 
-bool pwi_draft_merge(struct draft *draft) {
+/* How wide an arc is when every node has its points. Wider ones are not made: clients cut their work by arcs, and work
+ * that is in one piece cannot be sent while the rest is being prepared. */
+static uint64_t fair_width(const struct pwi_view_node *nodes, size_t node_count, uint32_t points) {
+  uint64_t up = 0;
+  for (size_t i = 0; i < node_count; i++) up += nodes[i].state == PWI_NODE_UP;
+  return PWI_RING_END / (up ? up : 1) / (points ? points : PWI_PLAN_POINTS);
+}
+
+static uint64_t arc_end(const struct pwi_arc *arcs, size_t count, size_t i) {
+  return i + 1 < count ? arcs[i + 1].begin : PWI_RING_END;
+}
+
+bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points) {
+  uint64_t width = fair_width(view->nodes, view->node_count, points);
+  for (size_t i = 1; i < view->arc_count; i++)
+    if (pwi_arc_same_chain(&view->arcs[i - 1], &view->arcs[i]) &&
+        arc_end(view->arcs, view->arc_count, i) - view->arcs[i - 1].begin <= width)
+      return true;
+  return false;
+}
+
+bool pwi_draft_merge(struct draft *draft, uint32_t points) {
   if (draft->arc_count == 0) return false;
+  uint64_t width = fair_width(draft->nodes, draft->node_count, points);
   size_t kept = 1;
   for (size_t i = 1; i < draft->arc_count; i++) {
-    if (!pwi_arc_same_chain(&draft->arcs[kept - 1], &draft->arcs[i])) draft->arcs[kept++] = draft->arcs[i];
+    uint64_t end = arc_end(draft->arcs, draft->arc_count, i);
+    struct pwi_arc *last = &draft->arcs[kept - 1];
+    if (!pwi_arc_same_chain(last, &draft->arcs[i]) || end - last->begin > width) draft->arcs[kept++] = draft->arcs[i];
   }
   bool merged = kept < draft->arc_count;
   draft->arc_count = kept;

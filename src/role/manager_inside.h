@@ -267,7 +267,8 @@ bool pwi_draft_has_member(const struct draft *draft, uint64_t id);
  * two arcs more. Arcs move: earlier results are not valid any more. */
 struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions);
 void pwi_draft_give_up(struct draft *draft, uint64_t node); /* out of all chains where it is not the last full member */
-bool pwi_draft_merge(struct draft *draft);                  /* neighbours of one chain; true if there were any */
+bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points); /* that pwi_draft_merge would join */
+bool pwi_draft_merge(struct draft *draft, uint32_t points); /* narrow neighbours of one chain; true if there were any */
 bool pwi_draft_end_moves(struct draft *draft);              /* a single member in each chain; true if that is new */
 
 /* Writes the record VIEW, or NODE if `added` is not NULL. */

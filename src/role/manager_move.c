@@ -215,7 +215,7 @@ static pawl_status decide_moves(struct pwi_manager *manager, struct decision *de
   pawl_status status = pwi_draft_open(manager->ledger.view, 2 * manager->move_count, &draft);
   if (status) return status;
   bool changed = step_all(manager, &draft);
-  if (!changed && !is_busy(manager)) changed = pwi_draft_merge(&draft);
+  if (!changed && !is_busy(manager)) changed = pwi_draft_merge(&draft, manager->config.points);
   if (changed) {
     status = pwi_draft_record(manager, &draft, manager->ledger.last_move + count_chosen(manager), NULL);
     settle_chosen(manager, !status);
@@ -308,11 +308,7 @@ static bool needs_view(const struct pwi_manager *manager) {
     if (move->step == MOVE_LANDED || move->step == MOVE_FAILED) return true;
     if (move->step == MOVE_WANTED && readiness(manager, move) != NOT_NOW) return true;
   }
-  if (is_busy(manager)) return false;
-  for (size_t i = 1; i < view->arc_count; i++) {
-    if (pwi_arc_same_chain(&view->arcs[i - 1], &view->arcs[i])) return true;
-  }
-  return false;
+  return !is_busy(manager) && pwi_view_has_splinters(view, manager->config.points);
 }
 
 static bool is_in_a_chain(const struct pwi_view *view, uint64_t id) {

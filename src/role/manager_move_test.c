@@ -92,7 +92,6 @@ static void test_a_newcomer_receives_and_nobody_else_does(void **state) {
   assert_int_equal(figures_of(&world).moves_done, a->orders + b->orders);
   for (size_t i = 0; i < a->view->arc_count; i++) {
     assert_int_equal(a->view->arcs[i].count, 1);
-    if (i > 0) assert_false(pwi_arc_same_chain(&a->view->arcs[i - 1], &a->view->arcs[i]));
   }
   world_close(&world);
 }
@@ -120,14 +119,15 @@ static void test_an_operator_moves_what_he_names(void **state) {
   run_until(a, anybody_has_an_order);
   run_until(a, is_at_rest);
   assert_int_equal(share_of(a->view, b), 100);
-  assert_int_equal(a->view->arc_count, 1); /* neighbours are merged when all is done */
+  size_t arcs = a->view->arc_count;
+  assert_true(arcs <= 2 * 2 * PWI_PLAN_POINTS); /* narrow neighbours are merged when all is done */
   assert_int_equal(ask_move(client, 1000, 2000, a->joined.id), PAWL_OK);
   run_until(b, has_order);
   run_until(b, is_at_rest);
   assert_int_equal(b->order.positions.begin, 1000);
   assert_int_equal(b->order.positions.end, 2000);
   assert_string_equal(b->order.address, "a:7001");
-  assert_int_equal(b->view->arc_count, 3);
+  assert_int_equal(b->view->arc_count, arcs + 2);
   assert_int_equal(pwi_view_head(b->view, 1)->node.id, a->joined.id);
   world_close(&world);
 }
@@ -337,7 +337,7 @@ static void test_balance_follows_the_measured_load(void **state) {
   assert_int_equal(ask_move(client, 0, UINT64_MAX / 4, a->joined.id), PAWL_OK);
   run_for(&world, PWI_SIM_SECOND);
   assert_true(share_of(a->view, a) >= 50);
-  struct pawl_range heavy = arc_of(a); /* by itself about 40 times what all the rest weighs */
+  struct pawl_range heavy = pawl_range_of(0, UINT64_MAX / 4); /* by itself about 40 times what all the rest weighs */
   say_loads(a);
   say_loads(b);
   run_for(&world, PWI_SIM_SECOND / 10);

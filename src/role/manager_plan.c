@@ -51,7 +51,6 @@ static pawl_status record_first_arcs(struct pwi_manager *manager, const struct p
   if (status) return status;
   memcpy(draft.arcs, plan->arcs, plan->arc_count * sizeof *plan->arcs);
   draft.arc_count = plan->arc_count;
-  pwi_draft_merge(&draft);
   status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
   pwi_draft_close(&draft);
   return status;

@@ -34,7 +34,8 @@ static pawl_status join(struct pwi_roster *roster, uint64_t group, uint32_t size
   return pwi_roster_join(roster, group_of(group), size, sender_of(sender));
 }
 
-/* Senders 1 and 3 live, 2 retired; group 20 of three with both of them, group 10 of one, which is complete. */
+/* Senders 1 and 3 live, 2 retired; group 20 of three with both of them as founders, group 10 of one, which 2 made complete
+ * before 1 came. */
 static struct pwi_roster example(void) {
   struct pwi_roster roster = {0};
   add(&roster, 1, "ctr", "");
@@ -73,6 +74,16 @@ static size_t count_of(const struct pwi_roster *roster, uint64_t group) {
   size_t count = 99;
   pwi_roster_members(roster, group_of(group), &count);
   return count;
+}
+
+static bool is_founder(const struct pwi_roster *roster, uint64_t group, uint64_t sender) {
+  size_t count;
+  const struct pwi_roster_member *members = pwi_roster_members(roster, group_of(group), &count);
+  for (size_t i = 0; i < count; i++) {
+    if (members[i].sender.id == sender) return members[i].founder;
+  }
+  fail_msg("sender %u is not in group %u", (unsigned)sender, (unsigned)group);
+  return false;
 }
 
 /* --- senders ---------------------------------------------------------------------------------------------------- */
@@ -221,6 +232,45 @@ static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   pwi_roster_fini(&roster);
 }
 
+static void test_founders_are_those_who_join_before_the_group_is_complete(void **state) {
+  (void)state;
+  struct pwi_roster roster = {0};
+  for (uint64_t i = 1; i <= 4; i++) add(&roster, i, "job", "");
+  assert_int_equal(join(&roster, 7, 3, 3), PAWL_OK);
+  assert_int_equal(join(&roster, 7, 3, 1), PAWL_OK);
+  assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(3)), PAWL_OK);
+  assert_int_equal(join(&roster, 7, 3, 3), PAWL_OK); /* still in time */
+  assert_int_equal(join(&roster, 7, 3, 4), PAWL_OK); /* the one that makes it complete */
+  assert_int_equal(join(&roster, 7, 3, 2), PAWL_OK);
+  assert_true(is_founder(&roster, 7, 1) && is_founder(&roster, 7, 3) && is_founder(&roster, 7, 4));
+  assert_false(is_founder(&roster, 7, 2));
+  assert_int_equal(join(&roster, 7, 3, 1), PAWL_EXISTS);
+  assert_true(is_founder(&roster, 7, 1));
+  assert_int_equal(join(&roster, 8, 2, 2), PAWL_OK); /* each group has its own */
+  assert_true(is_founder(&roster, 8, 2));
+  pwi_roster_fini(&roster);
+}
+
+static void test_who_comes_back_to_a_complete_group_is_no_founder(void **state) {
+  (void)state;
+  struct pwi_roster roster = {0};
+  for (uint64_t i = 1; i <= 2; i++) add(&roster, i, "job", "");
+  assert_int_equal(join(&roster, 7, 2, 1), PAWL_OK);
+  assert_int_equal(join(&roster, 7, 2, 2), PAWL_OK);
+  assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(1)), PAWL_OK);
+  assert_int_equal(join(&roster, 7, 2, 1), PAWL_OK);
+  assert_false(is_founder(&roster, 7, 1));
+  assert_int_equal(pwi_roster_retire(&roster, sender_of(2)), PAWL_OK);
+  assert_int_equal(join(&roster, 7, 2, 2), PAWL_NOT_FOUND); /* under a new id only */
+  add(&roster, 3, "job", "");
+  assert_int_equal(join(&roster, 7, 2, 3), PAWL_OK);
+  assert_false(is_founder(&roster, 7, 3));
+  for (uint64_t i = 1; i <= 3; i += 2) assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(i)), PAWL_OK);
+  assert_int_equal(join(&roster, 7, 2, 1), PAWL_OK); /* nor is the first in a group that all have left */
+  assert_false(is_founder(&roster, 7, 1));
+  pwi_roster_fini(&roster);
+}
+
 static void test_what_a_group_refuses_changes_nothing(void **state) {
   (void)state;
   struct pwi_roster roster = example();
@@ -287,7 +337,7 @@ struct model {
   enum { NOBODY, LIVE, RETIRED } senders[SENDERS + 1];
   struct {
     uint32_t size;
-    bool complete, has[SENDERS + 1];
+    bool complete, has[SENDERS + 1], founder[SENDERS + 1];
   } groups[GROUPS + 1];
 };
 
@@ -303,6 +353,7 @@ static pawl_status model_join(struct model *model, uint64_t group, uint32_t size
   if (model->groups[group].has[sender]) return PAWL_EXISTS;
   if (!model->groups[group].size) model->groups[group].size = size ? size : 1;
   model->groups[group].has[sender] = true;
+  model->groups[group].founder[sender] = !model->groups[group].complete;
   if (model_count(model, group) >= model->groups[group].size) model->groups[group].complete = true;
   return PAWL_OK;
 }
@@ -363,7 +414,10 @@ static void check_groups(const struct pwi_roster *roster, const struct model *mo
     size_t count;
     const struct pwi_roster_member *list = pwi_roster_members(roster, group_of(id), &count);
     assert_int_equal(count, model_count(model, id));
-    for (size_t i = 0; i < count; i++) assert_true(model->groups[id].has[list[i].sender.id]);
+    for (size_t i = 0; i < count; i++) {
+      assert_true(model->groups[id].has[list[i].sender.id]);
+      assert_int_equal(list[i].founder, model->groups[id].founder[list[i].sender.id]);
+    }
     groups++;
     members += count;
   }
@@ -382,6 +436,7 @@ static void check_all(const struct pwi_roster *roster, const struct model *model
   struct pwi_roster again;
   assert_int_equal(pwi_roster_decode(writer.data, writer.size, &again), PAWL_OK);
   assert_bytes(&again, &writer);
+  check_groups(&again, model);
   pwi_roster_fini(&again);
   pwi_writer_fini(&writer);
 }
@@ -412,12 +467,12 @@ static const unsigned char documented[] = "\x01\x08\0\0\0\0\0\0\0\x03\0\0\0"
                                           "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01"
                                           "\x14\0\0\0\0\0\0\0\x03\0\0\0\0"
                                           "\x03\0\0\0"
-                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0"
-                                          "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0"
-                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0";
+                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
+                                          "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
+                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
 
 /* Places in it. */
-enum { FIRST = 13, SECOND = 29, THIRD = 45, GROUP_COUNT = 64, GROUP = 68, MEMBER_COUNT = 94, MEMBER = 98, END = 146 };
+enum { FIRST = 13, SECOND = 29, THIRD = 45, GROUP_COUNT = 64, GROUP = 68, MEMBER_COUNT = 94, MEMBER = 98, END = 149 };
 
 /* If the bytes are accepted, they are what the encoder writes. */
 static pawl_status decode(const void *bytes, size_t size) {
@@ -444,6 +499,29 @@ static void test_the_layout_is_the_documented_one(void **state) {
   assert_memory_equal(writer.data, documented, END);
   assert_int_equal(decode(writer.data, writer.size), PAWL_OK);
   pwi_writer_fini(&writer);
+}
+
+static void test_founders_are_founders_again_after_decoding(void **state) {
+  (void)state;
+  struct pwi_writer writer = example_bytes();
+  struct pwi_roster again;
+  assert_int_equal(pwi_roster_decode(writer.data, writer.size, &again), PAWL_OK);
+  assert_true(is_founder(&again, 20, 1) && is_founder(&again, 20, 3));
+  assert_false(is_founder(&again, 10, 1));
+  pwi_roster_fini(&again);
+  pwi_writer_fini(&writer);
+}
+
+static void test_a_founder_byte_is_0_or_1(void **state) {
+  (void)state;
+  unsigned char bytes[END];
+  for (size_t at = MEMBER + 16; at < END; at += 17) {
+    for (unsigned value = 2; value < 256; value++) {
+      memcpy(bytes, documented, END);
+      bytes[at] = (unsigned char)value;
+      assert_int_equal(decode(bytes, END), PAWL_CORRUPT);
+    }
+  }
 }
 
 /* Each length in a block of just that size, so that a sanitizer sees a step too far. */
@@ -501,8 +579,9 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {MEMBER + 8, "\2", 1, PAWL_CORRUPT}, /* retired */
       {MEMBER + 8, "\4", 1, PAWL_CORRUPT}, /* unknown */
       {MEMBER + 8, "\3", 1, PAWL_OK},
-      {MEMBER + 16 + 8, "\3", 1, PAWL_CORRUPT}, /* a member twice */
-      {MEMBER + 32, "\x0a", 1, PAWL_CORRUPT},   /* in disorder */
+      {MEMBER + 16, "\1", 1, PAWL_OK},
+      {MEMBER + 17 + 8, "\3", 1, PAWL_CORRUPT}, /* a member twice */
+      {MEMBER + 34, "\x0a", 1, PAWL_CORRUPT},   /* in disorder */
   };
   for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
     unsigned char bytes[END];
@@ -615,11 +694,15 @@ int main(void) {
       cmocka_unit_test(test_the_longest_job_and_address_fit),
       cmocka_unit_test(test_an_address_is_set_and_taken_back),
       cmocka_unit_test(test_a_group_is_complete_once_it_has_had_its_size),
+      cmocka_unit_test(test_founders_are_those_who_join_before_the_group_is_complete),
+      cmocka_unit_test(test_who_comes_back_to_a_complete_group_is_no_founder),
       cmocka_unit_test(test_what_a_group_refuses_changes_nothing),
       cmocka_unit_test(test_whoever_is_retired_leaves_all_groups),
       cmocka_unit_test(test_members_are_a_slice_by_rising_id),
       cmocka_unit_test(test_random_changes_do_what_a_table_does),
       cmocka_unit_test(test_the_layout_is_the_documented_one),
+      cmocka_unit_test(test_founders_are_founders_again_after_decoding),
+      cmocka_unit_test(test_a_founder_byte_is_0_or_1),
       cmocka_unit_test(test_a_roster_that_was_cut_off_is_truncated),
       cmocka_unit_test(test_every_kind_of_damage_is_seen),
       cmocka_unit_test(test_any_bytes_are_refused_or_are_what_the_encoder_writes),
