@@ -4,7 +4,7 @@
  * that it called before is then applied. pawl_group_await waits until all members have reached a tick. A barrier is both.
  *
  * Members come and go. A group is made by the first to join, with the number of members it starts with: nobody passes
- * before so many have joined. A member that joins later begins at the highest tick that any has reached; one that leaves,
+ * before so many have joined, and they all begin at tick 0. A member that joins later begins at the highest tick that any has reached; one that leaves,
  * or dies, is waited for no more.
  *
  * Threads: any; but the ticks of one member are counted once, so let one thread advance them.

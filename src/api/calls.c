@@ -1,0 +1,219 @@
+/* push, pull, pushpull, scan, and prepared key lists. What is wrong with a call is found by the client; here it is put
+ * into words. */
+#include <inttypes.h>
+
+#include "api/vector.h"
+#include "base/memory.h"
+
+/* --- words for what is wrong ---------------------------------------------------------------------------------------- */
+
+/* Only keys of [0, size) exist. */
+static pawl_status explain_keys(pawl_status status, const char *what, const struct pawl_vector *vector,
+                                const uint64_t *keys, size_t count) {
+  uint64_t size = vector->entry->is.size;
+  for (size_t i = 0; i < count; i++) {
+    if (status == PAWL_UNSORTED && i > 0 && keys[i] <= keys[i - 1])
+      return pwi_error(status, "%s %s: key %" PRIu64 " at position %zu does not rise", what, vector->name, keys[i], i);
+    if (status == PAWL_OUT_OF_SPAN && keys[i] >= size)
+      return pwi_error(status, "%s %s: key %" PRIu64 " at position %zu lies outside the span [0, %" PRIu64 ")", what,
+                       vector->name, keys[i], i, size);
+  }
+  return pwi_error_status(status, "%s %s", what, vector->name);
+}
+
+static pawl_status explain(pawl_status status, const char *what, const struct pawl_vector *vector,
+                           const struct pawl_where *where) {
+  struct pawl_range range = where->range;
+  uint64_t size = vector->entry->is.size;
+  if (status == PAWL_OUT_OF_SPAN && range.end > size)
+    return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", what,
+                     vector->name, range.begin, range.end, size);
+  if (status == PAWL_UNSUPPORTED)
+    return pwi_error(status, "%s %s: its placement is mixed, so it takes key lists and no ranges", what, vector->name);
+  if (where->keys) return explain_keys(status, what, vector, where->keys, where->count);
+  if (where->node.id) return pwi_error_status(status, "%s %s at node %" PRIu64, what, vector->name, where->node.id);
+  return pwi_error_status(status, "%s %s", what, vector->name);
+}
+
+/* --- push and pull -------------------------------------------------------------------------------------------------- */
+
+static bool is_nothing(const struct pawl_where *where) {
+  bool has_range = where->range.begin != 0 || where->range.end != 0;
+  if (has_range && pawl_range_is_empty(where->range)) return true;
+  if (where->list) return pwi_keylist_count(where->list->inner) == 0;
+  return where->keys ? where->count == 0 : !has_range;
+}
+
+static pawl_status check_where(const char *what, const struct pawl_vector *vector, const struct pawl_where *where) {
+  if (where->keys && where->list) return pwi_error(PAWL_INVALID, "%s %s: keys and a list", what, vector->name);
+  if (!where->keys && where->count > 0)
+    return pwi_error(PAWL_INVALID, "%s %s: %zu keys at no place", what, vector->name, where->count);
+  if (where->range.begin > where->range.end)
+    return pwi_error(PAWL_INVALID, "%s %s: a range that ends before it begins", what, vector->name);
+  if (where->list && where->list->vector != vector->entry->id.id)
+    return pwi_error(PAWL_INVALID, "%s %s: the list was made for another vector", what, vector->name);
+  return PAWL_OK;
+}
+
+/* Inside the gate. */
+static pawl_status find_flow(struct pawl_vector *vector, uint64_t node, struct pwi_flow **flow_out) {
+  *flow_out = vector->flow;
+  if (node == 0) return PAWL_OK;
+  if (node != vector->node) {
+    pawl_status status = pwi_client_flow(vector->session->client, vector->entry->id, node, &vector->node_flow);
+    if (status) return status;
+    vector->node = node;
+  }
+  *flow_out = vector->node_flow;
+  return PAWL_OK;
+}
+
+struct call {
+  enum pwi_request_kind kind;
+  const char *what;
+  const void *in;
+  void *out;
+};
+
+/* Inside the gate. */
+static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
+                         struct pawl_task **task_out) {
+  struct pawl_session *session = vector->session;
+  struct pwi_where inner = {where->keys, where->count, where->list ? where->list->inner : NULL, where->range};
+  struct pwi_flow *flow;
+  struct pawl_task *task;
+  pawl_status status = pwi_session_task(session, &session->line, task_out, call->what, vector->name, &task);
+  if (status) return status;
+  if (is_nothing(where)) {
+    task->inner.finished(&task->inner);
+    if (task_out) *task_out = task;
+    return PAWL_OK;
+  }
+  status = find_flow(vector, where->node.id, &flow);
+  if (!status) status = pwi_client_start(session->client, &task->inner, flow, call->kind, &inner, call->in, call->out);
+  return pwi_session_started(session, task, status, task_out);
+}
+
+static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
+                            struct pawl_task **task_out) {
+  if (!vector) return pwi_error(PAWL_INVALID, "%s no vector", call->what);
+  pawl_status status = check_where(call->what, vector, where);
+  if (status) return status;
+  bool lacks_in = call->kind != PWI_REQUEST_PULL && !call->in, lacks_out = call->kind != PWI_REQUEST_PUSH && !call->out;
+  if ((lacks_in || lacks_out) && !is_nothing(where))
+    return pwi_error(PAWL_INVALID, "%s %s: no values", call->what, vector->name);
+  struct pawl_session *session = vector->session;
+  pwi_driver_enter(&session->driver);
+  status = start(vector, where, call, task_out);
+  bool is_crowded = session->line.count >= PWI_SESSION_TASKS;
+  pwi_driver_leave(&session->driver);
+  if (is_crowded) pwi_session_catch_up(session);
+  return status ? explain(status, call->what, vector, where) : PAWL_OK;
+}
+
+pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
+                             struct pawl_task **task_out) {
+  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL};
+  return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
+                             struct pawl_task **task_out) {
+  struct call call = {PWI_REQUEST_PULL, "pull from", NULL, values};
+  return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,
+                                 void *values_out, struct pawl_task **task_out) {
+  struct call call = {PWI_REQUEST_PUSHPULL, "pushpull with", values, values_out};
+  return run_call(vector, &where, &call, task_out);
+}
+
+/* --- scan ----------------------------------------------------------------------------------------------------------- */
+
+/* One arc's share, waited for. If the time runs out the task keeps the caller's memory until it has finished. */
+static pawl_status scan_arc(struct pawl_vector *vector, struct pawl_range range, size_t room, uint64_t *keys,
+                            void *values, int64_t deadline, size_t *count_out, uint64_t *next_out) {
+  struct pawl_session *session = vector->session;
+  struct pawl_task *task = NULL;
+  pwi_driver_enter(&session->driver);
+  pawl_status status = pwi_session_task(session, &session->line, true, "scan of", vector->name, &task);
+  if (!status) {
+    status = pwi_client_scan(session->client, &task->inner, vector->flow, range, room, keys, values);
+    status = pwi_session_started(session, task, status, NULL);
+  }
+  pwi_driver_leave(&session->driver);
+  if (status) return status;
+  status = pwi_driver_wait(&session->driver, &task->done, deadline) ? task->inner.status : PAWL_TIMED_OUT;
+  if (status == PAWL_OK) {
+    *count_out = (size_t)task->inner.rows;
+    *next_out = task->inner.found;
+  }
+  pwi_task_unref(task);
+  return status;
+}
+
+pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range, size_t room, uint64_t *keys,
+                             void *values, int64_t timeout_ns, size_t *count_out, uint64_t *next_out) {
+  if (!vector || !keys || !values || room == 0 || !count_out || !next_out)
+    return pwi_error(PAWL_INVALID, "scan: no vector, or no room for what is found");
+  int64_t deadline = pwi_driver_deadline(timeout_ns);
+  size_t row = pwi_entry_row_bytes(vector->entry), count = 0;
+  struct pawl_where where = {.range = range};
+  while (count < room && !pawl_range_is_empty(range)) {
+    size_t more;
+    uint64_t next;
+    pawl_status status =
+        scan_arc(vector, range, room - count, keys + count, (char *)values + count * row, deadline, &more, &next);
+    if (!status && (more > room - count || next < range.begin || (next == range.begin && more == 0)))
+      status = PAWL_CORRUPT;
+    if (status) return explain(status, "scan of", vector, &where);
+    count += more;
+    range.begin = next;
+  }
+  *count_out = count;
+  *next_out = range.begin < where.range.end ? range.begin : where.range.end;
+  return PAWL_OK;
+}
+
+/* --- prepared lists ------------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_keys_create(struct pawl_vector *vector, const uint64_t *keys, size_t count,
+                             struct pawl_keys **list_out) {
+  if (!vector || (!keys && count > 0) || !list_out)
+    return pwi_error(PAWL_INVALID, "key list: no vector, no keys, or no place for it");
+  struct pawl_session *session = vector->session;
+  struct pawl_keys *list = pwi_alloc_zero(1, sizeof *list);
+  if (!list) return pwi_error_status(PAWL_NO_MEMORY, "key list for %s", vector->name);
+  list->session = session;
+  list->vector = vector->entry->id.id;
+  pwi_driver_enter(&session->driver);
+  pawl_status status = session->is_closed
+                           ? PAWL_NODE_STOPPED
+                           : pwi_keylist_create(session->client, vector->entry, keys, count, &list->inner);
+  if (!status) pwi_owned_add(&session->lists, &list->owned);
+  pwi_driver_leave(&session->driver);
+  if (status) {
+    pwi_free(list);
+    return explain_keys(status, "key list for", vector, keys, count);
+  }
+  *list_out = list;
+  return PAWL_OK;
+}
+
+void pwi_keys_free(struct pwi_owned *owned) {
+  struct pawl_keys *list = (struct pawl_keys *)owned;
+  pwi_keylist_release(list->inner);
+  pwi_free(list);
+}
+
+void pawl_keys_destroy(struct pawl_keys *list) {
+  if (!list) return;
+  struct pwi_driver *driver = &list->session->driver;
+  pwi_driver_enter(driver);
+  pwi_owned_remove(&list->owned);
+  pwi_keys_free(&list->owned);
+  pwi_driver_leave(driver);
+}
+
+size_t pawl_keys_count(const struct pawl_keys *list) { return pwi_keylist_count(list->inner); }

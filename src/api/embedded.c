@@ -1,0 +1,226 @@
+#include "api/embedded.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/error.h"
+#include "base/memory.h"
+#include "host/children.h"
+#include "host/clock.h"
+#include "net/net.h"
+
+#define GRACE_NS (2 * PWI_HOST_SECOND)
+#define ADDRESS "tcp://127.0.0.1:0"
+#define WORDS_MAX 24
+
+struct pwi_embedded {
+  char address[PWI_NET_ADDRESS_MAX];
+  char key[PWI_KEY_TEXT_MAX]; /* "": the user's own */
+  struct pwi_child *manager;
+  struct pwi_child **servers;
+  uint32_t server_count;
+  struct pwi_embedded *next; /* in the list of this process */
+};
+
+/* --- the clusters of this process ----------------------------------------------------------------------------------- */
+
+static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct pwi_embedded *list;
+
+static void enlist(struct pwi_embedded *embedded) {
+  pthread_mutex_lock(&list_mutex);
+  embedded->next = list;
+  list = embedded;
+  pthread_mutex_unlock(&list_mutex);
+}
+
+static void delist(struct pwi_embedded *embedded) {
+  pthread_mutex_lock(&list_mutex);
+  for (struct pwi_embedded **at = &list; *at; at = &(*at)->next)
+    if (*at == embedded) {
+      *at = embedded->next;
+      break;
+    }
+  pthread_mutex_unlock(&list_mutex);
+}
+
+bool pwi_embedded_key(const char *address, char key_out[PWI_KEY_TEXT_MAX]) {
+  bool found = false;
+  pthread_mutex_lock(&list_mutex);
+  for (const struct pwi_embedded *at = list; at && !found; at = at->next)
+    if (at->key[0] && strcmp(at->address, address) == 0) {
+      memcpy(key_out, at->key, PWI_KEY_TEXT_MAX);
+      found = true;
+    }
+  pthread_mutex_unlock(&list_mutex);
+  return found;
+}
+
+/* --- starting one child --------------------------------------------------------------------------------------------- */
+
+/* A command line, and what the child's environment has in place of ours. */
+struct order {
+  const char *words[WORDS_MAX];
+  size_t count;
+  char path[PATH_MAX];
+  char parent[16];
+  char key[PWI_KEY_LINE_MAX + sizeof "PAWL_KEY="];
+  char key_file[PATH_MAX + sizeof "PAWL_KEY_FILE="];
+  const char *environment[4];
+};
+
+static void say(struct order *order, const char *word) { order->words[order->count++] = word; }
+
+static void say_option(struct order *order, const char *option, const char *value) {
+  say(order, option);
+  say(order, value);
+}
+
+static void begin(struct order *order, const char *role) {
+  order->count = 0;
+  say(order, "pawl");
+  say(order, role);
+  say_option(order, "--listen", ADDRESS);
+  say_option(order, "--http", "none");
+  say_option(order, "--ready-fd", "3");
+  say_option(order, "--parent", order->parent);
+}
+
+_Static_assert(PWI_CHILD_READY_FD == 3, "written out above");
+
+static pawl_status start_child(struct order *order, struct pwi_child **child_out) {
+  const char *level = getenv("PAWL_LOG_LEVEL");
+  say(order, NULL);
+  struct pwi_child_config config = {
+      .path = order->path,
+      .argv = (char *const *)(uintptr_t)order->words,
+      .environment = order->environment,
+      /* Who asks for the log wants to see it; else nothing is printed, and their last words are for error texts. */
+      .output_fd = level && *level ? PWI_CHILD_OUTPUT_INHERIT : PWI_CHILD_OUTPUT_KEEP,
+      .own_group = true,
+  };
+  pawl_status status = pwi_child_start(&config, child_out);
+  return status ? pwi_error_status(status, "cannot start %s %s", order->path, order->words[1]) : PAWL_OK;
+}
+
+static pawl_status await_child(struct pwi_child *child, const char *role, int64_t deadline, const char **line_out) {
+  char words[512], how[64];
+  struct pwi_child_end end;
+  pawl_status status = pwi_child_ready(child, deadline, line_out);
+  if (status == PAWL_OK) return PAWL_OK;
+  if (status != PAWL_NODE_STOPPED) return pwi_error_status(status, "the embedded %s is not ready", role);
+  if (pwi_child_wait(child, pwi_host_after(PWI_HOST_SECOND), &end) != PAWL_OK)
+    end = (struct pwi_child_end){PWI_CHILD_ENDED, 0};
+  pwi_child_last_words(child, words, sizeof words);
+  return pwi_error(status, "the embedded %s ended (%s): %s", role, pwi_child_end_print(end, how, sizeof how), words);
+}
+
+/* --- the cluster ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t default_shards(void) {
+  cpu_set_t set;
+  int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return count >= 4 ? (uint32_t)count / 2 : 1;
+}
+
+/* The children must hold the key, and only it. An empty variable is as good as none. */
+static pawl_status prepare(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
+                           struct order *order) {
+  bool has_key = config->key && *config->key, has_file = config->key_file && *config->key_file;
+  pawl_status status = pwi_child_command(order->path, sizeof order->path);
+  if (status) {
+    const char *command = getenv("PAWL_COMMAND");
+    return pwi_error(status,
+                     command && *command ? "no program at PAWL_COMMAND=%s"
+                                         : "the pawl command cannot be found: set PAWL_COMMAND to its path%s",
+                     command && *command ? command : "");
+  }
+  if (!has_key && !has_file && (status = pwi_key_new(embedded->key)) != PAWL_OK)
+    return pwi_error_status(status, "cannot make a key for the embedded cluster");
+  snprintf(order->parent, sizeof order->parent, "%ld", (long)getpid());
+  snprintf(order->key, sizeof order->key, "PAWL_KEY=%s", has_key ? config->key : embedded->key);
+  snprintf(order->key_file, sizeof order->key_file, "PAWL_KEY_FILE=%s", has_file ? config->key_file : "");
+  order->environment[0] = order->key;
+  order->environment[1] = order->key_file;
+  order->environment[2] = "PAWL_ADDRESS=";
+  order->environment[3] = NULL;
+  return PAWL_OK;
+}
+
+static pawl_status start_manager(struct pwi_embedded *embedded, struct order *order, int64_t deadline) {
+  char servers[16];
+  const char *line;
+  snprintf(servers, sizeof servers, "%" PRIu32, embedded->server_count);
+  begin(order, "manager");
+  say_option(order, "--first-servers", servers);
+  pawl_status status = start_child(order, &embedded->manager);
+  if (!status) status = await_child(embedded->manager, "manager", deadline, &line);
+  if (status) return status;
+  status = pwi_child_value(line, "address", embedded->address, sizeof embedded->address);
+  return status ? pwi_error_status(PAWL_CORRUPT, "the embedded manager says no address: '%s'", line) : PAWL_OK;
+}
+
+static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
+                                 struct order *order) {
+  char shards[16], memory[24];
+  const char *line;
+  snprintf(shards, sizeof shards, "%" PRIu32, config->shards ? config->shards : default_shards());
+  snprintf(memory, sizeof memory, "%" PRIu64, config->memory_max);
+  pawl_status status = PAWL_OK;
+  for (uint32_t i = 0; i < embedded->server_count && !status; i++) {
+    begin(order, "server");
+    say_option(order, "--join", embedded->address);
+    say_option(order, "--shards", shards);
+    say_option(order, "--drain-timeout", "0"); /* nobody will want its keys */
+    if (config->memory_max) say_option(order, "--memory", memory);
+    status = start_child(order, &embedded->servers[i]);
+  }
+  for (uint32_t i = 0; i < embedded->server_count && !status; i++)
+    status = await_child(embedded->servers[i], "server", config->deadline_ns, &line);
+  return status;
+}
+
+pawl_status pwi_embedded_start(const struct pwi_embedded_config *config, struct pwi_embedded **embedded_out) {
+  uint32_t servers = config->servers ? config->servers : 1;
+  struct order order;
+  if (servers > PWI_EMBEDDED_SERVERS_MAX)
+    return pwi_error(PAWL_INVALID, "an embedded cluster of %" PRIu32 " servers: at most %d", servers,
+                     PWI_EMBEDDED_SERVERS_MAX);
+  struct pwi_embedded *embedded = pwi_alloc_zero(1, sizeof *embedded);
+  if (!embedded) return pwi_error_status(PAWL_NO_MEMORY, "embedded cluster");
+  pawl_status status = PAWL_NO_MEMORY;
+  embedded->servers = pwi_alloc_zero(servers, sizeof *embedded->servers);
+  if (!embedded->servers) goto stop;
+  embedded->server_count = servers;
+  status = prepare(embedded, config, &order);
+  if (!status) status = start_manager(embedded, &order, config->deadline_ns);
+  if (!status) status = start_servers(embedded, config, &order);
+  if (status) goto stop;
+  enlist(embedded);
+  *embedded_out = embedded;
+  return PAWL_OK;
+stop:
+  pwi_embedded_stop(embedded);
+  return status;
+}
+
+const char *pwi_embedded_address(const struct pwi_embedded *embedded) { return embedded->address; }
+
+void pwi_embedded_stop(struct pwi_embedded *embedded) {
+  if (!embedded) return;
+  delist(embedded);
+  for (uint32_t i = 0; i < embedded->server_count; i++)
+    if (embedded->servers[i]) pwi_child_ask(embedded->servers[i]);
+  for (uint32_t i = 0; i < embedded->server_count; i++) pwi_child_stop(embedded->servers[i], GRACE_NS);
+  pwi_child_stop(embedded->manager, GRACE_NS);
+  volatile char *secret = embedded->key;
+  for (size_t i = 0; i < sizeof embedded->key; i++) secret[i] = 0;
+  pwi_free(embedded->servers);
+  pwi_free(embedded);
+}

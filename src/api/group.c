@@ -1,0 +1,201 @@
+/* Groups: <pawl/group.h>. To the cluster a group is an entry of the catalogue whose second word begins with a dot. */
+#include <pawl/group.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/session.h"
+#include "base/memory.h"
+
+struct pawl_group {
+  struct pwi_owned owned; /* first */
+  struct pawl_session *session;
+  const char *name; /* as the user writes it; lives as long as the pool */
+  struct pwi_vector_id id;
+  struct pwi_flow *flow;
+  _Atomic(uint64_t) tick;
+  bool is_leaving;
+  struct pwi_asking leaving;
+};
+
+void pwi_group_free(struct pwi_owned *owned) { pwi_free((struct pawl_group *)owned); }
+
+/* --- joining -------------------------------------------------------------------------------------------------------- */
+
+/* space/name becomes space/.name. */
+static pawl_status print_entry_name(const char *name, char entry[PAWL_NAME_MAX + 1]) {
+  const char *slash = name ? strchr(name, '/') : NULL;
+  int length = 0;
+  if (slash && slash[1] != '.')
+    length = snprintf(entry, PAWL_NAME_MAX + 1, "%.*s/.%s", (int)(slash - name), name, slash + 1);
+  if (length > 0 && length <= PAWL_NAME_MAX && pwi_name_check(entry, PWI_ENTRY_GROUP) == PAWL_OK) return PAWL_OK;
+  return pwi_error(PAWL_INVALID, "join '%s': a group's name is two words with a slash between them", name ? name : "");
+}
+
+static pawl_status ask_to_join(struct pawl_session *session, const char *entry, uint32_t size, int64_t deadline,
+                               struct pwi_vector_id *id_out) {
+  struct pwi_writer writer = {0};
+  struct pwi_reader reader;
+  void *reply;
+  size_t reply_size;
+  pwi_write_text(&writer, entry);
+  pwi_write_u32(&writer, size);
+  pawl_status status = pwi_session_ask(session, PWI_ASK_GROUP, &writer, deadline, &reply, &reply_size);
+  pwi_writer_fini(&writer);
+  if (status) return status;
+  pwi_reader_init(&reader, reply, reply_size);
+  id_out->id = pwi_read_u64(&reader);
+  status = pwi_reader_end(&reader);
+  pwi_free(reply);
+  return status;
+}
+
+/* Enters at tick 0 as a founder, else at the highest tick of any member. */
+static pawl_status enter(struct pawl_group *group, int64_t deadline) {
+  struct pawl_session *session = group->session;
+  struct pawl_task *task = NULL;
+  pwi_driver_enter(&session->driver);
+  pawl_status status = pwi_client_flow(session->client, group->id, 0, &group->flow);
+  if (!status) status = pwi_session_task(session, &session->line, true, "join", group->name, &task);
+  if (!status)
+    status = pwi_session_started(session, task, pwi_client_enter(session->client, &task->inner, group->flow), NULL);
+  pwi_driver_leave(&session->driver);
+  if (status) return status;
+  status = pwi_driver_wait(&session->driver, &task->done, deadline) ? task->inner.status : PAWL_TIMED_OUT;
+  if (!status) atomic_store(&group->tick, task->inner.found);
+  pwi_task_unref(task);
+  return status;
+}
+
+/* Inside the gate. The manager takes a second joining for the repetition of a first, so it is found here. */
+static bool is_member(const struct pawl_session *session, const char *name) {
+  for (const struct pwi_owned *at = session->groups.next; at != &session->groups; at = at->next) {
+    const struct pawl_group *group = (const struct pawl_group *)at;
+    if (group->name == name && !group->is_leaving) return true;
+  }
+  return false;
+}
+
+static pawl_status make_group(struct pawl_session *session, const char *name, struct pawl_group **group_out) {
+  struct pawl_group *group = pwi_alloc_zero(1, sizeof *group);
+  if (!group) return pwi_error_status(PAWL_NO_MEMORY, "join %s", name);
+  group->session = session;
+  pwi_driver_enter(&session->driver);
+  group->name = pwi_task_pool_name(session->pool, name);
+  pawl_status status = !group->name ? PAWL_NO_MEMORY : is_member(session, group->name) ? PAWL_EXISTS : PAWL_OK;
+  if (!status) pwi_owned_add(&session->groups, &group->owned);
+  pwi_driver_leave(&session->driver);
+  if (status) {
+    pwi_free(group);
+    return pwi_error_status(status, "join %s", name);
+  }
+  *group_out = group;
+  return PAWL_OK;
+}
+
+pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint32_t size, int64_t timeout_ns,
+                            struct pawl_group **group_out) {
+  char entry[PAWL_NAME_MAX + 1];
+  struct pawl_group *group = NULL;
+  int64_t deadline = pwi_driver_deadline(timeout_ns);
+  pawl_status status = print_entry_name(name, entry);
+  if (!status) status = make_group(session, name, &group);
+  if (status) return status;
+  status = ask_to_join(session, entry, size, deadline, &group->id);
+  if (!status) status = enter(group, deadline);
+  if (status) {
+    pawl_group_leave(group);
+    return pwi_error_status(status, "join %s", name);
+  }
+  *group_out = group;
+  return PAWL_OK;
+}
+
+/* --- leaving -------------------------------------------------------------------------------------------------------- */
+
+static void has_left(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
+  struct pawl_group *group = (struct pawl_group *)((char *)asking - offsetof(struct pawl_group, leaving));
+  (void)status;
+  (void)payload;
+  (void)size;
+  pwi_owned_remove(&group->owned);
+  pwi_free(group);
+}
+
+/* Nobody waits for the manager's answer: the struct goes when it comes, or with the session. */
+void pawl_group_leave(struct pawl_group *group) {
+  if (!group) return;
+  struct pwi_driver *driver = &group->session->driver;
+  struct pwi_writer writer = {0};
+  pwi_write_u64(&writer, group->id.id);
+  group->leaving.replied = has_left;
+  pwi_driver_enter(driver);
+  group->is_leaving = true;
+  bool is_asked =
+      group->id.id != 0 && !group->session->is_closed && !writer.status &&
+      pwi_client_ask(group->session->client, &group->leaving, PWI_ASK_UNGROUP, writer.data, writer.size) == PAWL_OK;
+  if (is_asked)
+    pwi_driver_nudge(driver);
+  else
+    has_left(&group->leaving, PAWL_OK, NULL, 0);
+  pwi_driver_leave(driver);
+  pwi_writer_fini(&writer);
+}
+
+/* --- who is there --------------------------------------------------------------------------------------------------- */
+
+uint64_t pawl_group_tick(const struct pawl_group *group) { return atomic_load(&group->tick); }
+
+static uint32_t count_members(const struct pawl_group *group, bool only_before_us) {
+  struct pawl_session *session = group->session;
+  struct pwi_client_state state;
+  size_t count = 0, before = 0;
+  pwi_driver_enter(&session->driver);
+  pwi_client_state(session->client, &state);
+  const struct pwi_roster_member *members = pwi_roster_members(pwi_client_roster(session->client), group->id, &count);
+  while (before < count && members[before].sender.id < state.sender) before++;
+  pwi_driver_leave(&session->driver);
+  return (uint32_t)(only_before_us ? before : count);
+}
+
+uint32_t pawl_group_size(const struct pawl_group *group) { return count_members(group, false); }
+
+uint32_t pawl_group_rank(const struct pawl_group *group) { return count_members(group, true); }
+
+/* --- ticks ---------------------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out) {
+  struct pawl_session *session = group->session;
+  struct pawl_task *task;
+  pwi_driver_enter(&session->driver);
+  uint64_t tick = atomic_load(&group->tick) + 1;
+  pawl_status status = pwi_session_task(session, &session->line, task_out, "clock of", group->name, &task);
+  if (!status)
+    status =
+        pwi_session_started(session, task, pwi_client_tick(session->client, &task->inner, group->flow, tick), task_out);
+  if (!status) atomic_store(&group->tick, tick);
+  pwi_driver_leave(&session->driver);
+  return status ? pwi_error_status(status, "clock of %s", group->name) : PAWL_OK;
+}
+
+pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns) {
+  struct pawl_session *session = group->session;
+  struct pawl_task *task = NULL;
+  pwi_driver_enter(&session->driver);
+  pawl_status status = pwi_session_task(session, &session->awaits, true, "wait for", group->name, &task);
+  if (!status)
+    status =
+        pwi_session_started(session, task, pwi_client_await(session->client, &task->inner, group->flow, tick), NULL);
+  pwi_driver_leave(&session->driver);
+  if (status) return pwi_error_status(status, "wait for %s", group->name);
+  bool is_done = pwi_driver_wait(&session->driver, &task->done, pwi_driver_deadline(timeout_ns));
+  status = is_done ? task->inner.status : PAWL_TIMED_OUT;
+  pwi_task_unref(task);
+  return status ? pwi_error_status(status, "wait for tick %" PRIu64 " of %s", tick, group->name) : PAWL_OK;
+}
+
+pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns) {
+  pawl_status status = pawl_group_clock(group, NULL);
+  return status ? status : pawl_group_await(group, pawl_group_tick(group), timeout_ns);
+}

@@ -1,0 +1,276 @@
+/* Opening and closing sessions. */
+#include "api/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "api/credentials.h"
+#include "base/memory.h"
+#include "host/clock.h"
+#include "net/net_ops.h" /* pwi_net.self */
+#include "net/tcp/tcp.h"
+#include "ring/view.h"
+
+#define OPEN_NS (30 * PWI_HOST_SECOND)
+#define LEAVE_NS (2 * PWI_HOST_SECOND) /* a manager that does not answer is not waited for longer */
+
+void pawl_session_options_init(struct pawl_session_options *options) { *options = (struct pawl_session_options){0}; }
+
+/* --- making its parts ----------------------------------------------------------------------------------------------- */
+
+static const char *find_address(const struct pawl_session_options *options) {
+  const char *address = options->address && *options->address ? options->address : getenv("PAWL_ADDRESS");
+  return address && *address ? address : NULL;
+}
+
+static pawl_status embed(struct pawl_session *session, const struct pawl_session_options *options,
+                         const struct pwi_credentials *credentials, int64_t deadline) {
+  struct pwi_embedded_config config = {
+      .servers = options->servers,
+      .shards = options->shards,
+      .memory_max = options->server_memory,
+      .key = credentials->key,
+      .key_file = credentials->key_file,
+      .deadline_ns = deadline,
+  };
+  if (options->certificate) return pwi_error(PAWL_INVALID, "certificates are for a cluster with an address");
+  return pwi_embedded_start(&config, &session->embedded);
+}
+
+/* Finds the cluster, or makes one, and the key to it. */
+static pawl_status find_cluster(struct pawl_session *session, const struct pawl_session_options *options,
+                                int64_t deadline) {
+  struct pwi_credentials credentials;
+  char key[PWI_KEY_TEXT_MAX];
+  const char *address = find_address(options);
+  pawl_status status = pwi_credentials_find(options, &credentials);
+  if (!status && !address) {
+    status = embed(session, options, &credentials, deadline);
+    if (!status) address = pwi_embedded_address(session->embedded);
+  }
+  if (status) return status;
+  session->address = pwi_copy_string(address);
+  if (!session->address) return pwi_error_status(PAWL_NO_MEMORY, "session");
+  bool has_key = (credentials.key && *credentials.key) || (credentials.key_file && *credentials.key_file);
+  if (!has_key && !options->certificate && pwi_embedded_key(address, key)) credentials.key = key;
+  status = pwi_credentials_read(&credentials, &session->keys);
+  memset(key, 0, sizeof key);
+  return status;
+}
+
+static pawl_status make_net(struct pawl_session *session, const struct pawl_session_options *options) {
+  struct pwi_tcp_config config;
+  pwi_tcp_config_init(&config);
+  config.name = session->log.node;
+  config.keys = session->keys;
+  config.certificate = options->certificate;
+  config.private_key = options->private_key;
+  config.authority = options->authority;
+  config.require_encryption = options->require_encryption;
+  config.plane = options->tcp_only ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
+  pawl_status status = pwi_tcp_create(&config, &pwi_client_actor, NULL, &session->net);
+  if (status == PAWL_INVALID && options->require_encryption)
+    return pwi_error(status, "encryption is required, and there is neither a key nor a certificate");
+  if (status) return pwi_error_status(status, "network");
+  session->listens = options->listen && *options->listen;
+  if (!session->listens) return PAWL_OK;
+  status = pwi_net_listen(session->net, options->listen);
+  return status ? pwi_error_status(status, "cannot listen at %s", options->listen) : PAWL_OK;
+}
+
+static pawl_status make_client(struct pawl_session *session, const struct pawl_session_options *options) {
+  char host[256] = "";
+  uint64_t seed;
+  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+    return pwi_error(PAWL_IO, "the system has no random numbers");
+  pwi_random_init(&session->random, seed, 0);
+  struct pwi_client_config config = {
+      .net = session->net,
+      .random = &session->random,
+      .log = &session->log,
+      .manager = session->address,
+      .host = host,
+      .job = options->job ? options->job : "",
+      .reader = options->read_only,
+      .memory_max = UINT64_MAX,
+  };
+  pawl_status status = pwi_client_create(&config, &session->client);
+  if (status == PAWL_INVALID)
+    return pwi_error(status, "'%s' is not an address, or the job's name no word", session->address);
+  if (status) return pwi_error_status(status, "session");
+  session->net->self = session->client; /* the two need each other, and the net calls nobody before it is polled */
+  return PAWL_OK;
+}
+
+/* --- opening -------------------------------------------------------------------------------------------------------- */
+
+static bool is_final(pawl_status trouble) {
+  return trouble == PAWL_FORBIDDEN || trouble == PAWL_LINK_KEY || trouble == PAWL_LINK_VERSION ||
+         trouble == PAWL_CLUSTER_OTHER;
+}
+
+/* Until we have joined and there are servers. Nobody else knows the session yet, so there is no gate to pass. */
+static pawl_status join(struct pawl_session *session, int64_t deadline) {
+  struct pwi_client_state state;
+  for (;;) {
+    pwi_client_state(session->client, &state);
+    const struct pwi_view *view = pwi_client_view(session->client);
+    if (state.joined && view && view->arc_count > 0) return PAWL_OK;
+    if (is_final(state.trouble))
+      return pwi_error_status(state.trouble, "cannot join the cluster at %s", session->address);
+    if (pwi_host_now() >= deadline) break;
+    (void)pwi_net_poll(session->net, deadline);
+  }
+  if (state.trouble) return pwi_error_status(state.trouble, "no answer from the manager at %s", session->address);
+  return pwi_error(PAWL_TIMED_OUT,
+                   state.joined ? "the cluster at %s has no servers yet" : "the manager at %s is silent",
+                   session->address);
+}
+
+static void free_ring(struct pwi_owned *ring, void (*release)(struct pwi_owned *owned)) {
+  while (ring->next && ring->next != ring) {
+    struct pwi_owned *owned = ring->next;
+    pwi_owned_remove(owned);
+    release(owned);
+  }
+}
+
+/* In whatever state it is; its own thread has ended. Lists may look at the client when they go, so they go before it. */
+static void destroy(struct pawl_session *session) {
+  pwi_net_destroy(session->net); /* with the regions of buffers */
+  free_ring(&session->lists, pwi_keys_free);
+  pwi_client_destroy(session->client);
+  free_ring(&session->groups, pwi_group_free);
+  free_ring(&session->vectors, pwi_vector_free);
+  pwi_task_pool_release(session->pool);
+  pwi_embedded_stop(session->embedded);
+  pwi_keyring_destroy(session->keys);
+  pwi_free(session->address);
+  pwi_free(session);
+}
+
+static pawl_status build(struct pawl_session *session, const struct pawl_session_options *options, int64_t deadline) {
+  pawl_status status = find_cluster(session, options, deadline);
+  if (!status) status = make_net(session, options);
+  if (!status) status = make_client(session, options);
+  if (!status) status = join(session, deadline);
+  if (status) return status;
+  status = pwi_task_pool_create(&session->pool);
+  if (status) return pwi_error_status(status, "session");
+  status = pwi_driver_init(&session->driver, session->net);
+  if (status) return pwi_error_status(status, "session");
+  status = pwi_driver_start(&session->driver);
+  if (status == PAWL_OK) return PAWL_OK;
+  pwi_driver_fini(&session->driver);
+  return pwi_error_status(status, "cannot start the session's thread");
+}
+
+pawl_status pawl_session_open(const struct pawl_session_options *options, struct pawl_session **session_out) {
+  static const struct pawl_session_options defaults;
+  if (!options) options = &defaults;
+  if (!session_out || options->timeout_ns < 0)
+    return pwi_error(PAWL_INVALID, "open: no place for it, or a negative time-out");
+  struct pawl_session *session = pwi_alloc_zero(1, sizeof *session);
+  if (!session) return pwi_error_status(PAWL_NO_MEMORY, "session");
+  session->log.node = "client";
+  session->line.driver = session->awaits.driver = &session->driver;
+  pwi_owned_init(&session->vectors);
+  pwi_owned_init(&session->lists);
+  pwi_owned_init(&session->groups);
+  pawl_status status = build(session, options, pwi_host_after(options->timeout_ns ? options->timeout_ns : OPEN_NS));
+  if (status) {
+    destroy(session);
+    return status;
+  }
+  *session_out = session;
+  return PAWL_OK;
+}
+
+/* --- flushing and closing ------------------------------------------------------------------------------------------- */
+
+static pawl_status flush_until(struct pawl_session *session, int64_t deadline) {
+  pwi_driver_enter(&session->driver);
+  uint64_t serial = session->line.serial;
+  pwi_driver_leave(&session->driver);
+  if (!pwi_session_settle(session, serial, deadline)) return PAWL_TIMED_OUT;
+  pwi_driver_enter(&session->driver);
+  pawl_status failure = session->line.failure;
+  session->line.failure = PAWL_OK;
+  pwi_driver_leave(&session->driver);
+  return failure;
+}
+
+static pawl_status explain_flush(pawl_status status, const char *what) {
+  if (status == PAWL_TIMED_OUT) return pwi_error(status, "%s: there are tasks that have not finished", what);
+  return status ? pwi_error_status(status, "%s: a task without a handle failed", what) : PAWL_OK;
+}
+
+pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns) {
+  if (!session) return pwi_error(PAWL_INVALID, "flush: there is no session");
+  return explain_flush(flush_until(session, pwi_driver_deadline(timeout_ns)), "flush");
+}
+
+/* Its own thread has ended: we poll. */
+static void leave_cluster(struct pawl_session *session) {
+  int64_t deadline = pwi_net_now(session->net) + LEAVE_NS;
+  struct pwi_client_state state;
+  pwi_client_state(session->client, &state);
+  if (state.trouble) return; /* there is no link to say it on; the manager will notice */
+  pwi_client_leave(session->client);
+  while (!pwi_client_has_left(session->client) && pwi_net_now(session->net) < deadline)
+    if (pwi_net_poll(session->net, deadline) != PAWL_OK) break;
+}
+
+pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns) {
+  if (!session) return PAWL_OK;
+  struct pwi_driver *driver = &session->driver;
+  pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
+  pwi_driver_stop(driver);
+  pwi_driver_enter(driver);
+  if (status != PAWL_TIMED_OUT) leave_cluster(session);
+  session->is_closed = true;
+  pwi_task_line_end(&session->awaits, PAWL_NODE_STOPPED);
+  /* Their memory is still the net's: it must be gone before they say that they have finished. */
+  pwi_net_destroy(session->net);
+  session->net = NULL;
+  pwi_task_line_end(&session->line, PAWL_NODE_STOPPED);
+  pwi_driver_leave(driver);
+  pwi_driver_fini(driver);
+  destroy(session);
+  return explain_flush(status, "close"); /* only now: callbacks may have failed at something meanwhile */
+}
+
+/* --- asking --------------------------------------------------------------------------------------------------------- */
+
+struct pawl_node pawl_session_node(const struct pawl_session *session) {
+  struct pawl_session *ours = (struct pawl_session *)(uintptr_t)session;
+  struct pwi_client_state state;
+  pwi_driver_enter(&ours->driver);
+  pwi_client_state(session->client, &state);
+  pwi_driver_leave(&ours->driver);
+  return (struct pawl_node){state.sender};
+}
+
+const char *pawl_session_address(const struct pawl_session *session) { return session->address; }
+
+pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out) {
+  void *reply;
+  size_t size;
+  if (!session || !json_out) return pwi_error(PAWL_INVALID, "status: there is no session, or no place for it");
+  int64_t deadline = pwi_driver_deadline(timeout_ns);
+  pawl_status status = pwi_session_ask(session, PWI_ASK_STATUS, NULL, deadline, &reply, &size);
+  if (status) return pwi_error_status(status, "status of the cluster at %s", session->address);
+  char *text = pwi_resize(reply, size + 1);
+  if (!text) {
+    pwi_free(reply);
+    return pwi_error_status(PAWL_NO_MEMORY, "status");
+  }
+  text[size] = '\0';
+  *json_out = text;
+  return PAWL_OK;
+}
+
+void pawl_text_free(char *text) { pwi_free(text); }

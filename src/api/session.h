@@ -1,0 +1,90 @@
+/* A session, inside.
+ *
+ * Everything that touches client, net, or the lists of what the session owns happens inside the driver's gate. Names of
+ * the cluster's things (vectors, groups) are kept by the task pool, since tasks name them.
+ */
+#ifndef PWI_API_SESSION_H
+#define PWI_API_SESSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <pawl/session.h>
+
+#include "api/driver.h"
+#include "api/embedded.h"
+#include "api/error.h"
+#include "api/tasks.h"
+#include "base/cursor.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "net/key.h"
+#include "role/client.h"
+
+/* Things that go with their session. */
+struct pwi_owned {
+  struct pwi_owned *next, *before;
+};
+
+struct pawl_session {
+  struct pwi_driver driver;
+  struct pwi_task_line line;   /* what a flush waits for */
+  struct pwi_task_line awaits; /* waiting for others, which no flush does */
+  struct pwi_task_pool *pool;
+  struct pwi_net *net;
+  struct pwi_client *client;
+  struct pwi_random random;
+  struct pwi_log log;
+  struct pwi_keyring *keys;      /* NULL: none */
+  struct pwi_embedded *embedded; /* NULL: the cluster is somebody else's */
+  char *address;                 /* the manager's */
+  bool listens;
+  bool is_closed;                          /* callbacks that run at the end can start nothing any more */
+  struct pwi_owned vectors, lists, groups; /* rings */
+};
+
+static inline void pwi_owned_init(struct pwi_owned *ring) { ring->next = ring->before = ring; }
+
+static inline void pwi_owned_add(struct pwi_owned *ring, struct pwi_owned *owned) {
+  *owned = (struct pwi_owned){ring, ring->before};
+  ring->before->next = owned;
+  ring->before = owned;
+}
+
+static inline void pwi_owned_remove(struct pwi_owned *owned) {
+  owned->next->before = owned->before;
+  owned->before->next = owned->next;
+}
+
+/* Inside the gate, at the end: free one of them. It is in no ring any more. */
+void pwi_vector_free(struct pwi_owned *owned);
+void pwi_keys_free(struct pwi_owned *owned);
+void pwi_group_free(struct pwi_owned *owned);
+
+/* Inside the gate: a task that is in line and has a reference for the client and, if it is to have a handle, one for the
+ * caller. `what` is static; `subject` is of the pool. PAWL_NO_MEMORY; PAWL_NODE_STOPPED if the session is being closed. */
+PAWL_MUST_USE pawl_status pwi_session_task(struct pawl_session *session, struct pwi_task_line *line, bool has_handle,
+                                           const char *what, const char *subject, struct pawl_task **task_out);
+
+/* Inside the gate, right after the call that was to start the task: puts things right if that failed. The status is handed
+ * back; `task_out` may be NULL. */
+pawl_status pwi_session_started(struct pawl_session *session, struct pawl_task *task, pawl_status status,
+                                struct pawl_task **task_out);
+
+/* Tasks that are under way before those who start more are made to help. Links have room for a few thousand messages. */
+#define PWI_SESSION_TASKS 2048
+
+/* Outside the gate: waits until half of them have finished, or for 10 ms: a program that starts calls faster than servers
+ * answer is slowed down, and never stopped. */
+void pwi_session_catch_up(struct pawl_session *session);
+
+/* Outside the gate: waits until all tasks up to a serial have finished: false if the deadline came first. */
+bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
+
+/* Outside the gate: asks the manager and waits. The status is the manager's, or PAWL_TIMED_OUT, PAWL_NO_MEMORY. The reply,
+ * without its status, is freed with pwi_free; `reply_out` may be NULL. No text is left for pawl_error_text. */
+PAWL_MUST_USE pawl_status pwi_session_ask(struct pawl_session *session, enum pwi_ask what,
+                                          const struct pwi_writer *payload, int64_t deadline, void **reply_out,
+                                          size_t *size_out);
+
+#endif

@@ -1,0 +1,95 @@
+/* Tasks of a session: where they come from, and what happens when they finish.
+ *
+ * A *pool* gives tasks out inside the session's gate and takes them back from any thread, without a lock: those that come
+ * back are put on a stack, which the pool picks up as a whole when it has none left. So calls in a steady state allocate
+ * nothing. The pool outlives its session until the last task has come back: a task may be asked after the session was
+ * closed.
+ *
+ * A task has a reference of the client's until it has finished, and one of the caller's if it has a handle.
+ *
+ * The *line* lists tasks that have not finished in the order of their start: for flushing, and for closing.
+ */
+#ifndef PWI_API_TASKS_H
+#define PWI_API_TASKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pawl/task.h>
+
+#include "api/driver.h"
+#include "role/client.h"
+
+struct pwi_task_line;
+
+struct pawl_task {
+  struct pwi_task inner; /* first */
+  struct pwi_event done;
+  struct pwi_work work; /* calls `call` */
+  atomic_uint references;
+  atomic_bool has_call;
+  bool has_handle;
+  const char *what;    /* "push to" */
+  const char *subject; /* a vector's or group's name; lives as long as the pool */
+  void (*call)(void *context, struct pawl_task *task);
+  void *context;
+  uint64_t serial;
+  struct pawl_task *next, *before; /* in the line; the first also on the pool's lists */
+  struct pwi_task_line *line;      /* valid until it has finished */
+  struct pwi_task_pool *pool;
+};
+
+/* --- the pool ------------------------------------------------------------------------------------------------------- */
+
+struct pwi_task_pool;
+
+/* PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_task_pool_create(struct pwi_task_pool **pool_out);
+
+/* The session needs it no more. It goes with its last task. NULL is fine. */
+void pwi_task_pool_release(struct pwi_task_pool *pool);
+
+/* Inside the gate. The task is cleared and has one reference. NULL if there is no memory. */
+struct pawl_task *pwi_task_take(struct pwi_task_pool *pool);
+
+/* Inside the gate. A copy of a name that lives as long as the pool; equal names are kept once. NULL if there is no
+ * memory. */
+const char *pwi_task_pool_name(struct pwi_task_pool *pool, const char *name);
+
+/* Any thread. The last reference gives the task back. */
+void pwi_task_unref(struct pawl_task *task);
+
+/* --- the line ------------------------------------------------------------------------------------------------------- */
+
+/* Somebody waits until all tasks up to a serial have finished. */
+struct pwi_flush {
+  struct pwi_event done;
+  uint64_t serial;
+  struct pwi_flush *next;
+};
+
+/* All fields are used inside the gate only. */
+struct pwi_task_line {
+  struct pwi_driver *driver;
+  struct pawl_task *first, *last;
+  uint64_t serial;           /* of the task started last */
+  size_t count;              /* tasks in it */
+  pawl_status failure;       /* the first one of tasks without a handle since somebody asked */
+  struct pwi_flush *flushes; /* not yet done */
+};
+
+/* Inside the gate: puts a task in line that the client is about to be given. */
+void pwi_task_line_up(struct pwi_task_line *line, struct pawl_task *task);
+
+/* Inside the gate: the client did not take it: it is as if it had not been. */
+void pwi_task_line_undo(struct pwi_task_line *line, struct pawl_task *task);
+
+/* Inside the gate: takes all tasks out; they finish with `status`. */
+void pwi_task_line_end(struct pwi_task_line *line, pawl_status status);
+
+/* Inside the gate: begin and end waiting for tasks up to and including a serial: line->serial for all. */
+void pwi_flush_begin(struct pwi_task_line *line, struct pwi_flush *flush, uint64_t serial);
+void pwi_flush_cancel(struct pwi_task_line *line, struct pwi_flush *flush);
+
+#endif

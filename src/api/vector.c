@@ -1,0 +1,235 @@
+/* Creating, opening and listing vectors. */
+#include "api/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void pawl_vector_options_init(struct pawl_vector_options *options) {
+  *options = (struct pawl_vector_options){.type = PAWL_F32, .width = 1, .size = PAWL_KEY_END};
+}
+
+size_t pawl_type_size(enum pawl_type type) {
+  switch (type) {
+  case PAWL_F32:
+  case PAWL_I32:
+    return 4;
+  case PAWL_F64:
+  case PAWL_I64:
+  case PAWL_U64:
+    return 8;
+  }
+  return 0;
+}
+
+/* --- handles -------------------------------------------------------------------------------------------------------- */
+
+/* Inside the gate: a handle for an entry of the catalogue. */
+static pawl_status make_handle(struct pawl_session *session, struct pwi_vector_id id, bool is_local,
+                               struct pawl_vector **vector_out) {
+  struct pawl_vector *vector = pwi_alloc_zero(1, sizeof *vector);
+  if (!vector) return PAWL_NO_MEMORY;
+  vector->session = session;
+  pawl_status status = pwi_client_flow(session->client, id, 0, &vector->flow);
+  if (status) goto free_vector;
+  vector->entry = pwi_flow_entry(vector->flow);
+  status = PAWL_NO_MEMORY;
+  vector->name = pwi_task_pool_name(session->pool, vector->entry->name);
+  if (!vector->name) goto free_vector;
+  status = is_local ? pwi_client_open_local(session->client, id) : PAWL_OK;
+  if (status) goto free_vector;
+  vector->is_local = is_local;
+  pwi_owned_add(&session->vectors, &vector->owned);
+  *vector_out = vector;
+  return PAWL_OK;
+free_vector:
+  pwi_free(vector);
+  return status;
+}
+
+static bool are_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
+  return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
+         a->placement == b->placement && a->layout == b->layout;
+}
+
+/* PAWL_NOT_FOUND if the catalogue that we have does not list it. `wanted` may be NULL; else other options are
+ * PAWL_EXISTS. */
+static pawl_status open_known(struct pawl_session *session, const char *name, bool is_local,
+                              const struct pawl_vector_options *wanted, struct pawl_vector **vector_out) {
+  pwi_driver_enter(&session->driver);
+  pawl_status status = PAWL_NODE_STOPPED;
+  if (!session->is_closed) {
+    const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(session->client), name);
+    status = entry ? PAWL_OK : PAWL_NOT_FOUND;
+    if (entry && wanted && !are_equal(&entry->is, wanted)) status = PAWL_EXISTS;
+    if (!status) status = make_handle(session, entry->id, is_local, vector_out);
+  }
+  pwi_driver_leave(&session->driver);
+  return status;
+}
+
+void pwi_vector_free(struct pwi_owned *owned) { pwi_free((struct pawl_vector *)owned); }
+
+void pawl_vector_close(struct pawl_vector *vector) {
+  if (!vector) return;
+  struct pawl_session *session = vector->session;
+  pwi_driver_enter(&session->driver);
+  if (vector->is_local && !session->is_closed) pwi_client_close_local(session->client, vector->entry->id);
+  pwi_owned_remove(&vector->owned);
+  pwi_driver_leave(&session->driver);
+  pwi_free(vector);
+}
+
+/* --- creating and opening ------------------------------------------------------------------------------------------- */
+
+static pawl_status check_name(const char *what, const char *name) {
+  if (name && pwi_name_check(name, PWI_ENTRY_VECTOR) == PAWL_OK) return PAWL_OK;
+  return pwi_error(PAWL_INVALID,
+                   "%s '%s': a name is two words of letters, digits, '.', '_' and '-', with a slash "
+                   "between them, and neither begins with a dot",
+                   what, name ? name : "");
+}
+
+static pawl_status settle(const char *name, const struct pawl_vector_options *asked,
+                          struct pawl_vector_options *settled_out) {
+  struct pawl_vector_options defaults;
+  pawl_vector_options_init(&defaults);
+  if (pwi_options_settle(asked ? asked : &defaults, settled_out) == PAWL_OK) return PAWL_OK;
+  return pwi_error(PAWL_INVALID, "create %s: options that do not go together (type, width, size, placement or layout)",
+                   name);
+}
+
+/* As in the catalogue: u8 type, u32 width, u64 size, u8 function, u8 placement, u8 layout. */
+static pawl_status ask_to_create(struct pawl_session *session, const char *name,
+                                 const struct pawl_vector_options *settled, int64_t deadline) {
+  struct pwi_writer writer = {0};
+  pwi_write_text(&writer, name);
+  pwi_write_u8(&writer, (uint8_t)settled->type);
+  pwi_write_u32(&writer, settled->width);
+  pwi_write_u64(&writer, settled->size);
+  pwi_write_u8(&writer, (uint8_t)settled->function);
+  pwi_write_u8(&writer, (uint8_t)settled->placement);
+  pwi_write_u8(&writer, (uint8_t)settled->layout);
+  pawl_status status = pwi_session_ask(session, PWI_ASK_CREATE, &writer, deadline, NULL, NULL);
+  pwi_writer_fini(&writer);
+  return status;
+}
+
+pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
+                               const struct pawl_vector_options *options, int64_t timeout_ns,
+                               struct pawl_vector **vector_out) {
+  struct pawl_vector_options settled;
+  pawl_status status = check_name("create", name);
+  if (!status) status = settle(name, options, &settled);
+  if (status) return status;
+  status = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
+  if (!status) status = open_known(session, name, false, NULL, vector_out);
+  return status ? pwi_error_status(status, "create %s", name) : PAWL_OK;
+}
+
+pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
+                               const struct pawl_vector_options *options, int64_t timeout_ns,
+                               struct pawl_vector **vector_out) {
+  struct pawl_vector_options settled;
+  pawl_status status = check_name("create", name);
+  if (!status) status = settle(name, options, &settled);
+  if (status) return status;
+  status = open_known(session, name, false, &settled, vector_out);
+  if (status == PAWL_NOT_FOUND || status == PAWL_EXISTS) { /* or what we know of it is old */
+    pawl_status created = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
+    if (created && created != PAWL_EXISTS) return pwi_error_status(created, "create %s", name);
+    status = open_known(session, name, false, &settled, vector_out);
+  }
+  if (status == PAWL_EXISTS) return pwi_error(status, "create %s: it exists with other options", name);
+  return status ? pwi_error_status(status, "open %s", name) : PAWL_OK;
+}
+
+static pawl_status sync_with_manager(struct pawl_session *session, int64_t timeout_ns) {
+  return pwi_session_ask(session, PWI_ASK_SYNC, NULL, pwi_driver_deadline(timeout_ns), NULL, NULL);
+}
+
+static pawl_status open_by_name(struct pawl_session *session, const char *name, bool is_local, int64_t timeout_ns,
+                                struct pawl_vector **vector_out) {
+  pawl_status status = check_name("open", name);
+  if (status) return status;
+  status = open_known(session, name, is_local, NULL, vector_out);
+  if (status == PAWL_NOT_FOUND) {
+    status = sync_with_manager(session, timeout_ns);
+    if (!status) status = open_known(session, name, is_local, NULL, vector_out);
+  }
+  return status ? pwi_error_status(status, "open %s", name) : PAWL_OK;
+}
+
+pawl_status pawl_vector_open(struct pawl_session *session, const char *name, int64_t timeout_ns,
+                             struct pawl_vector **vector_out) {
+  return open_by_name(session, name, false, timeout_ns, vector_out);
+}
+
+pawl_status pawl_vector_open_local(struct pawl_session *session, const char *name, int64_t timeout_ns,
+                                   struct pawl_vector **vector_out) {
+  if (!session->listens)
+    return pwi_error(PAWL_INVALID, "open %s locally: the session was opened without `listen`, so nobody can reach it",
+                     name ? name : "");
+  return open_by_name(session, name, true, timeout_ns, vector_out);
+}
+
+pawl_status pawl_vector_delete(struct pawl_session *session, const char *name, int64_t timeout_ns) {
+  struct pwi_writer writer = {0};
+  pawl_status status = check_name("delete", name);
+  if (status) return status;
+  pwi_write_text(&writer, name);
+  status = pwi_session_ask(session, PWI_ASK_DELETE, &writer, pwi_driver_deadline(timeout_ns), NULL, NULL);
+  pwi_writer_fini(&writer);
+  return status ? pwi_error_status(status, "delete %s", name) : PAWL_OK;
+}
+
+/* --- what there is -------------------------------------------------------------------------------------------------- */
+
+static struct pawl_vector_info info_of(const struct pwi_entry *entry) {
+  struct pawl_vector_info info = {.id = entry->id.id, .options = entry->is};
+  memcpy(info.name, entry->name, sizeof info.name);
+  return info;
+}
+
+void pawl_vector_info(const struct pawl_vector *vector, struct pawl_vector_info *info_out) {
+  *info_out = info_of(vector->entry);
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(((const struct pawl_vector_info *)a)->name, ((const struct pawl_vector_info *)b)->name);
+}
+
+/* Inside the gate. */
+static pawl_status copy_list(struct pawl_session *session, const char *space, struct pawl_vector_info **infos_out,
+                             size_t *count_out) {
+  const struct pwi_catalogue *catalogue = pwi_client_catalogue(session->client);
+  struct pwi_client_state state;
+  pwi_client_state(session->client, &state);
+  struct pawl_vector_info *infos = pwi_alloc_zero(catalogue->count + 1, sizeof *infos);
+  if (!infos) return PAWL_NO_MEMORY;
+  size_t count = 0;
+  for (size_t i = 0; i < catalogue->count; i++) {
+    const struct pwi_entry *entry = &catalogue->entries[i];
+    bool may_see = !state.space || !*state.space || pwi_name_is_in(entry->name, state.space);
+    if (entry->kind == PWI_ENTRY_VECTOR && may_see && (!space || pwi_name_is_in(entry->name, space)))
+      infos[count++] = info_of(entry);
+  }
+  qsort(infos, count, sizeof *infos, compare_names);
+  *infos_out = infos;
+  *count_out = count;
+  return PAWL_OK;
+}
+
+pawl_status pawl_vector_list(struct pawl_session *session, const char *space, int64_t timeout_ns,
+                             struct pawl_vector_info **infos_out, size_t *count_out) {
+  pawl_status status = sync_with_manager(session, timeout_ns);
+  if (!status) {
+    pwi_driver_enter(&session->driver);
+    status = session->is_closed ? PAWL_NODE_STOPPED : copy_list(session, space, infos_out, count_out);
+    pwi_driver_leave(&session->driver);
+  }
+  return status ? pwi_error_status(status, "list of vectors") : PAWL_OK;
+}
+
+void pawl_vector_list_free(struct pawl_vector_info *infos) { pwi_free(infos); }

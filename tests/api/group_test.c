@@ -1,0 +1,137 @@
+/* Groups and vectors of one's own: several sessions, in threads, at one embedded cluster. */
+#include "scene.h"
+
+#include <pthread.h>
+
+static struct pawl_session *session;
+
+static int open_cluster(void **state) {
+  (void)state;
+  session = open_embedded(1, 2);
+  return 0;
+}
+
+static int close_cluster(void **state) {
+  (void)state;
+  return pawl_session_close(session, PATIENCE) == PAWL_OK ? 0 : -1;
+}
+
+#define WORKERS 4
+#define ROUNDS 20
+
+struct worker {
+  pthread_t thread;
+  int64_t wrong; /* a sum that was read too early */
+  uint32_t rank, size;
+  pawl_status status;
+};
+
+static pawl_status run_rounds(struct pawl_session *own, struct worker *worker) {
+  struct pawl_vector *vector;
+  struct pawl_group *group;
+  pawl_status status = pawl_vector_open(own, "g/sums", PATIENCE, &vector);
+  if (!status) status = pawl_group_join(own, "g/workers", WORKERS, PATIENCE, &group);
+  for (uint64_t round = 0; round < ROUNDS && !status; round++) {
+    int64_t one = 1, sum = 0;
+    struct pawl_task *task;
+    status = pawl_vector_push(vector, pawl_at_keys(&round, 1), &one, NULL);
+    if (!status) status = pawl_group_barrier(group, PATIENCE);
+    if (!status) status = pawl_vector_pull(vector, pawl_at_keys(&round, 1), &sum, &task);
+    if (!status) status = pawl_task_finish(task, PATIENCE);
+    if (!status && sum != WORKERS) worker->wrong = sum;
+    worker->rank = pawl_group_rank(group);
+    worker->size = pawl_group_size(group);
+    if (!status) status = pawl_group_barrier(group, PATIENCE);
+  }
+  return status;
+}
+
+static void *work(void *argument) {
+  struct worker *worker = argument;
+  struct pawl_session *own = open_beside(session, false);
+  worker->status = run_rounds(own, worker);
+  pawl_status status = pawl_session_close(own, PATIENCE);
+  if (!worker->status) worker->status = status;
+  return NULL;
+}
+
+static void test_a_barrier_holds_until_all_have_pushed(void **state) {
+  struct worker workers[WORKERS];
+  unsigned ranks = 0;
+  (void)state;
+  create(session, "g/sums", PAWL_I64, ROUNDS);
+  memset(workers, 0, sizeof workers);
+  for (int i = 0; i < WORKERS; i++) assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+  for (int i = 0; i < WORKERS; i++) {
+    pthread_join(workers[i].thread, NULL);
+    assert_int_equal(workers[i].status, PAWL_OK);
+    assert_int_equal(workers[i].wrong, 0);
+    assert_int_equal(workers[i].size, WORKERS);
+    ranks |= 1u << workers[i].rank;
+  }
+  assert_int_equal(ranks, (1u << WORKERS) - 1);
+}
+
+static void test_nobody_passes_before_the_group_is_complete(void **state) {
+  struct pawl_session *other = open_beside(session, false);
+  struct pawl_group *ours, *theirs;
+  (void)state;
+  must(pawl_group_join(session, "g/pair", 2, PATIENCE, &ours));
+  must_fail(pawl_group_barrier(ours, PAWL_SECOND / 20), PAWL_TIMED_OUT, "tick 1 of g/pair");
+  assert_int_equal(pawl_group_tick(ours), 1);
+  must_fail(pawl_group_join(other, "g/pair", 3, PATIENCE, &theirs), PAWL_MISMATCH, "join g/pair");
+  must(pawl_group_join(other, "g/pair", 2, PATIENCE, &theirs));
+  must_fail(pawl_group_await(ours, 1, PAWL_SECOND / 20), PAWL_TIMED_OUT,
+            "tick 1"); /* it has joined, and done nothing */
+  assert_int_equal(pawl_group_tick(theirs), 0);
+  must(pawl_group_clock(theirs, NULL));
+  must(pawl_group_await(ours, 1, PATIENCE));
+  must(pawl_session_close(other, PATIENCE));
+  must(pawl_group_barrier(ours, PATIENCE));       /* who has left is waited for no more */
+  while (pawl_group_size(ours) != 1) usleep(100); /* the servers may know it before we do */
+  pawl_group_leave(ours);
+  pawl_group_leave(NULL);
+}
+
+static void test_joining_twice_is_refused_and_leaving_lets_join_again(void **state) {
+  struct pawl_group *group, *second = NULL;
+  (void)state;
+  must(pawl_group_join(session, "g/twice", 1, PATIENCE, &group));
+  must_fail(pawl_group_join(session, "g/twice", 1, PATIENCE, &second), PAWL_EXISTS, "join g/twice");
+  assert_null(second);
+  must(pawl_group_barrier(group, PATIENCE));
+  pawl_group_leave(group);
+  must(pawl_group_join(session, "g/twice", 0, PATIENCE, &second));
+  must(pawl_group_barrier(second, PATIENCE));
+  must_fail(pawl_group_join(session, "g/.dot", 1, PATIENCE, &group), PAWL_INVALID, "g/.dot");
+  must_fail(pawl_group_join(session, "word", 1, PATIENCE, &group), PAWL_INVALID, "word");
+}
+
+static void test_a_vector_opened_locally_is_apart_from_the_servers(void **state) {
+  struct pawl_session_options options = {.address = pawl_session_address(session), .listen = "127.0.0.1:0"};
+  struct pawl_session *holder;
+  struct pawl_vector *held, *vector = create(session, "g/local", PAWL_I64, 10);
+  struct pawl_where there = pawl_at_range(0, 2);
+  int64_t values[2] = {1, 2}, got[2] = {0};
+  (void)state;
+  must(pawl_session_open(&options, &holder));
+  must(pawl_vector_open_local(holder, "g/local", PATIENCE, &held));
+  there.node = pawl_session_node(holder);
+  push(vector, there, values);
+  push(vector, there, values);
+  pull(vector, there, got);
+  assert_true(got[0] == 2 && got[1] == 4);
+  pull(vector, pawl_at_range(0, 2), got);
+  assert_true(got[0] == 0 && got[1] == 0);
+  must(pawl_session_close(holder, PATIENCE));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_barrier_holds_until_all_have_pushed),
+      cmocka_unit_test(test_nobody_passes_before_the_group_is_complete),
+      cmocka_unit_test(test_joining_twice_is_refused_and_leaving_lets_join_again),
+      cmocka_unit_test(test_a_vector_opened_locally_is_apart_from_the_servers),
+  };
+  return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+}

@@ -1,0 +1,135 @@
+/* What the tests of the public API share: sessions that must open, and a look at the processes behind them. */
+#ifndef PAWL_TESTS_API_SCENE_H
+#define PAWL_TESTS_API_SCENE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <pawl/pawl.h>
+
+#define PATIENCE (30 * PAWL_SECOND) /* for tests that hang: nothing here takes that long */
+
+static inline void must(pawl_status status) {
+  if (status) fail_msg("%s: %s", pawl_status_text(status), pawl_error_text());
+}
+
+/* Fails, and says why. */
+static inline void must_fail(pawl_status status, pawl_status wanted, const char *text) {
+  if (status != wanted)
+    fail_msg("%s instead of %s: %s", pawl_status_name(status), pawl_status_name(wanted), pawl_error_text());
+  if (!strstr(pawl_error_text(), text)) fail_msg("'%s' is not in '%s'", text, pawl_error_text());
+}
+
+static inline struct pawl_session *open_embedded(uint32_t servers, uint32_t shards) {
+  struct pawl_session_options options;
+  struct pawl_session *session = NULL;
+  pawl_session_options_init(&options);
+  options.servers = servers;
+  options.shards = shards;
+  must(pawl_session_open(&options, &session));
+  return session;
+}
+
+/* A second session at the cluster of the first. */
+static inline struct pawl_session *open_beside(const struct pawl_session *first, bool read_only) {
+  struct pawl_session_options options;
+  struct pawl_session *session = NULL;
+  pawl_session_options_init(&options);
+  options.address = pawl_session_address(first);
+  options.read_only = read_only;
+  must(pawl_session_open(&options, &session));
+  return session;
+}
+
+static inline struct pawl_vector *create(struct pawl_session *session, const char *name, enum pawl_type type,
+                                         uint64_t size) {
+  struct pawl_vector_options options;
+  struct pawl_vector *vector = NULL;
+  pawl_vector_options_init(&options);
+  options.type = type;
+  options.size = size;
+  must(pawl_vector_create(session, name, &options, PATIENCE, &vector));
+  return vector;
+}
+
+static inline void push(struct pawl_vector *vector, struct pawl_where where, const void *values) {
+  struct pawl_task *task;
+  must(pawl_vector_push(vector, where, values, &task));
+  must(pawl_task_finish(task, PATIENCE));
+}
+
+static inline void pull(struct pawl_vector *vector, struct pawl_where where, void *values) {
+  struct pawl_task *task;
+  must(pawl_vector_pull(vector, where, values, &task));
+  must(pawl_task_finish(task, PATIENCE));
+}
+
+/* Processes whose parent is `parent` and whose command line has `word` in it: at most `room` of them. */
+static inline size_t find_children(pid_t parent, const char *word, pid_t *pids, size_t room) {
+  size_t count = 0;
+  DIR *folder = opendir("/proc");
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL && count < room;) {
+    char path[300], text[4096];
+    int father = 0;
+    snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+    FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "re") : NULL;
+    if (!file) continue;
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    char *after = strrchr(text, ')'); /* the name may hold anything */
+    if (!after || sscanf(after + 1, " %*c %d", &father) != 1 || father != parent) continue;
+    snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+    file = fopen(path, "re");
+    if (!file) continue;
+    size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    if (memmem(text, size, word, strlen(word))) pids[count++] = (pid_t)atoi(entry->d_name);
+  }
+  closedir(folder);
+  return count;
+}
+
+/* The letter that says what a process or thread is doing; 'Z' also for one that is gone. */
+static inline char state_of(const char *folder) {
+  char path[420], line[512];
+  snprintf(path, sizeof path, "%s/stat", folder);
+  FILE *file = fopen(path, "re");
+  if (!file) return 'Z';
+  size_t size = fread(line, 1, sizeof line - 1, file);
+  fclose(file);
+  line[size] = '\0';
+  const char *after = strrchr(line, ')');
+  return after && after[1] == ' ' && after[2] ? after[2] : 'Z';
+}
+
+/* Stops a process, and waits until each of its threads stands still. */
+static inline void halt(pid_t pid) {
+  char tasks[64], one[400];
+  assert_int_equal(kill(pid, SIGSTOP), 0);
+  snprintf(tasks, sizeof tasks, "/proc/%d/task", (int)pid);
+  for (bool moves = true; moves;) {
+    DIR *folder = opendir(tasks);
+    assert_non_null(folder);
+    moves = false;
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+      if (entry->d_name[0] == '.') continue;
+      snprintf(one, sizeof one, "%s/%s", tasks, entry->d_name);
+      moves = moves || state_of(one) != 'T';
+    }
+    closedir(folder);
+    usleep(100);
+  }
+}
+
+#endif

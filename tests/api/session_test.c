@@ -1,0 +1,228 @@
+/* Opening and closing sessions: what can go wrong, and what becomes of the processes behind them. */
+#include "scene.h"
+
+#include <sys/wait.h>
+
+#include "base/memory.h"
+#include "host/children.h"
+#include "host/clock.h"
+#include "net/key.h"
+
+static pawl_status try_open(const struct pawl_session_options *options) {
+  struct pawl_session *session = NULL;
+  pawl_status status = pawl_session_open(options, &session);
+  if (status)
+    assert_null(session);
+  else
+    pawl_session_close(session, 0);
+  return status;
+}
+
+/* --- it cannot be opened --------------------------------------------------------------------------------------------- */
+
+static void test_an_address_that_cannot_be_read_is_invalid(void **state) {
+  struct pawl_session_options options = {.address = "tcp://nowhere", .timeout_ns = PAWL_SECOND};
+  (void)state;
+  must_fail(try_open(&options), PAWL_INVALID, "tcp://nowhere");
+}
+
+static void test_nobody_at_the_address_is_told_after_the_time_out(void **state) {
+  struct pawl_session_options options = {.address = "127.0.0.1:1", .timeout_ns = PAWL_SECOND / 5};
+  (void)state;
+  must_fail(try_open(&options), PAWL_LINK_REFUSED, "127.0.0.1:1");
+}
+
+static void test_options_that_contradict_themselves_are_invalid(void **state) {
+  struct pawl_session_options options = {.address = "127.0.0.1:1", .certificate = "a.pem", .timeout_ns = PAWL_SECOND};
+  (void)state;
+  must_fail(try_open(&options), PAWL_INVALID, "all three or none");
+  options.private_key = options.authority = "b.pem";
+  options.key = "pawl1-00";
+  must_fail(try_open(&options), PAWL_INVALID, "not both");
+  options = (struct pawl_session_options){.address = "127.0.0.1:1", .key = "secret-with-a-mistake"};
+  must_fail(try_open(&options), PAWL_INVALID, "not a key");
+  assert_null(strstr(pawl_error_text(), "secret"));
+  options = (struct pawl_session_options){.address = "127.0.0.1:1", .key_file = "/nowhere/cluster.key"};
+  must_fail(try_open(&options), PAWL_NOT_FOUND, "/nowhere/cluster.key");
+}
+
+static void test_without_the_command_nothing_is_embedded(void **state) {
+  char *command = strdup(getenv("PAWL_COMMAND"));
+  (void)state;
+  assert_non_null(command);
+  setenv("PAWL_COMMAND", "/nowhere/pawl", 1);
+  must_fail(try_open(NULL), PAWL_NOT_FOUND, "/nowhere/pawl");
+  setenv("PAWL_COMMAND", "/bin/false", 1);
+  must_fail(try_open(NULL), PAWL_NODE_STOPPED, "manager ended (exit code 1)");
+  setenv("PAWL_COMMAND", command, 1);
+  free(command);
+}
+
+static void test_a_cluster_without_servers_times_out(void **state) {
+  char *const words[] = {"pawl", "manager", "--listen", "127.0.0.1:0", "--http", "none", "--ready-fd", "3", NULL};
+  struct pwi_child_config config = {
+      .path = getenv("PAWL_COMMAND"), .argv = words, .output_fd = PWI_CHILD_OUTPUT_KEEP, .own_group = true};
+  struct pawl_session_options options = {.timeout_ns = PAWL_SECOND / 2};
+  struct pwi_child *manager;
+  const char *line;
+  char address[256];
+  (void)state;
+  must(pwi_child_start(&config, &manager));
+  must(pwi_child_ready(manager, pwi_host_after(PATIENCE), &line));
+  must(pwi_child_value(line, "address", address, sizeof address));
+  options.address = address;
+  must_fail(try_open(&options), PAWL_TIMED_OUT, "has no servers yet");
+  pwi_child_stop(manager, PAWL_SECOND);
+}
+
+static void test_another_key_does_not_open_an_embedded_cluster(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_session_options options = {.address = pawl_session_address(session), .timeout_ns = 2 * PAWL_SECOND};
+  char key[PWI_KEY_TEXT_MAX];
+  (void)state;
+  must(pwi_key_new(key));
+  options.key = key;
+  must_fail(try_open(&options), PAWL_LINK_KEY, options.address);
+  options.key = NULL; /* a session of the same process is given the key */
+  must(try_open(&options));
+  must(pawl_session_close(session, PATIENCE));
+}
+
+/* --- it is open ------------------------------------------------------------------------------------------------------ */
+
+static void test_the_state_of_the_cluster_is_json(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  char *json;
+  (void)state;
+  must(pawl_session_status(session, PATIENCE, &json));
+  assert_int_equal(json[0], '{');
+  assert_non_null(strstr(json, "\"epoch\""));
+  pawl_text_free(json);
+  assert_true(pawl_session_node(session).id != 0);
+  must(pawl_session_close(session, PATIENCE));
+  must(pawl_session_close(NULL, 0));
+}
+
+static void test_closing_leaves_no_memory_and_no_processes(void **state) {
+  pid_t pids[8];
+  uint64_t live = pwi_memory_counts().live;
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    struct pawl_session *session = open_embedded(2, 1);
+    assert_int_equal(find_children(getpid(), "pawl", pids, 8), 3);
+    struct pawl_vector *vector = create(session, "a/b", PAWL_F32, 10);
+    struct pawl_group *group;
+    struct pawl_keys *list;
+    uint64_t key = 1;
+    float value = 1;
+    void *memory;
+    must(pawl_keys_create(vector, &key, 1, &list));
+    must(pawl_buffer_create(session, 5000, &memory));
+    must(pawl_group_join(session, "a/g", 1, PATIENCE, &group));
+    must(pawl_group_barrier(group, PATIENCE));
+    must(pawl_vector_push(vector, pawl_at_list(list), &value, NULL));
+    must(pawl_session_close(session, PATIENCE));
+    assert_int_equal(find_children(getpid(), "pawl", pids, 8), 0);
+    assert_int_equal(pwi_memory_counts().live, live);
+  }
+}
+
+/* --- a server hangs -------------------------------------------------------------------------------------------------- */
+
+static void test_waiting_ends_and_the_push_goes_on(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_vector *vector = create(session, "a/b", PAWL_I64, 10);
+  int64_t one = 1, sum;
+  struct pawl_task *task;
+  pid_t server;
+  (void)state;
+  push(vector, pawl_at_range(0, 1), &one);
+  assert_int_equal(find_children(getpid(), "--join", &server, 1), 1);
+  halt(server);
+  must(pawl_vector_push(vector, pawl_at_range(0, 1), &one, &task));
+  must_fail(pawl_task_wait(task, 0), PAWL_TIMED_OUT, "push to a/b");
+  must_fail(pawl_task_wait(task, PAWL_SECOND / 2), PAWL_TIMED_OUT, "it goes on");
+  must_fail(pawl_session_flush(session, PAWL_SECOND / 100), PAWL_TIMED_OUT, "not finished");
+  assert_false(pawl_task_is_done(task));
+  assert_int_equal(kill(server, SIGCONT), 0);
+  must(pawl_task_finish(task, PATIENCE));
+  pull(vector, pawl_at_range(0, 1), &sum);
+  assert_int_equal(sum, 2);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+static void note_end(void *context, struct pawl_task *task) { *(pawl_status *)context = pawl_task_wait(task, 0); }
+
+static void test_tasks_end_with_the_session_and_can_still_be_asked(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_vector *vector = create(session, "a/b", PAWL_I64, 10);
+  int64_t one = 1;
+  struct pawl_task *task, *called;
+  pawl_status seen = PAWL_OK;
+  char text[100];
+  pid_t server;
+  (void)state;
+  push(vector, pawl_at_range(0, 1), &one);
+  assert_int_equal(find_children(getpid(), "--join", &server, 1), 1);
+  halt(server);
+  must(pawl_vector_push(vector, pawl_at_range(0, 1), &one, &task));
+  must(pawl_vector_push(vector, pawl_at_range(0, 1), &one, &called));
+  must(pawl_task_on_done(called, note_end, &seen));
+  must_fail(pawl_session_close(session, PAWL_SECOND / 10), PAWL_TIMED_OUT, "not finished");
+  assert_true(pawl_task_is_done(task));
+  assert_int_equal(pawl_task_wait(task, PAWL_FOREVER), PAWL_NODE_STOPPED);
+  assert_int_equal(seen, PAWL_NODE_STOPPED);
+  pawl_task_describe(task, text, sizeof text);
+  assert_string_equal(text, "push to a/b: this node was stopped");
+  pawl_task_release(task);
+  pawl_task_release(called);
+}
+
+/* --- the parent dies --------------------------------------------------------------------------------------------------- */
+
+static void test_children_go_when_their_parent_is_killed(void **state) {
+  pid_t pids[4];
+  char byte;
+  int ready[2];
+  (void)state;
+  assert_int_equal(pipe(ready), 0);
+  pid_t parent = fork();
+  assert_true(parent >= 0);
+  if (parent == 0) {
+    struct pawl_session *session;
+    if (pawl_session_open(NULL, &session) != PAWL_OK || write(ready[1], "r", 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  close(ready[1]);
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  close(ready[0]);
+  assert_int_equal(find_children(parent, "pawl", pids, 4), 2);
+  assert_int_equal(kill(parent, SIGKILL), 0);
+  assert_int_equal(waitpid(parent, NULL, 0), parent);
+  int64_t deadline = pwi_host_after(PATIENCE);
+  for (int i = 0; i < 2; i++) {
+    char folder[64];
+    snprintf(folder, sizeof folder, "/proc/%d", (int)pids[i]);
+    while (state_of(folder) != 'Z') { /* whoever inherited it may not have looked yet */
+      assert_true(pwi_host_now() < deadline);
+      usleep(1000);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_children_go_when_their_parent_is_killed), /* first: it forks */
+      cmocka_unit_test(test_an_address_that_cannot_be_read_is_invalid),
+      cmocka_unit_test(test_nobody_at_the_address_is_told_after_the_time_out),
+      cmocka_unit_test(test_options_that_contradict_themselves_are_invalid),
+      cmocka_unit_test(test_without_the_command_nothing_is_embedded),
+      cmocka_unit_test(test_a_cluster_without_servers_times_out),
+      cmocka_unit_test(test_another_key_does_not_open_an_embedded_cluster),
+      cmocka_unit_test(test_the_state_of_the_cluster_is_json),
+      cmocka_unit_test(test_closing_leaves_no_memory_and_no_processes),
+      cmocka_unit_test(test_waiting_ends_and_the_push_goes_on),
+      cmocka_unit_test(test_tasks_end_with_the_session_and_can_still_be_asked),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
