@@ -14,13 +14,14 @@
 #include "cli/cli.h"
 
 #define PATH_SIZE 4096
-#define LETTER_FORCE 257
+enum { LETTER_FORCE = 257, LETTER_READ_ONLY, LETTER_SPACE };
 
 /* --- new ---------------------------------------------------------------------------------------------------------- */
 
 struct new_key {
   char text[PWI_KEY_TEXT_MAX];
   char name[PWI_KEY_NAME_SIZE + 1];
+  char limits[PWI_KEY_LINE_MAX]; /* as they stand behind it; "" for none */
 };
 
 static pawl_status make_key(struct new_key *key) {
@@ -35,17 +36,18 @@ static pawl_status make_key(struct new_key *key) {
 
 static size_t print_file(const struct new_key *key, char *text, size_t size) {
   char day[32] = "";
+  const char *can = key->limits[0] ? "be a client of the cluster, within its limits" : "join the cluster";
   time_t now = time(NULL);
   struct tm parts;
   if (gmtime_r(&now, &parts)) strftime(day, sizeof day, " of %Y-%m-%d", &parts);
-  int length =
-      snprintf(text, size, "# pawl key %s%s. Whoever holds it can join the cluster.\n%s\n", key->name, day, key->text);
+  int length = snprintf(text, size, "# pawl key %s%s. Whoever holds it can %s.\n%s%s\n", key->name, day, can, key->text,
+                        key->limits);
   return length > 0 ? (size_t)length : 0;
 }
 
 /* 0 or an errno. */
 static int write_durably(int file, const struct new_key *key) {
-  char text[PWI_KEY_TEXT_MAX + 128];
+  char text[PWI_KEY_TEXT_MAX + PWI_KEY_LINE_MAX + 128];
   size_t size = print_file(key, text, sizeof text);
   ssize_t written = write(file, text, size);
   int problem = written < 0 ? errno : (size_t)written == size ? 0 : ENOSPC;
@@ -77,6 +79,15 @@ static int replace(const char *path, const struct new_key *key) {
   return problem;
 }
 
+static void explain_limited(const char *path, const struct new_key *key) {
+  printf("wrote key %s to %s; only you can read it\n\n"
+         "It is limited:%s. To let it in, add its line to the key file of the manager and of every server, behind\n"
+         "their own key, and restart them one by one:\n\n"
+         "  cat %s >> cluster.key\n\n"
+         "Who is to use it needs this file only, and sets %s to its path.\n",
+         key->name, path, key->limits, path, PWI_CLI_KEY_FILE);
+}
+
 static void explain_file(const char *path, const struct new_key *key) {
   printf("wrote key %s to %s; only you can read it\n\n"
          "Every node of the cluster needs this file. Copy it by a way that you trust, then on each of them:\n\n"
@@ -93,13 +104,16 @@ static int save_key(const struct pwi_command *command, const char *path, bool fo
     return pwi_cli_failure(command, "%s is there already, and its key may be in use; --force replaces it", path);
   if (problem) return pwi_cli_failure(command, "cannot write %s: %s", path, strerror(problem));
   if (json) return pwi_cli_print_json(command, json_pack("{s:s, s:s}", "name", key->name, "file", path));
-  explain_file(path, key);
+  if (key->limits[0])
+    explain_limited(path, key);
+  else
+    explain_file(path, key);
   return PWI_EXIT_OK;
 }
 
 static int show_key(const struct pwi_command *command, bool json, const struct new_key *key) {
   if (json) return pwi_cli_print_json(command, json_pack("{s:s, s:s}", "name", key->name, "key", key->text));
-  printf("%s\n", key->text);
+  printf("%s%s\n", key->text, key->limits);
   fflush(stdout);
   if (isatty(STDERR_FILENO))
     fprintf(stderr, "\nThis is key %s. 'pawl key new -o FILE' writes one to a file that only you can read.\n",
@@ -107,13 +121,24 @@ static int show_key(const struct pwi_command *command, bool json, const struct n
   return PWI_EXIT_OK;
 }
 
+static bool set_space(struct pwi_key_limits *limits, const char *space) {
+  if (!pwi_key_space_is_valid(space)) return false;
+  snprintf(limits->space, sizeof limits->space, "%s", space);
+  return true;
+}
+
 static int run_new(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   const char *path = NULL;
+  struct pwi_key_limits limits = {0};
   bool force = false, json = false;
   int letter;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
+    if (letter == LETTER_READ_ONLY) limits.read_only = true;
+    if (letter == LETTER_SPACE && !set_space(&limits, args.value))
+      return pwi_cli_usage(command, "'%s' names no space: letters, digits, '.', '_' and '-', at most %d", args.value,
+                           PWI_KEY_SPACE_MAX);
     if (letter == 'o') path = args.value;
     if (letter == PWI_CLI_LETTER_JSON) json = true;
     if (letter == LETTER_FORCE) force = true;
@@ -125,6 +150,7 @@ static int run_new(const struct pwi_command *command, int argc, char **argv) {
   struct new_key key;
   pawl_status status = make_key(&key);
   if (status) return pwi_cli_failure(command, "cannot make a key: %s", pawl_status_text(status));
+  pwi_key_limits_print(&limits, key.limits);
   int exit_code = path ? save_key(command, path, force, json, &key) : show_key(command, json, &key);
   OPENSSL_cleanse(&key, sizeof key);
   return exit_code;
@@ -133,6 +159,8 @@ static int run_new(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option new_options[] = {
     {'o', "output", "FILE", "write it to FILE, which only its owner can read; without: print it"},
     {LETTER_FORCE, "force", NULL, "replace FILE if it is there"},
+    {LETTER_READ_ONLY, "read-only", NULL, "a key that lets its holder read and change nothing"},
+    {LETTER_SPACE, "space", "NAME", "a key for the vectors NAME/... alone"},
     PWI_CLI_JSON,
     {0},
 };
@@ -143,7 +171,12 @@ static const struct pwi_command command_new = {
     .summary = "make a key for a cluster",
     .text = "Makes a key from the system's random source: 'pawl1-' and 64 hexadecimal\n"
             "digits. 'pawl key new FILE' is short for -o FILE. A file that is there is left\n"
-            "alone: its key may be in use.\n",
+            "alone: its key may be in use.\n\n"
+            "With --read-only or --space the key is for clients, and the limits stand\n"
+            "behind it on its line. They count where they are written, in the key files of\n"
+            "the manager and the servers:\n"
+            "  pawl key new --read-only --space ads reader.key\n"
+            "  cat reader.key >> cluster.key     # on the manager and on every server\n",
     .options = new_options,
     .run = run_new,
 };
@@ -157,12 +190,15 @@ struct show {
   size_t count;
 };
 
-static int show_one(struct show *show, size_t line, const struct pwi_key *key) {
+static int show_one(struct show *show, size_t line, const struct pwi_key *key, const struct pwi_key_limits *limits) {
+  char printed[PWI_KEY_LINE_MAX];
   bool first = show->count++ == 0;
   if (show->json)
-    return pwi_cli_print_json(show->command, json_pack("{s:s, s:s, s:i, s:b}", "name", key->name, "file", show->path,
-                                                       "line", (int)line, "used", (int)first));
-  printf("%s  %s\n", key->name, first ? "used and accepted" : "accepted");
+    return pwi_cli_print_json(show->command, json_pack("{s:s, s:s, s:i, s:b, s:b, s:s}", "name", key->name, "file",
+                                                       show->path, "line", (int)line, "used", (int)first, "read_only",
+                                                       (int)limits->read_only, "space", limits->space));
+  printf("%s  %s%s%s\n", key->name, first ? "used and accepted" : "accepted",
+         limits->read_only || limits->space[0] ? "," : "", pwi_key_limits_print(limits, printed));
   return PWI_EXIT_OK;
 }
 
@@ -175,10 +211,11 @@ static void skip_line(FILE *file) {
 static int show_lines(struct show *show, FILE *file) {
   char line[256];
   struct pwi_key key;
+  struct pwi_key_limits limits;
   int exit_code = PWI_EXIT_OK;
   for (size_t number = 1; exit_code == PWI_EXIT_OK && fgets(line, sizeof line, file); number++) {
     if (!strchr(line, '\n')) skip_line(file);
-    if (pwi_key_parse(line, &key) == PAWL_OK) exit_code = show_one(show, number, &key);
+    if (pwi_key_parse_line(line, &key, &limits) == PAWL_OK) exit_code = show_one(show, number, &key, &limits);
   }
   OPENSSL_cleanse(line, sizeof line);
   OPENSSL_cleanse(&key, sizeof key);
@@ -231,7 +268,7 @@ static const struct pwi_command command_show = {
     .summary = "name the keys in a file, without showing them",
     .text = "Prints the name of each key in FILE. A name is a hash of the key: it tells\n"
             "keys apart, in logs too, and gives nothing away. A node uses the first key of\n"
-            "its file, and accepts peers that use any of them.\n",
+            "its file, and accepts peers that use any of them, within the limits of each.\n",
     .options = show_options,
     .run = run_show,
 };
@@ -252,6 +289,8 @@ const struct pwi_command pwi_command_key = {
             "they start, so each round restarts them one by one:\n"
             "  1. append the new key to the file of every node;\n"
             "  2. when all accept it, move it to the front of every file;\n"
-            "  3. when all use it, remove the old one.\n",
+            "  3. when all use it, remove the old one.\n\n"
+            "A key may be limited to reading, to one space of names, or both: see\n"
+            "'pawl key new --help'.\n",
     .children = children,
 };

@@ -8,6 +8,8 @@
 void pwi_cli_key_error(const char *path, size_t line, pawl_status status, char *text, size_t size) {
   if (line > 0 && status == PAWL_INVALID)
     snprintf(text, size, "%s:%zu: this is not a key: 'pawl1-' and 64 hexadecimal digits", path, line);
+  else if (line > 0 && status == PAWL_UNSUPPORTED)
+    snprintf(text, size, "%s:%zu: behind a key only 'read-only' and 'space=NAME' may stand", path, line);
   else if (line > 0)
     snprintf(text, size, "%s:%zu: %s", path, line, pawl_status_text(status));
   else if (status == PAWL_FORBIDDEN)
@@ -20,6 +22,9 @@ static pawl_status add_key(struct pwi_cli_keys *keys, const char *text) {
   pawl_status status = pwi_keyring_add(keys->ring, text);
   if (status == PAWL_INVALID) /* the text stays out of it: it may be a secret with a typing error */
     snprintf(keys->error, sizeof keys->error, "%s is not a key: 'pawl1-' and 64 hexadecimal digits", PWI_CLI_KEY);
+  else if (status == PAWL_UNSUPPORTED)
+    snprintf(keys->error, sizeof keys->error, "%s: behind a key only 'read-only' and 'space=NAME' may stand",
+             PWI_CLI_KEY);
   else if (status)
     snprintf(keys->error, sizeof keys->error, "%s: %s", PWI_CLI_KEY, pawl_status_text(status));
   return status;

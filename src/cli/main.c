@@ -12,13 +12,9 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,
-    &pwi_command_env,
-    &pwi_command_version,
-    &pwi_command_key,
-    &pwi_command_bench,
-    &pwi_command_sim,
-    NULL,
+    &pwi_command_demo,   &pwi_command_env,    &pwi_command_version, &pwi_command_manager,
+    &pwi_command_server, &pwi_command_status, &pwi_command_get,     &pwi_command_put,
+    &pwi_command_key,    &pwi_command_bench,  &pwi_command_sim,     NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -41,14 +37,17 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
-  static const struct pwi_command *const cluster[] = {&pwi_command_key, NULL};
+  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server, &pwi_command_key,
+                                                      NULL};
+  static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
   printf("pawl %s shares model parameters between machines, so that learning can use many of them.\n\n"
          "usage: pawl COMMAND [options]\n",
          pawl_version());
   print_group("start here", first);
   print_group("this machine", machine);
-  print_group("keys of a cluster", cluster);
+  print_group("run a cluster", cluster);
+  print_group("look into a cluster", look);
   print_group("measure and simulate", measure);
   printf("\nevery command takes:\n"
          "  -h, --help         explain the command and its options; also 'pawl help COMMAND'\n"
@@ -60,6 +59,7 @@ static void print_overview(void) {
          "  1  the command could not do what was asked; standard error says why\n"
          "  2  the command line was wrong; nothing was done\n");
   printf("\nenvironment:\n"
+         "  PAWL_ADDRESS       the manager's address, where no --cluster is given\n"
          "  PAWL_KEY_FILE      a file with the cluster's keys; PAWL_KEY: a key itself\n"
          "  PAWL_LOG_LEVEL     as --log-level\n"
          "  NO_COLOR           if set: no colours\n");

@@ -23,7 +23,8 @@ said() { grep -q -e "$1" "$work/out" || fail "'$1' is not in: $(cat "$work/out")
 complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work/err")"; }
 
 expect 0 "$pawl" --help
-for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo'; do
+for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
+  'pawl manager' 'pawl server' 'pawl status' 'pawl get' 'pawl put'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -48,8 +49,15 @@ explains demo --seed --json --verbose --log-level
 explains env --json
 explains version --json
 explains key 'pawl key new' 'pawl key show'
-explains 'key new' --output --force --json
+explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
+explains manager --listen --advertise --http --first-servers --client-grace --key-file --certificate --private-key \
+  --authority --require-encryption --transport --ready-fd --parent
+explains server --join --listen --advertise --shards --memory --host --rack --http --drain-timeout --key-file \
+  --require-encryption --ready-fd --parent
+explains status --cluster --watch --timeout --json
+explains get --list --limit --cluster --json KEY
+explains put --file --create --type --width --size --function --placement --layout --cluster --json
 explains bench 'pawl bench net'
 explains 'bench net' --transport --json
 explains sim 'pawl sim demo'
@@ -84,6 +92,26 @@ refuses 'whole number' sim demo --seed seven
 refuses 'whole number' demo --seed -1
 refuses 'log level' --log-level loud env
 refuses 'FILE is missing' key show
+refuses 'names no space' key new --space a/b
+refuses 'which manager' server
+refuses 'one argument too many' manager here
+refuses 'first servers' manager --first-servers 0
+refuses 'seconds' manager --client-grace soon
+refuses 'no descriptor' manager --ready-fd 987
+refuses 'process number' manager --parent 0
+refuses 'auto or tcp' manager --transport pigeon
+refuses 'come together' manager --certificate a.pem
+refuses 'not both' manager --certificate a --private-key b --authority c --key-file d
+refuses 'number of shards' server --join x:1 --shards 0
+refuses 'a size such as' server --join x:1 --memory 8GB
+refuses 'seconds' server --join x:1 --drain-timeout -1
+refuses 'seconds' status --watch 0
+refuses 'SPACE/NAME .* is missing' get
+refuses 'whole number' get a/b --limit many
+refuses 'one argument too many' get a/b 1 2
+refuses 'nothing to put' put a/b
+refuses 'are for --create' put a/b --width 2 1=1
+refuses 'f32, f64' put a/b --create --type f16
 refuses 'bench net' bench net --no-such-option
 
 expect 0 "$pawl" --version

@@ -54,6 +54,18 @@ chmod 600 both.key
 [ "$("$pawl" key show both.key | grep -c used)" -eq 1 ] || fail 'not one key is used'
 [ "$("$pawl" key show --json both.key | grep -c '"used":true')" -eq 1 ] || fail 'not one key is used'
 
+# A key with limits carries them on its line, and is shown with them.
+"$pawl" key new --read-only --space ads.v2 limited.key >out
+grep -q '^pawl1-[0-9a-f]\{64\} read-only space=ads.v2$' limited.key || fail "no limits in: $(sed 's/-.*//' limited.key)"
+grep -q 'limited: read-only space=ads.v2' out || fail "the limits are not named: $(cat out)"
+(umask 077 && cat a.key limited.key >mixed.key)
+"$pawl" key show mixed.key >out
+grep -q 'used and accepted$' out || fail "not one key without limits: $(cat out)"
+grep -q ' accepted, read-only space=ads.v2$' out || fail "the limits are not shown: $(cat out)"
+[ "$("$pawl" key show --json mixed.key | grep -c '"read_only":true,"space":"ads.v2"')" -eq 1 ] || fail 'no limits in JSON'
+[ "$("$pawl" key new --space a | cut -d ' ' -f 2)" = space=a ] || fail 'a printed key has no limits'
+PAWL_KEY_FILE=mixed.key "$pawl" env >out # such a file is good for everything that reads keys
+
 # A long comment is one line, whatever is written in it.
 {
   printf '#%0254d' 0
@@ -73,6 +85,9 @@ refuses() {
   [ ! -s out ] || fail "'$*' fails and prints: $(cat out)"
 }
 
+sed 's/read-only/read-onyl/' limited.key >wrong.key
+chmod 600 wrong.key
+refuses "wrong.key:2: behind a key only 'read-only'" key show wrong.key
 printf '# a comment\n\npawl1-12345\n' >bad.key
 chmod 600 bad.key
 refuses 'bad.key:3:' key show bad.key

@@ -1,0 +1,120 @@
+/* `pawl manager`: the process that knows who is in the cluster and who holds what. */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/role_options.h"
+#include "host/run_manager.h"
+#include "host/run_process.h"
+
+#define DEFAULT_LISTEN "127.0.0.1:7295"
+#define DEFAULT_HTTP "127.0.0.1:7296"
+#define SERVERS_MAX 1000000
+
+enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE };
+
+static void stop(void *context, int times) {
+  (void)times; /* there is nothing to hand over */
+  pwi_run_manager_stop(context);
+}
+
+static void greet(const struct pwi_run_manager *manager, const struct pwi_role_options *options) {
+  const char *address = pwi_role_short(pwi_run_manager_address(manager));
+  char page[512];
+  bool is_secured = options->net.keys || options->net.certificate;
+  printf("the manager listens at %s%s\n", pwi_run_manager_address(manager),
+         is_secured ? "" : ", without a key: for this machine only");
+  printf("  add a server:  pawl server --join %s\n", address);
+  printf("  look at it:    pawl status --cluster %s\n", address);
+  if (options->http) {
+    pwi_role_page(options->http, pwi_run_manager_http_port(manager), page, sizeof page);
+    printf("  watch it:      %smetrics and %shealthz\n", page, page);
+  }
+  fflush(stdout);
+}
+
+static int run_manager(const struct pwi_command *command, const struct pwi_role_options *options,
+                       const struct pwi_run_manager_config *config) {
+  struct pwi_run_manager *manager;
+  struct pwi_run_problem problem;
+  if (pwi_run_manager_open(config, &manager, &problem)) return pwi_cli_failure(command, "%s", problem.text);
+  struct pwi_run_process_config process = {
+      .parent = options->parent, .ready_fd = options->ready_fd, .stop = stop, .context = manager};
+  pawl_status status = pwi_run_process_open(&process);
+  if (!status) {
+    greet(manager, options);
+    status = pwi_run_process_ready(pwi_run_manager_address(manager));
+    if (!status) pwi_run_manager_loop(manager);
+    pwi_run_process_close();
+  }
+  pwi_run_manager_close(manager);
+  return status ? pwi_cli_failure(command, "our parent is out of reach: %s", pawl_status_text(status)) : PWI_EXIT_OK;
+}
+
+static bool read_own(const struct pwi_command *command, int letter, const char *value,
+                     struct pwi_run_manager_config *config, int *exit_out) {
+  uint64_t number;
+  if (letter == LETTER_FIRST_SERVERS) {
+    if (!pwi_cli_number(value, &number) || number == 0 || number > SERVERS_MAX) {
+      *exit_out = pwi_cli_usage(command, "the first servers are a whole number from 1 on, not '%s'", value);
+      return false;
+    }
+    config->first_servers = (uint32_t)number;
+  }
+  if (letter == LETTER_CLIENT_GRACE &&
+      (!pwi_role_seconds(value, &config->client_grace_ns) || !config->client_grace_ns)) {
+    *exit_out = pwi_cli_usage(command, "'%s' is no number of seconds above 0", value);
+    return false;
+  }
+  return true;
+}
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_cli_args args;
+  struct pwi_role_options options;
+  struct pwi_run_manager_config config = {0};
+  int letter, exit_code = PWI_EXIT_OK;
+  pwi_role_options_init(&options);
+  options.listen = DEFAULT_LISTEN;
+  options.http = DEFAULT_HTTP;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0) {
+    if (!pwi_role_option(&options, command, letter, args.value, &exit_code)) return exit_code;
+    if (!read_own(command, letter, args.value, &config, &exit_code)) return exit_code;
+  }
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (pwi_role_options_settle(&options, command, &exit_code)) {
+    config.net = options.net;
+    config.listen = options.listen;
+    config.http = options.http;
+    exit_code = run_manager(command, &options, &config);
+  }
+  pwi_role_options_fini(&options);
+  return exit_code;
+}
+
+static const struct pwi_cli_option options[] = {
+    {PWI_ROLE_LISTEN, "listen", "ADDRESS",
+     "where servers and clients come to: host:port, host:first-last,\n"
+     "0.0.0.0:port or unix:/path (default: " DEFAULT_LISTEN ")"},
+    {PWI_ROLE_ADVERTISE, "advertise", "HOST[:PORT]", "what others are told, where that differs from it"},
+    {PWI_ROLE_HTTP, "http", "ADDRESS", "of /metrics and /healthz, or none (default: " DEFAULT_HTTP ")"},
+    {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
+    {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
+    PWI_ROLE_OPTIONS,
+    {0},
+};
+
+const struct pwi_command pwi_command_manager = {
+    .name = "manager",
+    .summary = "run the manager of a cluster",
+    .text = "Runs a manager in the foreground. A cluster has one: it knows which servers\n"
+            "there are, who holds which keys, which vectors exist and who may change them.\n"
+            "Data does not pass through it.\n\n"
+            "  pawl manager                                  # for this machine\n"
+            "  pawl key new cluster.key\n"
+            "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key   # for others too\n\n"
+            "SIGTERM or SIGINT ends it. Its decisions are kept in memory: a manager that is\n"
+            "started again is a new cluster.\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,72 @@
+/* Options that `pawl manager` and `pawl server` share: where to listen, how to prove who one is, and whom to tell. */
+#ifndef PWI_CLI_ROLE_OPTIONS_H
+#define PWI_CLI_ROLE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/cli.h"
+#include "net/tcp/tcp.h"
+
+enum {
+  PWI_ROLE_LISTEN = 400,
+  PWI_ROLE_ADVERTISE,
+  PWI_ROLE_HTTP,
+  PWI_ROLE_KEY_FILE,
+  PWI_ROLE_CERTIFICATE,
+  PWI_ROLE_PRIVATE_KEY,
+  PWI_ROLE_AUTHORITY,
+  PWI_ROLE_REQUIRE_ENCRYPTION,
+  PWI_ROLE_TRANSPORT,
+  PWI_ROLE_READY_FD,
+  PWI_ROLE_PARENT,
+};
+
+/* The lines that read the same for both. */
+#define PWI_ROLE_OPTIONS                                                                                               \
+  {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster, instead of what PAWL_KEY_FILE and PAWL_KEY say"},      \
+      {PWI_ROLE_CERTIFICATE, "certificate", "FILE", "PEM files instead of keys: our certificate with its chain,"},     \
+      {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                               \
+      {PWI_ROLE_AUTHORITY, "authority", "FILE", "and the authority that must have signed everybody's"},                \
+      {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
+      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory with peers on this machine"},          \
+      {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to this descriptor when ready"}, {          \
+    PWI_ROLE_PARENT, "parent", "PID", "end when this process, our parent, is gone"                                     \
+  }
+
+struct pwi_role_options {
+  const char *listen;
+  const char *http; /* NULL: none */
+  struct pwi_tcp_config net;
+  int ready_fd; /* -1: none */
+  pid_t parent; /* 0: none */
+  struct pwi_cli_keys keys;
+  const char *key_file;
+};
+
+/* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */
+void pwi_role_options_init(struct pwi_role_options *options);
+void pwi_role_options_fini(struct pwi_role_options *options);
+
+/* One option that pwi_cli_next returned. True if it is one of ours and could be read, or is none of ours; false: return
+ * `*exit_out`. */
+bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command *command, int letter, const char *value,
+                     int *exit_out);
+
+/* After the last option: reads the keys. False: return `*exit_out`. */
+bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_command *command, int *exit_out);
+
+/* Bytes: a number, or one with k, M, G or T behind it (powers of 1024; either case); at least 1. */
+bool pwi_role_size(const char *text, uint64_t *bytes_out);
+
+/* Seconds, not negative, perhaps with a fraction, as nanoseconds. */
+bool pwi_role_seconds(const char *text, int64_t *nanoseconds_out);
+
+/* An address without its "tcp://", as people write it; a part of the same text. */
+const char *pwi_role_short(const char *address);
+
+/* Prints where HTTP is to be found, `http://host:port/`, to `text`. */
+void pwi_role_page(const char *http, uint16_t port, char *text, size_t size);
+
+#endif

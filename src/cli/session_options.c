@@ -1,0 +1,93 @@
+#include "cli/session_options.h"
+
+#include <stdlib.h>
+
+#include "cli/role_options.h" /* pwi_role_seconds */
+
+#define DEFAULT_ADDRESS "127.0.0.1:7295" /* the manager's own default */
+#define DEFAULT_NS (5 * PAWL_SECOND)
+
+void pwi_session_choice_init(struct pwi_session_choice *choice, const char *job, bool read_only) {
+  const char *address = getenv("PAWL_ADDRESS");
+  pawl_session_options_init(&choice->options);
+  choice->options.address = address && *address ? address : DEFAULT_ADDRESS;
+  choice->options.job = job;
+  choice->options.read_only = read_only;
+  choice->timeout_ns = DEFAULT_NS;
+}
+
+bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_command *command, int letter,
+                        const char *value, int *exit_out) {
+  struct pawl_session_options *options = &choice->options;
+  switch (letter) {
+  case PWI_SESSION_CLUSTER:
+    options->address = value;
+    break;
+  case PWI_SESSION_KEY_FILE:
+    options->key_file = value;
+    break;
+  case PWI_SESSION_CERTIFICATE:
+    options->certificate = value;
+    break;
+  case PWI_SESSION_PRIVATE_KEY:
+    options->private_key = value;
+    break;
+  case PWI_SESSION_AUTHORITY:
+    options->authority = value;
+    break;
+  case PWI_SESSION_REQUIRE_ENCRYPTION:
+    options->require_encryption = true;
+    break;
+  case PWI_SESSION_TIMEOUT:
+    if (pwi_role_seconds(value, &choice->timeout_ns) && choice->timeout_ns > 0) break;
+    *exit_out = pwi_cli_usage(command, "'%s' is no number of seconds above 0", value);
+    return false;
+  default:
+    break;
+  }
+  return true;
+}
+
+static int explain_open(const struct pwi_command *command, const char *address, pawl_status status) {
+  switch (status) {
+  case PAWL_LINK_REFUSED:
+  case PAWL_LINK_UNREACHABLE:
+  case PAWL_CLUSTER_UNKNOWN:
+    return pwi_cli_failure(command,
+                           "no manager answers at %s; start one with 'pawl manager', or name another with --cluster or "
+                           "PAWL_ADDRESS",
+                           address);
+  case PAWL_LINK_KEY:
+    return pwi_cli_failure(command,
+                           "the manager at %s does not accept our key; name the right one with --key-file or "
+                           "PAWL_KEY_FILE",
+                           address);
+  case PAWL_LINK_PROTOCOL:
+  case PAWL_LINK_CLOSED:
+  case PAWL_LINK_RESET:
+    return pwi_cli_failure(command,
+                           "who answers at %s is no manager, or one side has a key and the other has not; 'pawl env' "
+                           "says what is in use here",
+                           address);
+  case PAWL_TIMED_OUT:
+    return pwi_cli_failure(command, "%s; add one with 'pawl server --join %s', or wait longer with --timeout",
+                           pawl_error_text(), pwi_role_short(address));
+  default:
+    return pwi_session_failure(command, status);
+  }
+}
+
+int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
+                      struct pawl_session **session_out) {
+  struct pawl_session_options options = choice->options;
+  options.timeout_ns = choice->timeout_ns;
+  pawl_status status = pawl_session_open(&options, session_out);
+  return status ? explain_open(command, options.address, status) : PWI_EXIT_OK;
+}
+
+int pwi_session_failure(const struct pwi_command *command, pawl_status status) {
+  const char *text = pawl_error_text(), *hint = "";
+  if (status == PAWL_FORBIDDEN) hint = "; the key in use does not permit it ('pawl key show' names its limits)";
+  if (status == PAWL_TIMED_OUT) hint = "; 'pawl status' shows who is there, --timeout waits longer";
+  return pwi_cli_failure(command, "%s%s", *text ? text : pawl_status_text(status), hint);
+}

@@ -1,0 +1,53 @@
+/* Options of the commands that talk to a cluster, `pawl status`, `pawl get` and `pawl put`, and opening a session by them. */
+#ifndef PWI_CLI_SESSION_OPTIONS_H
+#define PWI_CLI_SESSION_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pawl/session.h>
+
+#include "cli/cli.h"
+
+enum {
+  PWI_SESSION_CLUSTER = 500,
+  PWI_SESSION_KEY_FILE,
+  PWI_SESSION_CERTIFICATE,
+  PWI_SESSION_PRIVATE_KEY,
+  PWI_SESSION_AUTHORITY,
+  PWI_SESSION_REQUIRE_ENCRYPTION,
+  PWI_SESSION_TIMEOUT,
+};
+
+#define PWI_SESSION_OPTIONS                                                                                            \
+  {PWI_SESSION_CLUSTER, "cluster", "ADDRESS",                                                                          \
+   "the manager's address (default: that in PAWL_ADDRESS, else\n127.0.0.1:7295)"},                                     \
+      {PWI_SESSION_KEY_FILE, "key-file", "FILE", "our key, instead of what PAWL_KEY_FILE and PAWL_KEY say"},           \
+      {PWI_SESSION_CERTIFICATE, "certificate", "FILE", "PEM files instead of a key: our certificate,"},                \
+      {PWI_SESSION_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                            \
+      {PWI_SESSION_AUTHORITY, "authority", "FILE", "and the authority that signed the cluster's"},                     \
+      {PWI_SESSION_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory"}, {           \
+    PWI_SESSION_TIMEOUT, "timeout", "SECONDS", "how long each step may take (default: 5)"                              \
+  }
+
+struct pwi_session_choice {
+  struct pawl_session_options options;
+  int64_t timeout_ns;
+};
+
+/* Defaults: the address of the environment, five seconds. */
+void pwi_session_choice_init(struct pwi_session_choice *choice, const char *job, bool read_only);
+
+/* One option that pwi_cli_next returned. True if it is one of ours and could be read, or is none of ours; false: return
+ * `*exit_out`. */
+bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_command *command, int letter,
+                        const char *value, int *exit_out);
+
+/* Opens a session. PWI_EXIT_OK, or it has said why not. */
+int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
+                      struct pawl_session **session_out);
+
+/* Prints what this thread's last call failed with, and a hint where there is one; the exit code. */
+int pwi_session_failure(const struct pwi_command *command, pawl_status status);
+
+#endif

@@ -1,0 +1,46 @@
+/* A manager in this process: a net, a journal, a source of random numbers, the role, and its HTTP endpoint.
+ *
+ * The manager runs in the thread that calls pwi_run_manager_loop, which must be the one that opened it. The journal is in
+ * memory: a manager that is started again knows nothing.
+ */
+#ifndef PWI_HOST_RUN_MANAGER_H
+#define PWI_HOST_RUN_MANAGER_H
+
+#include <stdint.h>
+
+#include <pawl/status.h>
+
+#include "host/run_problem.h"
+#include "net/tcp/tcp.h"
+
+struct pwi_run_manager_config {
+  struct pwi_tcp_config net; /* keys or certificates, limits, plane, advertised address; the name is filled in */
+  const char *listen;        /* where servers and clients come to */
+  const char *http;          /* host:port of /metrics and /healthz; NULL: none */
+  uint32_t first_servers;    /* 0: 1 */
+  int64_t client_grace_ns;   /* 0: the manager's default */
+};
+
+struct pwi_run_manager;
+
+/* Listens from now on. Keys are borrowed until it is closed, everything else is read during the call. On failure the status
+ * and `problem` say why. */
+PAWL_MUST_USE pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config,
+                                               struct pwi_run_manager **manager_out, struct pwi_run_problem *problem);
+
+/* The address that others reach it at; lives as long as the manager. */
+const char *pwi_run_manager_address(const struct pwi_run_manager *manager);
+
+/* 0: it has none. */
+uint16_t pwi_run_manager_http_port(const struct pwi_run_manager *manager);
+
+/* Runs until it is told to stop. */
+void pwi_run_manager_loop(struct pwi_run_manager *manager);
+
+/* From any thread, or a signal handler. */
+void pwi_run_manager_stop(struct pwi_run_manager *manager);
+
+/* From the thread that opened it, and not while a stop is under way elsewhere. */
+void pwi_run_manager_close(struct pwi_run_manager *manager); /* NULL is fine */
+
+#endif

@@ -1,0 +1,247 @@
+#!/bin/sh
+# A cluster of three processes, started by hand: who is let in, what is seen of it, and that a server that is told to
+# stop takes nothing with it.
+# timeout: 240
+set -eu
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+pids=
+unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
+
+# Ends what this script has started, and nothing else. The first signal drains, the second ends.
+finish() {
+  for pid in $pids; do kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in $pids; do kill -TERM "$pid" 2>/dev/null || true; done
+  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+fail() {
+  echo "$*" >&2
+  for log in *.log; do
+    if [ -s "$log" ]; then
+      echo "--- $log" >&2
+      tail -n 20 "$log" >&2
+    fi
+  done
+  exit 1
+}
+
+# expect CODE COMMAND…: the exit code; what was printed is in out and err.
+expect() {
+  wanted=$1
+  shift
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat err)"
+}
+
+said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
+complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
+
+# within SECONDS COMMAND…: tries until it succeeds.
+within() {
+  left=$(($1 * 10))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    left=$((left - 1))
+    [ $left -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+# start NAME COMMAND…: runs in the background; its pid is in $started, and its ready line in NAME.ready.
+start() {
+  name=$1
+  shift
+  : >"$name.ready"
+  "$@" --ready-fd 9 >"$name.log" 2>&1 9>"$name.ready" &
+  started=$!
+  pids="$pids $started"
+  within 20 grep -q '^ready address=' "$name.ready" || fail "$name is not ready"
+}
+
+# Also if nobody has asked yet how it ended.
+is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
+
+# fetch URL: the status line's code and the body, by curl.
+fetch() { curl --silent --show-error --max-time 10 --output body --write-out '%{http_code}' "$1"; }
+
+page_of() { sed -n 's,.*\(http://[^ ]*\)metrics.*,\1,p' "$1.log"; }
+
+command -v curl >/dev/null || {
+  echo 'there is no curl' >&2
+  exit 77
+}
+
+# --- keys: the cluster's own, a reader's, one for a space, and a stranger's ---
+
+"$pawl" key new own.key >out
+"$pawl" key new --read-only reader.key >out
+"$pawl" key new --space ads ads.key >out
+"$pawl" key new stranger.key >out
+(umask 077 && cat own.key reader.key ads.key >cluster.key)
+expect 0 "$pawl" key show cluster.key
+said 'accepted, read-only$'
+said 'accepted, space=ads$'
+
+# --- starting ---
+
+start manager "$pawl" manager --listen 127.0.0.1:0 --http 127.0.0.1:0 --key-file cluster.key --first-servers 2
+address=$(sed -n 's/^ready address=//p' manager.ready)
+manager=$started
+page=$(page_of manager)
+[ "$(fetch "${page}healthz")" = 503 ] || fail "a manager without servers is well: $(cat body)"
+
+expect 1 "$pawl" server --join "$address" --http none --key-file stranger.key
+complained 'does not accept our key'
+complained '--key-file'
+expect 1 "$pawl" server --join "$address" --http none --key-file reader.key
+complained 'the first key is limited'
+expect 1 "$pawl" server --join "$address" --http none --join-timeout 1
+complained 'pawl server: '
+expect 1 "$pawl" server --join 127.0.0.1:1 --http none --join-timeout 0.5 --key-file cluster.key
+complained "no manager answers at 127.0.0.1:1; start one with 'pawl manager'"
+expect 1 "$pawl" status --cluster "$address" --key-file stranger.key
+complained 'does not accept our key'
+expect 1 "$pawl" status --cluster 127.0.0.1:1 --timeout 0.5
+complained 'no manager answers'
+
+start first "$pawl" server --join "$address" --key-file cluster.key --shards 2
+first=$started
+start second "$pawl" server --join "$address" --key-file cluster.key --memory 1G
+second=$started
+within 20 sh -c "curl --silent --max-time 5 '${page}healthz' | grep -q ok" || fail 'the manager does not get well'
+
+export PAWL_ADDRESS="$address" PAWL_KEY_FILE="$work/own.key"
+
+# --- putting and getting ---
+
+expect 1 "$pawl" get ads/w 1
+complained 'there is no vector ads/w'
+expect 1 "$pawl" put ads/w 1=2
+complained '--create'
+expect 0 "$pawl" put ads/w --create --size 1000 --width 2 0=1,-2 999=0.5,1e-3
+said 'added 2 rows of ads/w'
+expect 0 "$pawl" put ads/w 0=1,0
+expect 0 "$pawl" get ads/w 999,0,5
+printf '0 2 -2\n5 0 0\n999 0.5 0.001\n' | cmp -s - out || fail "other values: $(cat out)"
+expect 0 "$pawl" get ads/w 998:
+[ "$(wc -l <out)" -eq 2 ] || fail "not two keys: $(cat out)"
+expect 0 "$pawl" get ads/w 0 --json
+said '^{"key":"0","values":\[2,-2\]}$'
+expect 1 "$pawl" put ads/w 1000=1,1
+complained 'from 0 to 999'
+expect 1 "$pawl" put ads/w 1=1
+complained 'too few'
+expect 1 "$pawl" put ads/w 1=1,2,3
+complained 'too many'
+expect 1 "$pawl" put ads/w 1=1,x
+complained 'no number'
+expect 1 "$pawl" put ads/w 1=1,1 1=2,2
+complained 'twice'
+expect 1 "$pawl" put ads/w --create --size 10 1=1
+complained 'with other options'
+
+awk 'BEGIN { for (i = 0; i < 5000; i++) print (i * 7919 + 1) % 1000003, i }' >rows
+expect 0 "$pawl" put log/ids --create --type u64 --function assign --file rows
+said 'assigned 5000 rows'
+expect 0 "$pawl" get log/ids --limit 0
+sort -n out >seen
+sort -n rows | cmp -s - seen || fail 'what was put is not what is got'
+expect 0 "$pawl" get log/ids --limit 10
+[ "$(wc -l <out)" -eq 10 ] || fail 'the limit is not kept'
+complained '--limit'
+expect 0 "$pawl" get log/ids 5:100
+[ "$(wc -l <out)" -eq "$(awk '$1 >= 5 && $1 < 100' rows | wc -l)" ] || fail 'not the keys of the range'
+expect 0 "$pawl" get --list
+said '^ads/w  *f32  *2  *1000 add  *ordered  *dense'
+said '^log/ids  *u64  *1  *64 bits assign  *mixed  *sparse'
+expect 0 "$pawl" get --list log
+[ "$(grep -c / out)" -eq 1 ] || fail "not one vector of the space: $(cat out)"
+
+# --- rights ---
+
+expect 0 "$pawl" get ads/w 0 --key-file reader.key
+expect 1 "$pawl" put ads/w 0=1,1 --key-file reader.key
+complained 'does not permit'
+expect 0 "$pawl" put ads/w 1=1,1 --key-file ads.key
+expect 1 "$pawl" get log/ids 1 --key-file ads.key
+expect 1 "$pawl" put log/ids 1=1 --key-file ads.key
+expect 1 "$pawl" put log/new --create 1=1 --key-file ads.key
+complained 'does not permit'
+expect 0 "$pawl" get --list --key-file ads.key
+if grep -q log/ out; then fail 'a key of one space lists another'; fi
+expect 0 "$pawl" get ads/w 0
+said '^0 2 -2$'
+
+# --- looking ---
+
+expect 0 "$pawl" status
+said 'ready'
+said '2 server processes with 3 shards'
+said '^log/ids '
+[ "$(grep -c ' up ' out)" -eq 3 ] || fail "not three shards are up: $(cat out)"
+expect 0 "$pawl" status --json
+said '^{.*"ready":true'
+[ "$(fetch "${page}metrics")" = 200 ] || fail 'no metrics'
+grep -q '^pawl_nodes{state="up"} 3$' body || fail "not three nodes: $(cat body)"
+first_page=$(page_of first)
+[ "$(fetch "${first_page}healthz")" = 200 ] || fail "the first server is not well: $(cat body)"
+within 10 sh -c "curl --silent --max-time 5 '${first_page}metrics' | grep -q '^pawl_vector_rows{shard=\"1\",vector=\"log/ids\"} [1-9]'" ||
+  fail 'no rows of the second shard'
+[ "$(fetch "$(page_of second)metrics")" = 200 ] || fail 'no metrics'
+grep -q '^pawl_shard_bytes_max{shard="0"} 1073741824$' body || fail 'the cap is not there'
+[ "$(fetch "${first_page}nothing")" = 404 ] || fail 'a page that is not there'
+
+# --- the second server goes, with all it holds handed over ---
+
+kill -TERM "$second"
+within 40 is_gone "$second" || fail 'the server does not end'
+code=0
+wait "$second" || code=$?
+[ "$code" -eq 0 ] || fail "the server ends with $code"
+expect 0 "$pawl" get log/ids --limit 0
+sort -n out >seen
+sort -n rows | cmp -s - seen || fail 'values were lost with the server'
+expect 0 "$pawl" get ads/w 0,1,999
+printf '0 2 -2\n1 1 1\n999 0.5 0.001\n' | cmp -s - out || fail "other values: $(cat out)"
+expect 0 "$pawl" status
+said '1 server processes with 2 shards'
+
+# --- a process whose parent is gone goes too ---
+
+cat >parent.sh <<END
+#!/bin/sh
+"$pawl" server --join "$address" --http none --key-file cluster.key --parent \$\$ --ready-fd 9 9>child.ready >child.log 2>&1 &
+echo \$! >child.pid
+read -r wait
+END
+chmod +x parent.sh
+mkfifo hold
+: >child.ready
+./parent.sh <hold &
+parent=$!
+pids="$pids $parent"
+exec 8>hold
+within 20 grep -q '^ready' child.ready || fail 'the child is not ready'
+child=$(cat child.pid)
+pids="$pids $child"
+exec 8>&-
+within 20 is_gone "$child" || fail 'the child outlives its parent'
+
+# --- the end: the last server has nobody to hand over to, a second signal ends it ---
+
+kill -TERM "$first"
+within 10 grep -q 'handing keys over' first.log || fail 'the last server does not say what it does'
+kill -TERM "$first"
+code=0
+wait "$first" || code=$?
+[ "$code" -eq 1 ] || fail "the last server ends with $code"
+grep -q 'before all keys were handed over' first.log || fail "it is not said that keys are lost: $(cat first.log)"
+kill -TERM "$manager"
+code=0
+wait "$manager" || code=$?
+[ "$code" -eq 0 ] || fail "the manager ends with $code"
