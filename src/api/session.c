@@ -222,6 +222,9 @@ static void leave_cluster(struct pawl_session *session) {
   pwi_client_leave(session->client);
   while (!pwi_client_has_left(session->client) && pwi_net_now(session->net) < deadline)
     if (pwi_net_poll(session->net, deadline) != PAWL_OK) break;
+  pwi_client_hang_up(session->client); /* so that nobody takes it for an accident */
+  while (pwi_client_links(session->client) > 0 && pwi_net_now(session->net) < deadline)
+    if (pwi_net_poll(session->net, deadline) != PAWL_OK) break;
 }
 
 pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns) {

@@ -613,6 +613,14 @@ void pwi_client_leave(struct pwi_client *client) {
 
 bool pwi_client_has_left(const struct pwi_client *client) { return client->has_left; }
 
+void pwi_client_hang_up(struct pwi_client *client) {
+  for (size_t i = 0; i < client->links.room; i++)
+    if (client->links.slots[i].id)
+      pwi_net_close(client->config.net, (struct pwi_link){client->links.slots[i].id}, PAWL_OK);
+}
+
+size_t pwi_client_links(const struct pwi_client *client) { return client->links.count; }
+
 void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *state_out) {
   *state_out = (struct pwi_client_state){
       .joined = client->is_joined,

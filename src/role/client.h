@@ -210,6 +210,10 @@ void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id);
 void pwi_client_leave(struct pwi_client *client);
 bool pwi_client_has_left(const struct pwi_client *client);
 
+/* Close all links gracefully, and how many are still there. */
+void pwi_client_hang_up(struct pwi_client *client);
+size_t pwi_client_links(const struct pwi_client *client);
+
 struct pwi_client_figures {
   uint64_t parts_sent, parts_resent, gaps, wanted, not_here, retirements, reconnects;
   uint64_t bytes_pushed, bytes_pulled;

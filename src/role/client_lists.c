@@ -9,9 +9,7 @@
 /* --- prepared lists --------------------------------------------------------------------------------------------------- */
 
 static pawl_status check_keys(const struct pwi_entry *entry, const uint64_t *keys, size_t count) {
-  uint64_t bad = 0;
-  for (size_t i = 1; i < count; i++) bad |= keys[i] <= keys[i - 1];
-  if (bad) return PAWL_UNSORTED;
+  if (!pwi_keys_rise(keys, count)) return PAWL_UNSORTED;
   return count > 0 && keys[count - 1] >= entry->is.size ? PAWL_OUT_OF_SPAN : PAWL_OK;
 }
 

@@ -150,6 +150,19 @@ static bool is_small(const struct part *part) {
   return bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
 }
 
+/* Where the holder reads our memory, copying keys is cheaper than packing them. */
+static pawl_status add_raw_list(struct pwi_client *client, struct pwi_message_builder *builder,
+                                struct outgoing *outgoing, const struct part *part) {
+  size_t size = part->rows * sizeof *part->keys;
+  pawl_status status = make_key_room(client, outgoing, size);
+  if (status) return status;
+  void *place = pwi_net_region_memory(outgoing->region);
+  memcpy(place, part->keys, size);
+  struct pwi_section section = {
+      .type = PWI_SECTION_KEYS, .value_type = PWI_TYPE_U64, .count = (uint32_t)part->rows, .length = size};
+  return pwi_message_add(builder, &section, place);
+}
+
 static pawl_status add_list(struct pwi_client *client, struct pwi_message_builder *builder, struct outgoing *outgoing,
                             const struct part *part, uint8_t *small, size_t small_size) {
   size_t size, bound = pwi_keys_bound(part->rows);
@@ -227,9 +240,8 @@ static struct pwi_message_head head_of(const struct pwi_client *client, const st
 static struct pwi_message_terms terms_of(const struct pwi_client *client, const struct client_link *link,
                                          const struct part *part) {
   struct pwi_message_terms terms = link->peering.data;
-  bool is_encrypted = link->peering.link.unchecked;
   size_t bytes = bytes_out(part);
-  if (!is_encrypted && bytes > 0 && !pwi_client_in_buffer(client, part->in, bytes)) terms.unchecked = false;
+  if (!link->peering.sound && bytes > 0 && !pwi_client_in_buffer(client, part->in, bytes)) terms.unchecked = false;
   return terms;
 }
 
@@ -243,6 +255,8 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   if (!status && part->keys && !part->is_collecting) {
     if (part->list && !part->is_wanted)
       status = add_signature(builder, part);
+    else if (outgoing && link->peering.in_place)
+      status = add_raw_list(client, builder, outgoing, part);
     else
       status = add_list(client, builder, outgoing, part, small, small_size);
   }

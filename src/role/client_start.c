@@ -13,10 +13,13 @@
 
 #include "base/memory.h"
 #include "role/client_inside.h"
+#include "wire/keys.h"
 
 #define RANGE_BYTES_MAX (UINT64_C(1) << 40) /* of one call without a list: more cannot be meant */
 
 #define LIST_ROWS ((size_t)64 << 10)
+#define KEPT_ROWS ((size_t)256 << 10)
+#define CARRIED_BYTES ((size_t)1 << 20)
 
 /* --- flows ------------------------------------------------------------------------------------------------------------ */
 
@@ -80,9 +83,7 @@ struct call {
 static bool is_push(enum pwi_request_kind kind) { return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL; }
 
 static pawl_status check_list(const struct pwi_flow *flow, const uint64_t *keys, size_t count) {
-  uint64_t bad = 0;
-  for (size_t i = 1; i < count; i++) bad |= keys[i] <= keys[i - 1];
-  if (bad) return PAWL_UNSORTED;
+  if (!pwi_keys_rise(keys, count)) return PAWL_UNSORTED;
   return count > 0 && keys[count - 1] >= flow->place.size ? PAWL_OUT_OF_SPAN : PAWL_OK;
 }
 
@@ -172,8 +173,8 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
     return false;
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
-  /* A list that has to be sent is better sent in pieces: one is encoded while another is looked up. */
-  if (call->keys && !call->list && open->rows > LIST_ROWS) return false;
+  /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
+  if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
   return (open->rows + rows_of(call, piece)) * call->flow->row_bytes <= limit;
 }
 
@@ -186,6 +187,15 @@ static void join(const struct call *call, const struct piece *piece) {
 
 static size_t limit_of(const struct call *call) { return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE; }
 
+/* Up to where pieces are joined. A push that has to be carried is better carried in parts: the holder adds one while the
+ * next is on its way. One that is read in place has nothing to wait for. */
+static size_t join_limit(const struct call *call, uint64_t head) {
+  if (!is_push(call->kind)) return PWI_PULL_SLICE;
+  const struct client_peer *peer = pwi_client_peer(call->client, call->flow->node ? call->flow->node : head);
+  bool is_in_place = peer && peer->link && peer->link->is_up && peer->link->peering.in_place;
+  return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
+}
+
 /* Adds a piece that fits into one message. */
 static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
   pawl_status status = PAWL_OK;
@@ -194,7 +204,7 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
     fail_piece(call, piece, status);
     return;
   }
-  if (can_join(call, piece, head, limit_of(call))) {
+  if (call->open && can_join(call, piece, head, join_limit(call, head))) {
     join(call, piece);
     return;
   }
@@ -368,7 +378,7 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
   return PAWL_OK;
 }
 
-/* A request about a group: it claims the arc that the group's key lies on, or, if it is not numbered, the key alone. */
+/* A request about a group claims the one key that stands for it: nothing else of a group's span is ever used. */
 static pawl_status start_group(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                enum pwi_request_kind kind, uint64_t tick) {
   bool is_numbered = kind != PWI_REQUEST_AWAIT;

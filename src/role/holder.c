@@ -158,9 +158,7 @@ static pawl_status read_terms(const struct pwi_holder_link *link, const struct p
 
 static pawl_status read_raw_keys(const void *data, size_t count, uint64_t *keys) {
   memcpy(keys, data, count * sizeof *keys);
-  for (size_t i = 1; i < count; i++)
-    if (keys[i] <= keys[i - 1]) return PAWL_UNSORTED;
-  return PAWL_OK;
+  return pwi_keys_rise(keys, count) ? PAWL_OK : PAWL_UNSORTED;
 }
 
 static pawl_status read_list(struct pwi_holder_link *link, const struct pwi_section *section,

@@ -6,8 +6,8 @@
 #include "role/holder_inside.h"
 
 #define BUFFER_MIN ((size_t)64 << 10)
-#define BUFFERS_MAX 256            /* of one link; a client keeps far fewer pulls under way */
-#define KEEP_MAX ((size_t)64 << 20)    /* a buffer larger than this is not kept */
+#define BUFFERS_MAX 256             /* of one link; a client keeps far fewer pulls under way */
+#define KEEP_MAX ((size_t)64 << 20) /* a buffer larger than this is not kept */
 
 /* Room in front of the values that the net copies along with them: table, outcome, and what lies between. */
 #define SMALL_MAX (PWI_NET_COPY_MAX - PWI_ANSWER_PREFIX)

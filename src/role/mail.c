@@ -39,6 +39,7 @@ pawl_status pwi_greeting_check(const struct pwi_greeting *ours, const struct pwi
   if (status) return status;
   if (ours->cluster != 0 && theirs.cluster != 0 && ours->cluster != theirs.cluster) return PAWL_CLUSTER_OTHER;
   bool encrypted = (info->can & PWI_LINK_ENCRYPTED) != 0;
+  bool has_plane = (info->can & PWI_LINK_HAS_PLANE) != 0;
   peering_out->hello = theirs;
   peering_out->in_place = (info->can & PWI_LINK_IN_PLACE) != 0;
   peering_out->link = (struct pwi_message_terms){
@@ -48,7 +49,8 @@ pawl_status pwi_greeting_check(const struct pwi_greeting *ours, const struct pwi
   peering_out->data = (struct pwi_message_terms){.body_max = PWI_MAIL_MAX,
                                                  .unpacked_max = PWI_MAIL_MAX,
                                                  .version = version,
-                                                 .unchecked = encrypted || peering_out->in_place};
+                                                 .unchecked = (encrypted && !has_plane) || peering_out->in_place};
+  peering_out->sound = encrypted && !has_plane;
   return PAWL_OK;
 }
 

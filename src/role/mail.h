@@ -51,6 +51,7 @@ struct pwi_peering {
   struct pwi_message_terms link; /* for control messages */
   struct pwi_message_terms data; /* for requests and answers: without checksum where memory is shared or encrypted */
   bool in_place;                 /* the peer reads regions of ours in place */
+  bool sound;                    /* the data lane is encrypted: nothing on it needs a checksum */
 };
 
 /* PAWL_LINK_PROTOCOL (no hello), PAWL_LINK_VERSION, PAWL_CLUSTER_OTHER (both know a cluster, and not the same). */

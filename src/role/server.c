@@ -113,6 +113,7 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
   if (joined->status) {
     pwi_log(server->config.log, PAWL_LOG_ERROR, "server.refused", "why=%s", pawl_status_name(joined->status));
     server->trouble = joined->status;
+    if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
     return;
   }

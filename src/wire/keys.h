@@ -38,6 +38,7 @@
 #ifndef PWI_WIRE_KEYS_H
 #define PWI_WIRE_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -83,6 +84,11 @@ pawl_status pwi_keys_reader_init(struct pwi_keys_reader *reader, const void *dat
  * then the keys of this block are undefined and the reader is not to be used again. Bytes behind the last block are
  * reported with that block. */
 pawl_status pwi_keys_reader_next(struct pwi_keys_reader *reader, uint64_t *keys, size_t *count_out);
+
+/* True if the keys ascend strictly: also for none, and for one. The second gives the same answer and needs nothing but C.
+ */
+bool pwi_keys_rise(const uint64_t *keys, size_t count);
+bool pwi_keys_rise_portable(const uint64_t *keys, size_t count);
 
 /* A name for a list: XXH3-64 of the keys as 8 little-endian bytes each, with the count as its seed. */
 uint64_t pwi_keys_signature(const uint64_t *keys, size_t count);

@@ -460,8 +460,26 @@ static void test_a_signature_names_keys_order_and_count(void **state) {
   assert_true(pwi_keys_signature(NULL, 0) == pwi_hash("", 0, 0));
 }
 
+static void test_both_ways_of_asking_whether_keys_rise_agree(void **state) {
+  (void)state;
+  uint64_t keys[70] = {0};
+  for (size_t count = 0; count <= 70; count++) {
+    for (size_t i = 0; i < count; i++) keys[i] = i * (UINT64_MAX / 70); /* across the sign bit */
+    assert_true(pwi_keys_rise(keys, count) && pwi_keys_rise_portable(keys, count));
+    for (size_t at = 1; at < count; at++) {
+      uint64_t kept = keys[at];
+      keys[at] = keys[at - 1]; /* a key twice */
+      assert_false(pwi_keys_rise(keys, count) || pwi_keys_rise_portable(keys, count));
+      keys[at] = at > 1 ? keys[at - 2] : 0; /* one that falls back, or stays */
+      assert_false(pwi_keys_rise(keys, count) || pwi_keys_rise_portable(keys, count));
+      keys[at] = kept;
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_both_ways_of_asking_whether_keys_rise_agree),
       cmocka_unit_test_setup(test_an_empty_list_takes_two_bytes, restart),
       cmocka_unit_test_setup(test_any_single_key_comes_back, restart),
       cmocka_unit_test_setup(test_the_first_and_the_last_key_of_all_come_back, restart),

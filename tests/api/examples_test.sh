@@ -31,10 +31,40 @@ run tasks -- '100 pulls, each of them saw 100'
 run tasks -- 'refused: push to tasks/sums: key 7 at position 2 does not rise'
 run groups -- 'round 2: 4 workers, sum 12'
 run local -- 'at the servers: 0 0 0'
-run logistic 3 -- 'iteration 29: objective 0.'
 
-# A file of two examples that a line separates: the objective falls from log 2.
-printf '+1 3:1 7:2\n-1 3:-1 9:1\n' >"$output.svm"
-trap 'rm -f "$output" "$output.svm"' EXIT
-run logistic 2 "$output.svm" -- 'iteration  0: objective 0.69315'
-run logistic 1 "$output.svm" -- 'iteration 29: objective 0.0'
+# Two features that tell two kinds of examples apart, and one that says nothing: the objective falls from log 2.
+folder=$(mktemp -d)
+children=
+# shellcheck disable=SC2086 # one word per process
+trap 'kill $children 2>/dev/null; rm -rf "$output" "$folder"' EXIT
+for i in 1 2 3 4 5 6 7 8; do printf '+1 3:1 7:%d\n-1 5:1 7:%d\n' "$i" "$i"; done >"$folder/data.svm"
+run logistic "$folder/data.svm" -- 'iteration  0: objective 0.69315'
+
+# The same by two processes at a cluster: the same objective, whoever computes which part of it.
+started() { # FILE: the address in the line that a process says when it is ready
+  for _ in $(seq 100); do
+    if grep -q '^ready' "$1" 2>/dev/null; then
+      sed -n 's/^ready address=//p' "$1"
+      return 0
+    fi
+    sleep 0.1
+  done
+  echo "no process got ready: $1" >&2
+  exit 1
+}
+"$PAWL_COMMAND" manager --listen 127.0.0.1:0 --http none --ready-fd 3 3>"$folder/manager" >/dev/null &
+children="$!"
+address=$(started "$folder/manager")
+"$PAWL_COMMAND" server --join "$address" --http none --ready-fd 3 3>"$folder/server" >/dev/null &
+children="$children $!"
+started "$folder/server" >/dev/null
+PAWL_ADDRESS=$address "$PAWL_BUILD/examples/logistic" "$folder/data.svm" 2 >"$folder/one" &
+worker=$!
+PAWL_ADDRESS=$address "$PAWL_BUILD/examples/logistic" "$folder/data.svm" 2 >"$folder/two"
+wait "$worker"
+alone=$("$PAWL_BUILD/examples/logistic" "$folder/data.svm" | sed -n 's/^iteration 29: objective \(0\.[0-9]\{4\}\).*/\1/p')
+if [ -z "$alone" ] || ! cat "$folder/one" "$folder/two" | grep -q "^iteration 29: objective $alone"; then
+  echo "two workers do not find what one finds, $alone:"
+  cat "$folder/one" "$folder/two"
+  exit 1
+fi

@@ -155,7 +155,7 @@ static void test_no_push_is_lost_or_counted_twice_whatever_happens(void **state)
          (unsigned long long)seeds, (unsigned long long)totals.events, (unsigned long long)totals.resent,
          (unsigned long long)totals.gaps, (unsigned long long)totals.wanted, (unsigned long long)totals.not_here,
          (unsigned long long)totals.retirements, (unsigned long long)totals.moves, (unsigned long long)totals.refusals);
-  if (seeds < 200) return;
+  if (seeds < SEEDS) return;
   assert_true(totals.gaps > 0);
   assert_true(totals.wanted > 0);
   assert_true(totals.not_here > 0);

@@ -129,6 +129,8 @@ static ucs_status_t open_context(struct pwi_plane *plane) {
   if (status != UCS_OK) return status;
   ucp_config_modify(config, "TLS", plane->has_fabric ? "posix,rc,ud" : "posix");
   ucp_config_modify(config, "MM_RX_BUFS_GROW", "64"); /* receive buffers of a worker: half a megabyte instead of four */
+  ucp_config_modify(config, "MM_FIFO_SIZE", "128");   /* 64 small requests and as many answers at once */
+  ucp_config_modify(config, "MM_FIFO_ELEM_SIZE", "512"); /* a request for one key fits into the queue itself */
   ucp_params_t params = {
       .field_mask = UCP_PARAM_FIELD_FEATURES,
       .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (plane->has_fabric ? UCP_FEATURE_RMA : 0),

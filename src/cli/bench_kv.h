@@ -1,0 +1,174 @@
+/* `pawl bench kv`, inside: push and pull against a cluster of processes on this machine.
+ *
+ * Three kinds of process take part. This one leads: it starts the cluster as an embedded session, makes vectors, measures
+ * what the machine can do by itself (the limit), and prints. Servers are children of that session. Workers are forked
+ * before it exists, each opens a session of its own, and they do what they are told all at once: together they are the
+ * crew. A crew lives for one case, so that no case finds what another has left.
+ *
+ * Everything here prints what went wrong to standard error and then returns false.
+ */
+#ifndef PWI_CLI_BENCH_KV_H
+#define PWI_CLI_BENCH_KV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/session.h>
+#include <pawl/task.h>
+#include <pawl/vector.h>
+
+#include "base/histogram.h"
+#include "cli/cli.h"
+#include "net/net.h"
+
+#define PWI_KV_ROUNDS 5
+#define PWI_KV_OUTSTANDING 64               /* of `onekey64` */
+#define PWI_KV_PATIENCE (120 * PAWL_SECOND) /* for one operation */
+
+enum pwi_kv_kind {
+  PWI_KV_DENSE,   /* a range of a dense vector */
+  PWI_KV_CACHED,  /* a prepared list of keys that are there */
+  PWI_KV_FRESH,   /* another list of keys each time */
+  PWI_KV_RANDOM,  /* into a new vector each time */
+  PWI_KV_ONE,     /* one key, one after another */
+  PWI_KV_MANY,    /* one key, many under way */
+  PWI_KV_BALANCE, /* how evenly servers are used */
+  PWI_KV_MEMORY,  /* what a sparse key costs them */
+};
+
+enum pwi_kv_op { PWI_KV_PUSH, PWI_KV_PULL, PWI_KV_PUSHPULL };
+
+/* What is measured. Keys that are there are one of each `span / rows`; a list has one of each `rows / count` of those, so
+ * that all of it is known without being kept. */
+struct pwi_kv_job {
+  const char *name;
+  enum pwi_kv_kind kind;
+  uint64_t count; /* keys of one operation */
+  uint64_t rows;  /* keys that are there */
+  uint64_t span;
+  bool ordered; /* PWI_KV_RANDOM: placement */
+};
+
+struct pwi_kv_options {
+  const struct pwi_command *command;
+  uint32_t workers, servers, shards; /* 0: not given */
+  bool tcp, quick, json;
+  double seconds;      /* of each operation's measurement */
+  const char *cluster; /* NULL: start one */
+  uint64_t keys;       /* of the case `memory`; 0: its own */
+  const char *op;      /* only this one; NULL: all that the case has */
+};
+
+/* --- keys: bench_kv_keys.c -------------------------------------------------------------------------------------------- */
+
+/* Key number `row` of those that are there. Rises with it. */
+uint64_t pwi_kv_key(const struct pwi_kv_job *job, uint64_t row);
+
+/* The row of entry number `index` of list number `list`. Rises with it. */
+uint64_t pwi_kv_row(const struct pwi_kv_job *job, uint64_t list, uint64_t index);
+
+/* Creates the job's vector, with all keys that are to be there. */
+bool pwi_kv_fill(struct pawl_session *session, const struct pwi_kv_options *options, const struct pwi_kv_job *job,
+                 const char *name, struct pawl_vector **vector_out);
+
+#define PWI_KV_BATCH ((size_t)1000000) /* keys that are pushed at a time */
+
+/* --- what a worker does: bench_kv_work.c -------------------------------------------------------------------------------- */
+
+struct pwi_kv_tally {
+  double per_second; /* operations */
+  uint64_t operations;
+  struct pwi_histogram times;
+};
+
+struct pwi_kv_work;
+
+/* Opens the vector, which is there, and gets keys and memory ready. */
+pawl_status pwi_kv_work_open(struct pawl_session *session, const struct pwi_kv_job *job, const char *vector,
+                             uint32_t worker, struct pwi_kv_work **work_out);
+
+/* The same operation again and again, for so long; at least twice. */
+pawl_status pwi_kv_work_run(struct pwi_kv_work *work, enum pwi_kv_op op, double seconds,
+                            struct pwi_kv_tally *tally_out);
+void pwi_kv_work_close(struct pwi_kv_work *work); /* NULL is fine */
+
+/* One-key operations with PWI_KV_OUTSTANDING of them under way, of these keys in turn. */
+pawl_status pwi_kv_pump(struct pawl_vector *vector, enum pwi_kv_op op, const uint64_t *keys, size_t count,
+                        double seconds, struct pwi_kv_tally *tally_out);
+
+/* --- the crew: bench_kv_crew.c ------------------------------------------------------------------------------------------ */
+
+struct pwi_kv_crew;
+
+/* With so many workers, each of them joined; there may be none. */
+bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out);
+void pwi_kv_crew_stop(struct pwi_kv_crew *crew); /* NULL is fine */
+
+struct pawl_session *pwi_kv_crew_session(const struct pwi_kv_crew *crew);
+
+/* Every worker gets ready for the job, or runs it. Tallies are added up. */
+bool pwi_kv_crew_open(struct pwi_kv_crew *crew, const struct pwi_kv_job *job, const char *vector);
+bool pwi_kv_crew_run(struct pwi_kv_crew *crew, enum pwi_kv_op op, double seconds, struct pwi_kv_tally *tally_out);
+bool pwi_kv_crew_close(struct pwi_kv_crew *crew);
+
+/* Processor seconds of workers, servers and manager so far, and private memory of the servers in bytes. NaN if the
+ * cluster's processes are not our children. */
+double pwi_kv_crew_cpu(const struct pwi_kv_crew *crew);
+double pwi_kv_crew_memory(const struct pwi_kv_crew *crew);
+
+/* --- what the machine can do: bench_kv_limit.c -------------------------------------------------------------------------- */
+
+struct pwi_kv_limit;
+
+/* NULL for jobs that have none, or without memory. */
+struct pwi_kv_limit *pwi_kv_limit_open(const struct pwi_kv_job *job, bool tcp);
+
+/* Operations a second of this one thread, or for PWI_KV_ONE microseconds of a round trip. */
+double pwi_kv_limit_run(struct pwi_kv_limit *limit, enum pwi_kv_op op, double seconds);
+void pwi_kv_limit_close(struct pwi_kv_limit *limit); /* NULL is fine */
+
+/* --- cases and their figures -------------------------------------------------------------------------------------------- */
+
+/* One line. What is NaN is not known. */
+struct pwi_kv_figures {
+  const char *name, *op;
+  const char *what, *which; /* one more member, such as "placement" and "ordered"; NULL: none */
+  const char *part;         /* `balance`: of what; NULL: none */
+  double value;
+  const char *unit;
+  double limit, p99_us, cpu_s_per_unit;
+};
+
+void pwi_kv_print(const struct pwi_kv_options *options, const struct pwi_kv_figures *figures);
+
+/* Says something about progress to standard error, unless the run is a quick one. */
+void pwi_kv_progress(const struct pwi_kv_options *options, const char *format, ...) PAWL_PRINTF(2, 3);
+
+/* Says what this thread's last call failed with; false. */
+bool pwi_kv_fail(const struct pwi_kv_options *options, const char *what, pawl_status status);
+
+/* Run a case and print its lines: bench_kv_cases.c, bench_kv_servers.c. */
+bool pwi_kv_case_speed(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+bool pwi_kv_case_balance(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+bool pwi_kv_case_memory(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+
+double pwi_kv_now(void); /* seconds */
+
+extern const struct pwi_command pwi_command_bench_kv;
+
+/* A cluster of processes without a key, on loopback (bench_kv_plain.c). A struct of zeros is none. */
+#define PWI_KV_PLAIN_MAX 65
+
+struct pwi_child;
+
+struct pwi_kv_plain {
+  struct pwi_child *children[PWI_KV_PLAIN_MAX]; /* the manager, then servers */
+  size_t count;
+  char address[PWI_NET_ADDRESS_MAX];
+};
+
+pawl_status pwi_kv_plain_start(uint32_t servers, uint32_t shards, struct pwi_kv_plain *plain);
+void pwi_kv_plain_stop(struct pwi_kv_plain *plain);
+
+#endif

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Every case of `pawl bench kv` runs, in small sizes, and prints the lines that are promised. No figure is judged.
+# timeout: 240
+set -eu
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
+
+fail() {
+  echo "$*" >&2
+  if [ -s "$work/err" ]; then cat "$work/err" >&2; fi
+  exit 1
+}
+
+number='-\{0,1\}[0-9][0-9.]*\(e[-+]\{0,1\}[0-9]*\)\{0,1\}'
+maybe="\\($number\\|null\\)"
+
+# line CASE OP UNIT WORKERS TRANSPORT: one line of the output, from its first character to its last.
+line() {
+  said="^{\"bench\":\"kv\",\"case\":\"$1\",\"op\":\"$2\",\"workers\":$4,\"servers\":[0-9]*,\"shards\":[0-9]*"
+  said="$said,\"transport\":\"$5\",\"value\":$number,\"unit\":\"$3\",\"limit\":$maybe,\"p99\":$maybe"
+  said="$said,\"cpu_s_per_unit\":$maybe\\(,\"[a-z]*\":\"[a-z]*\"\\)*}\$"
+  grep -q -e "$said" "$work/out" || fail "no line of $1 $2 in: $(cat "$work/out")"
+}
+
+run() { "$pawl" bench kv --quick --json "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
+
+count() { [ "$(wc -l <"$work/out")" -eq "$1" ] || fail "not $1 lines: $(cat "$work/out")"; }
+
+run
+grep -q '^{"bench":"machine","processor":".*","cores":[1-9].*}$' "$work/out" || fail "no machine: $(cat "$work/out")"
+for op in push pull pushpull; do
+  line dense4m $op GB/s 1 auto
+  line dense16m $op GB/s 1 auto
+  line cached1e5 $op Mkeys/s 1 auto
+  line cached1e6 $op Mkeys/s 1 auto
+done
+for op in push pull; do
+  line fresh1e6 $op Mkeys/s 1 auto
+  line onekey $op us 1 auto
+  line onekey64 $op kops/s 1 auto
+done
+line random1e6 push Mkeys/s 1 auto
+grep -q '"case":"random1e6".*"placement":"mixed"}$' "$work/out" || fail 'no mixed placement'
+grep -q '"case":"random1e6".*"placement":"ordered"}$' "$work/out" || fail 'no ordered placement'
+line balance pull max/mean 1 auto
+for load in ids zipf; do
+  for of in bytes requests; do
+    grep -q "\"case\":\"balance\".*\"load\":\"$load\",\"of\":\"$of\"}\$" "$work/out" || fail "no $of of $load"
+  done
+done
+line memory push ratio 1 auto
+count 26
+
+# Several workers and servers, without shared memory, and one operation only.
+run --case dense4m,onekey --op pull --workers 2 --servers 2 --shards 2 --transport tcp
+line dense4m pull GB/s 2 tcp
+line onekey pull us 2 tcp
+count 3
+
+"$pawl" bench kv --quick --case onekey --op push >"$work/out" 2>"$work/err" || fail 'no table'
+grep -q '^case  *op  *value' "$work/out" || fail "no head: $(cat "$work/out")"
+grep -q '^onekey  *push  *[0-9.]* us ' "$work/out" || fail "no row: $(cat "$work/out")"
+
+for wrong in '--case nothing' '--workers 0' '--workers many' '--transport ether' '--seconds -1' '--op poke' 'word'; do
+  code=0
+  # shellcheck disable=SC2086
+  "$pawl" bench kv $wrong >"$work/out" 2>"$work/err" || code=$?
+  [ "$code" -eq 2 ] || fail "'$wrong' exits with $code"
+done
+"$pawl" bench kv --quick --case onekey --cluster 127.0.0.1:1 >"$work/out" 2>"$work/err" && fail 'nobody is there'
+grep -q 'pawl bench kv: cannot ' "$work/err" || fail 'it does not say why'
