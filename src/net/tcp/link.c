@@ -509,11 +509,13 @@ static bool is_plane_wanted(const struct tcp_link *link) {
 
 static void plane_piece(void *owner, const void *data, size_t size) {
   struct tcp_link *link = owner;
+  link->net->moved = true;
   if (is_plane_wanted(link)) pwi_incoming_piece(&link->plane_incoming, &link->net->base, link->id, data, size);
 }
 
 static void plane_end(void *owner) {
   struct tcp_link *link = owner;
+  link->net->moved = true; /* a message that took several turns ends in a round of its own */
   link->plane_received++;
   if (is_plane_wanted(link)) pwi_incoming_end(&link->plane_incoming, &link->net->base, link->id, PAWL_OK);
   check_bye(link);

@@ -257,6 +257,7 @@ static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, si
 /* Hands on up to `turn` bytes of a part that can be read now. */
 static bool take_part(struct pwi_plane_peer *peer, const struct part *part, size_t *turn) {
   size_t step = (size_t)part->size - peer->part_offset;
+  peer->plane->moved = true; /* also without an arrival: whoever polls must hear of it */
   if (peer->is_dropped) {
     peer->part_offset += step;
     return true;
