@@ -53,12 +53,13 @@ test-long: ## the same, with the tests that take minutes
 	$(call build,$(BUILD))
 	$(call check,$(BUILD))
 
-bench: ## measure the network and everything in bench/; one JSON object a line
+bench: ## measure the network, push and pull, and everything in bench/; one JSON object a line
 	@tools/deps build
 	$(call configure,$(BUILD))
 	$(call build,$(BUILD),pawl_command bench)
 	@status=0; \
 	for transport in $(BENCH_TRANSPORTS); do $(BUILD)/pawl bench net --transport $$transport --json || status=1; done; \
+	for transport in auto tcp; do $(BUILD)/pawl bench kv --transport $$transport --json || status=1; done; \
 	for source in $(wildcard bench/*.c); do $(BUILD)/bench/$$(basename $$source .c) || status=1; done; \
 	exit $$status
 

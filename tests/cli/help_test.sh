@@ -60,6 +60,7 @@ explains get --list --limit --cluster --json KEY
 explains put --file --create --type --width --size --function --placement --layout --cluster --json
 explains bench 'pawl bench net'
 explains 'bench net' --transport --json
+explains 'bench kv' --case --workers --servers --transport --json
 explains sim 'pawl sim demo'
 explains 'sim demo' --seed --bug --json
 

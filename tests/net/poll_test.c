@@ -1,0 +1,110 @@
+/* A poll in which something happened to the actor returns, and does not go on to sleep: whoever polls until his own work
+ * is done would else wait for the next heartbeat. Seen with a body of several turns through shared memory: its last turn
+ * ran the actor and told nobody. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "net/tcp/tcp.h"
+
+#define MILLISECOND INT64_C(1000000)
+#define PATIENCE (10000 * MILLISECOND)
+#define BODY ((size_t)18 << 20) /* several turns of the plane */
+
+struct node {
+  struct pwi_net *net;
+  struct pwi_link link;
+  bool is_up, has_plane;
+  char *body;
+  enum pwi_receive_how how;
+  uint64_t ends; /* messages that have ended */
+};
+
+static void on_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  struct node *node = self;
+  node->is_up = true;
+  node->link = link;
+  node->has_plane = (info->can & PWI_LINK_IN_PLACE) != 0;
+}
+
+static struct pwi_receive on_message(void *self, struct pwi_link link, const struct pwi_message *message) {
+  struct node *node = self;
+  (void)link;
+  assert_int_equal(message->body_size, BODY);
+  return (struct pwi_receive){.how = node->how, .into = node->body};
+}
+
+static void on_end(void *self, struct pwi_link link, void *context, pawl_status status) {
+  struct node *node = self;
+  (void)link, (void)context;
+  assert_int_equal(status, PAWL_OK);
+  node->ends++;
+}
+
+static const struct pwi_actor actor = {.link_up = on_up, .message = on_message, .message_end = on_end};
+
+/* Heartbeats would return from a poll as well, and hide what is looked for: there are none. */
+static void open_node(struct node *node, enum pwi_tcp_plane plane) {
+  struct pwi_tcp_config config;
+  pwi_tcp_config_init(&config);
+  config.plane = plane;
+  config.limits.beat_ns = 100 * PATIENCE;
+  config.limits.silence_ns = 1000 * PATIENCE;
+  *node = (struct node){0};
+  assert_int_equal(pwi_tcp_create(&config, &actor, node, &node->net), PAWL_OK);
+}
+
+static pawl_status poll_briefly(struct node *node) {
+  return pwi_net_poll(node->net, pwi_net_now(node->net) + 20 * MILLISECOND);
+}
+
+static void check_polls(enum pwi_tcp_plane plane, enum pwi_receive_how how) {
+  struct node from, to;
+  struct pwi_region *region;
+  open_node(&from, plane);
+  open_node(&to, plane);
+  to.how = how;
+  to.body = test_malloc(BODY);
+  assert_int_equal(pwi_net_listen(to.net, "127.0.0.1:0"), PAWL_OK);
+  assert_int_equal(pwi_net_connect(from.net, pwi_net_address(to.net), &from.link), PAWL_OK);
+  int64_t limit = pwi_net_now(from.net) + PATIENCE;
+  while (!(from.is_up && to.is_up) && pwi_net_now(from.net) < limit) poll_briefly(&from), poll_briefly(&to);
+  assert_true(from.is_up && to.is_up);
+  assert_int_equal(pwi_net_region_open(from.net, BODY, &region), PAWL_OK);
+  uint8_t head[PWI_NET_HEAD_SIZE] = {1};
+  struct iovec body = {pwi_net_region_memory(region), BODY};
+  for (uint64_t round = 1; round <= 5; round++) {
+    struct pwi_send send = {.lane = PWI_LANE_DATA, .head = head, .body = &body, .body_count = 1};
+    assert_int_equal(pwi_net_send(from.net, from.link, &send), PAWL_OK);
+    while (to.ends < round && pwi_net_now(from.net) < limit) {
+      pwi_net_poll(from.net, 0);
+      pawl_status status = poll_briefly(&to);
+      if (to.ends == round) assert_int_equal(status, PAWL_OK);
+    }
+    assert_int_equal(to.ends, round);
+  }
+  pwi_net_destroy(to.net);
+  pwi_net_destroy(from.net);
+  test_free(to.body);
+}
+
+static void test_a_poll_in_which_a_message_ended_returns(void **state) {
+  (void)state;
+  static const enum pwi_receive_how hows[] = {PWI_RECEIVE_PIECES, PWI_RECEIVE_INTO, PWI_RECEIVE_WHOLE,
+                                              PWI_RECEIVE_DROP};
+  bool has_plane;
+  pwi_tcp_plane_about(&has_plane);
+  for (size_t i = 0; i < sizeof hows / sizeof *hows; i++) {
+    check_polls(PWI_PLANE_OFF, hows[i]);
+    if (has_plane) check_polls(PWI_PLANE_AUTO, hows[i]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_poll_in_which_a_message_ended_returns)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
