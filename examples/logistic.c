@@ -89,5 +89,7 @@ int main(int argc, char **argv) {
     if (pawl_group_rank(group) == 0) printf("iteration %2d: objective %.5f\n", (int)t, (double)objective);
   }
   must(pawl_session_close(session, 10 * PAWL_SECOND));
+  free(x.first), free(x.feature), free(x.label), free(x.value);
+  free(place), free(keys), free(w), free(step);
   return 0;
 }

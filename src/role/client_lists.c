@@ -18,6 +18,7 @@ static pawl_status fill_list(struct pwi_keylist *list, const struct pwi_entry *e
   if (!pwi_mul_size(list->count + 1, sizeof *keys, &bytes)) return PAWL_NO_MEMORY;
   list->keys = pwi_alloc(bytes);
   if (!list->keys) return PAWL_NO_MEMORY;
+  if (list->count == 0) return PAWL_OK;
   if (entry->is.placement != PAWL_PLACE_MIXED) {
     memcpy(list->keys, keys, list->count * sizeof *keys);
     return PAWL_OK;
