@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 
 /* The first index in [from, end) whose key is not below `bound`; `end` if there is none. */
 static size_t gallop(const uint64_t *keys, size_t from, size_t end, uint64_t bound) {
@@ -15,14 +16,7 @@ static size_t gallop(const uint64_t *keys, size_t from, size_t end, uint64_t bou
     step *= 2;
   }
   size_t high = step < end - low ? low + step - 1 : end; /* keys from `high` on are not */
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (keys[middle] < bound)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return low + pwi_first_not_below(keys + low, high - low, bound);
 }
 
 void pwi_cut_init(struct pwi_cut *cut, const struct pwi_view *view, const struct pwi_place *place, const uint64_t *keys,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "role/client_inside.h"
 
 #define RETRY_FIRST INT64_C(1000000) /* 1 ms, doubled with each try */
@@ -331,18 +332,6 @@ void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status
 
 /* --- narrowing -------------------------------------------------------------------------------------------------------- */
 
-static size_t first_at(const uint64_t *keys, size_t count, uint64_t key) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (keys[middle] < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 static void skip_rows(struct part *part, size_t rows) {
   size_t bytes = rows * part->flow->row_bytes;
   if (part->in) part->in += bytes;
@@ -359,8 +348,8 @@ bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_r
   part->claim = claim;
   part->signature = 0;
   if (part->keys) {
-    size_t first = first_at(part->keys, part->rows, claim.begin);
-    size_t last = first_at(part->keys, part->rows, claim.end);
+    size_t first = pwi_first_not_below(part->keys, part->rows, claim.begin);
+    size_t last = pwi_first_not_below(part->keys, part->rows, claim.end);
     skip_rows(part, first);
     part->keys += first;
     part->list_first += first;

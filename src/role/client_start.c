@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "role/client_inside.h"
 #include "wire/keys.h"
 
@@ -248,17 +249,6 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
   add_piece(call, &tight, head);
 }
 
-static size_t keys_before(const struct call *call, size_t first, size_t last, uint64_t key) {
-  while (first < last) {
-    size_t middle = first + (last - first) / 2;
-    if (call->keys[middle] < key)
-      first = middle + 1;
-    else
-      last = middle;
-  }
-  return first;
-}
-
 /* Cuts what lies on one arc by what was sent before. */
 static void add_arc(struct call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
   for (uint64_t at = claim.begin; at < claim.end;) {
@@ -269,7 +259,8 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     assert(found);
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
-    if (call->keys && sent.range.end < claim.end) piece.last = keys_before(call, first, last, sent.range.end);
+    if (call->keys && sent.range.end < claim.end)
+      piece.last = first + pwi_first_not_below(call->keys + first, last - first, sent.range.end);
     if (!call->keys) piece.first = piece.last = 0;
     bool names_keys = rows_of(call, &piece) > 0;
     if (!is_push(call->kind) && !call->keys) piece.claim = pawl_range_common(piece.claim, call->range);
@@ -299,8 +290,8 @@ static void cut(struct call *call) {
 
 /* The keys of a list that lie in the range; rows of others are skipped. */
 static void limit_to_range(struct call *call) {
-  size_t first = keys_before(call, 0, call->count, call->range.begin);
-  size_t last = keys_before(call, first, call->count, call->range.end);
+  size_t first = pwi_first_not_below(call->keys, call->count, call->range.begin);
+  size_t last = pwi_first_not_below(call->keys, call->count, call->range.end);
   size_t skip = first * call->flow->row_bytes;
   if (call->in) call->in += skip;
   if (call->out) call->out += skip;

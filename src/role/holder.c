@@ -217,18 +217,13 @@ static pawl_status find_values(const struct pwi_holder_link *link, const struct 
 
 /* --- serving -------------------------------------------------------------------------------------------------------- */
 
-static bool is_numbered(enum pwi_request_kind kind) {
-  return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_TICK ||
-         kind == PWI_REQUEST_ENTER;
-}
-
 /* True if we lack news that the client has, and without which we would give a wrong answer. */
 static bool is_behind(const struct pwi_holder_link *link, const struct pwi_request *request,
                       const struct pwi_entry *entry) {
   const struct pwi_holder_numbers *numbers = link->holder->config.numbers;
   if (!entry && link->head.catalogue > (uint32_t)numbers->catalogue->number) return true;
   if (link->head.roster > (uint32_t)numbers->roster->number &&
-      ((is_numbered(request->terms.kind) && !pwi_roster_is_live(numbers->roster, request->sender)) ||
+      ((pwi_request_is_numbered(request->terms.kind) && !pwi_roster_is_live(numbers->roster, request->sender)) ||
        request->terms.kind == PWI_REQUEST_COLLECT || request->terms.kind == PWI_REQUEST_AWAIT ||
        request->terms.kind == PWI_REQUEST_ENTER))
     return true;
@@ -239,7 +234,7 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
 
 static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_request *request,
                        const struct pwi_entry *entry) {
-  if (is_numbered(request->terms.kind) && !link->rights.write) return false;
+  if (pwi_request_is_numbered(request->terms.kind) && !link->rights.write) return false;
   return !link->rights.space[0] || pwi_name_is_in(entry->name, link->rights.space);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "store/dense.h"
 #include "wire/keys.h"
 
@@ -223,18 +224,6 @@ static void apply_blocks(struct pwi_holding *holding, struct pwi_held *vector, u
   }
 }
 
-static size_t first_not_below(const uint64_t *keys, size_t count, uint64_t key) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (keys[middle] < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* The part of a push that concerns the keys of `part`. */
 static void apply_part(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                        const struct pwi_named *named, struct pawl_range part) {
@@ -243,8 +232,8 @@ static void apply_part(struct pwi_holding *holding, struct pwi_held *vector, con
   if (pawl_range_is_empty(part) || named->count == 0) return;
   size_t from = (size_t)(part.begin - request->terms.range.begin), count = (size_t)pawl_range_size(part);
   if (named->keys) {
-    from = first_not_below(named->keys, named->count, part.begin);
-    count = first_not_below(named->keys, named->count, part.end) - from;
+    from = pwi_first_not_below(named->keys, named->count, part.begin);
+    count = pwi_first_not_below(named->keys, named->count, part.end) - from;
   }
   if (from > 0) feed_skip(&feed, from * vector->table->row_bytes);
   if (named->keys)
@@ -376,11 +365,6 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
 
 /* --- all requests ------------------------------------------------------------------------------------------------- */
 
-static bool is_numbered(enum pwi_request_kind kind) {
-  return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_TICK ||
-         kind == PWI_REQUEST_ENTER;
-}
-
 /* Whether the terms go together with one another and with the vector. */
 static pawl_status check_terms(const struct pwi_held *vector, const struct pwi_terms *terms) {
   struct pawl_range span = pawl_range_of(0, vector->place.size);
@@ -414,7 +398,7 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
   else if (!pwi_rangeset_contains(&vector->clocks[PWI_TASKS].held, terms->claim) ||
            pwi_holding_is_frozen(holding, vector, terms->claim))
     pwi_served_say(served_out, PWI_CODE_NOT_HERE, 0);
-  else if (is_numbered(terms->kind))
+  else if (pwi_request_is_numbered(terms->kind))
     serve_numbered(holding, vector, request, values, served_out);
   else if (terms->kind == PWI_REQUEST_PULL)
     pwi_serve_pull(holding, vector, request, values, served_out);

@@ -75,6 +75,12 @@ enum pwi_request_kind {
   PWI_REQUEST_SCAN = 8,    /* keys that take memory in `range`, at most `rows` */
 };
 
+/* True for those that carry a task number and move the clock. */
+static inline bool pwi_request_is_numbered(enum pwi_request_kind kind) {
+  return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_TICK ||
+         kind == PWI_REQUEST_ENTER;
+}
+
 /* How a request names its keys. */
 enum pwi_request_keys {
   PWI_KEYS_RANGE = 0,  /* all keys of `range` */
