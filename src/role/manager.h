@@ -18,6 +18,9 @@
  * that, serves again. One arc per source and per target at a time. Neighbouring arcs with the same chain are merged, and
  * arcs are split where a move begins or ends.
  *
+ * BALANCE. When reports show for some time that a process has far more than its share of bytes or of requests, arcs are
+ * planned anew from the load that servers measured, and moved.
+ *
  * CLIENTS get a sender id and a secret, on the roster before they hear of it. A client whose link is down has
  * `client_grace_ns` to come back; then it is retired. One that comes back later is told PAWL_NODE_RETIRED, and joins again
  * as a new sender that names the old one in `retired`, whose clocks are kept until it says FORGET, or `keep_retired_ns`.

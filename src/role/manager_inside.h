@@ -195,6 +195,8 @@ struct pwi_manager {
   bool moves_queued; /* a decision on moves is in the queue */
   bool unfinished;   /* the last plan could not be carried out in full: make another when somebody comes or goes */
   struct pwi_timer plan_timer, moves_timer;
+  uint64_t uneven_reports; /* in a row */
+  int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */
 };
 
 /* manager.c */
@@ -303,5 +305,9 @@ PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager);
 PAWL_MUST_USE pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions,
                                                  uint64_t target);
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+
+/* manager_balance.c: a report has come. */
+#define PWI_BALANCE_PROCESSES 256 /* of larger clusters operators take care */
+void pwi_manager_watch_balance(struct pwi_manager *manager);
 
 #endif

@@ -314,8 +314,8 @@ static void test_a_target_that_leaves_is_given_nothing_more(void **state) {
 
 /* --- balance -------------------------------------------------------------------------------------------------------- */
 
-static void say_loads(struct actor *server) {
-  struct pwi_report report = {0};
+static void say_loads(struct actor *server, uint64_t bytes) {
+  struct pwi_report report = {.bytes = bytes};
   struct pwi_load loads[64];
   struct pwi_writer payload = {0};
   size_t count = 0;
@@ -338,8 +338,8 @@ static void test_balance_follows_the_measured_load(void **state) {
   run_for(&world, PWI_SIM_SECOND);
   assert_true(share_of(a->view, a) >= 50);
   struct pawl_range heavy = pawl_range_of(0, UINT64_MAX / 4); /* by itself about 40 times what all the rest weighs */
-  say_loads(a);
-  say_loads(b);
+  say_loads(a, 0);
+  say_loads(b, 0);
   run_for(&world, PWI_SIM_SECOND / 10);
   unsigned before = all_orders();
   assert_int_equal(ask(client, PWI_ASK_BALANCE, NULL), PAWL_OK);
@@ -351,6 +351,30 @@ static void test_balance_follows_the_measured_load(void **state) {
     if (pwi_view_head(a->view, i)->node.id == b->joined.id) given += pawl_range_size(part);
   }
   assert_true(given > pawl_range_size(heavy) / 5 * 2 && given < pawl_range_size(heavy) / 5 * 3);
+  world_close(&world);
+}
+
+static void report_for_a_while(struct actor *a, struct actor *b, uint64_t bytes_a, uint64_t bytes_b) {
+  for (int second = 0; second < 30; second++) {
+    say_loads(a, bytes_a);
+    say_loads(b, bytes_b);
+    run_for(&world, PWI_SIM_SECOND);
+  }
+}
+
+static void test_what_stays_uneven_is_balanced_without_being_asked(void **state) {
+  struct actor *a, *b, *client;
+  (void)state;
+  open_pair(14, &a, &b, &client);
+  assert_int_equal(ask_move(client, 0, UINT64_MAX / 4, a->joined.id), PAWL_OK);
+  run_for(&world, PWI_SIM_SECOND);
+  unsigned before = all_orders();
+  report_for_a_while(a, b, UINT64_C(110) << 20, UINT64_C(100) << 20); /* near enough */
+  assert_int_equal(all_orders(), before);
+  report_for_a_while(a, b, 3000, 1000); /* not worth it */
+  assert_int_equal(all_orders(), before);
+  report_for_a_while(a, b, UINT64_C(300) << 20, UINT64_C(100) << 20);
+  assert_true(all_orders() > before);
   world_close(&world);
 }
 
@@ -421,6 +445,7 @@ int main(void) {
       cmocka_unit_test(test_the_last_server_is_not_let_go),
       cmocka_unit_test(test_a_target_that_leaves_is_given_nothing_more),
       cmocka_unit_test(test_balance_follows_the_measured_load),
+      cmocka_unit_test(test_what_stays_uneven_is_balanced_without_being_asked),
       cmocka_unit_test(test_storms_pass),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

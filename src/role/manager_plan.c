@@ -282,7 +282,7 @@ pawl_status pwi_manager_plan(struct pwi_manager *manager) {
 
 /* --- when to plan --------------------------------------------------------------------------------------------------- */
 
-/* True if somebody has nothing, or should have nothing. Balance alone is no reason: that has to be asked for. */
+/* True if somebody has nothing, or should have nothing. Balance alone is manager_balance.c's business. */
 static bool needs_plan(const struct pwi_manager *manager) {
   struct draft draft;
   bool needed = manager->unfinished;
@@ -384,4 +384,5 @@ void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const vo
   node->before = node->last;
   node->last = now;
   if (node->reports < 2) node->reports++;
+  pwi_manager_watch_balance(manager);
 }

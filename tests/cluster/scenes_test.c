@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cluster.h"
+#include "ring/place.h"
 
 static struct cluster cluster;
 
@@ -255,6 +256,64 @@ static void test_a_server_joins_and_another_leaves_and_every_value_stays(void **
   cluster_close(&cluster);
 }
 
+static void test_pushes_and_pulls_go_on_while_there_is_no_manager(void **state) {
+  (void)state;
+  struct cluster_client client;
+  open_cluster(2, 0);
+  add_client(&client, "client", "alone", false, false);
+  struct pwi_flow *flow = cluster_vector(&client, "alone/w", &counts);
+  assert_int_equal(push(&client, flow, 1), PAWL_OK);
+  pwi_sim_kill(cluster.sim, cluster.manager_node);
+  for (int64_t i = 2; i <= 10; i++) {
+    assert_int_equal(push(&client, flow, 1), PAWL_OK);
+    if (i == 5) pwi_sim_break(cluster.sim, client.node, cluster.servers[0].node);
+    assert_int_equal(pull(&client, flow), i);
+    cluster_run_for(&cluster, 300 * MS);
+  }
+  cluster_close(&cluster);
+}
+
+static void nobody_cares(struct pwi_task *task) { (void)task; }
+
+/* A push that is cut off with its client is there on an arc for all keys or for none. */
+static void test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole(void **state) {
+  (void)state;
+  size_t halves = 0;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    struct cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .shared_hosts = seed % 2};
+    struct cluster_client client, checker;
+    static int64_t ones[1000], seen[1000];
+    struct pwi_where all = {.range = {0, 1000}};
+    for (size_t i = 0; i < 1000; i++) ones[i] = 1;
+    cluster_open(&cluster, &config);
+    add_client(&checker, "checker", "watch", false, false);
+    struct pwi_flow *watched = cluster_vector(&checker, "cut/w", &counts);
+    add_client(&client, "client", "cut", false, false);
+    sync_catalogue(&client);
+    struct pwi_task task = {.finished = nobody_cares};
+    struct pwi_flow *flow = cluster_open_vector(&client, "cut/w", 0);
+    assert_int_equal(pwi_client_start(client.client, &task, flow, PWI_REQUEST_PUSH, &all, ones, NULL), PAWL_OK);
+    cluster_run_for(&cluster,
+                    (int64_t)pwi_random_below(&cluster.random, MS)); /* links come up, parts are on their way */
+    pwi_sim_kill(cluster.sim, client.node);
+    cluster_run_for(&cluster, 100 * MS);
+    assert_int_equal(cluster_call(&checker, watched, PWI_REQUEST_PULL, &all, NULL, seen, NULL), PAWL_OK);
+    const struct pwi_view *view = pwi_client_view(checker.client);
+    struct pwi_place place = {.size = 1000};
+    int64_t sum = 0;
+    for (size_t arc = 0; arc < view->arc_count; arc++) {
+      struct pawl_range keys_of_arc = pwi_place_keys(&place, pwi_view_arc_range(view, arc));
+      for (uint64_t key = keys_of_arc.begin; key < keys_of_arc.end; key++) {
+        assert_int_equal(seen[key], seen[keys_of_arc.begin]);
+        sum += seen[key];
+      }
+    }
+    halves += sum > 0 && sum < 1000;
+    cluster_close(&cluster);
+  }
+  assert_true(halves > 0); /* some were cut off in the middle indeed */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_jobs_in_spaces_of_their_own_do_not_touch_each_other),
@@ -265,6 +324,8 @@ int main(void) {
       cmocka_unit_test(test_a_push_larger_than_a_message_is_cut_and_arrives_whole),
       cmocka_unit_test(test_past_its_cap_a_server_refuses_to_grow_and_serves_on),
       cmocka_unit_test(test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others),
+      cmocka_unit_test(test_pushes_and_pulls_go_on_while_there_is_no_manager),
+      cmocka_unit_test(test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole),
       cmocka_unit_test(test_a_server_joins_and_another_leaves_and_every_value_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
