@@ -75,6 +75,10 @@ struct part {
   bool is_collecting; /* asks what became of it under its old sender */
   bool is_after_all;  /* TICK: blocked until it is the first unfinished task */
   bool is_strict;     /* BLOCKED until every earlier overlapping push is answered, not only under way */
+
+  uint32_t outgoings; /* messages of it that the net still reads from the caller's memory */
+  bool is_over;       /* and that is all it waits for: `over_status` is its end */
+  pawl_status over_status;
 };
 
 /* --- flows ------------------------------------------------------------------------------------------------------------ */
@@ -170,7 +174,8 @@ struct client_peer {
 /* A message whose body the net reads until it is done. */
 struct outgoing {
   uint32_t index;
-  uint64_t serial;       /* 0: free; else rising */
+  uint64_t serial; /* 0: free; else rising */
+  struct part *part;
   struct outgoing *next; /* free ones */
   struct pwi_message_builder builder;
   struct pwi_region *region; /* of encoded keys */
@@ -267,7 +272,8 @@ void pwi_part_settle(struct pwi_client *client, struct part *part); /* finds its
 void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state); /* parked or blocked */
 void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct client_peer *peer);
 void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status);
-void pwi_part_retry(struct pwi_client *client, struct part *part); /* after a moment, or with a newer view */
+void pwi_part_outgoing_done(struct pwi_client *client, struct part *part); /* the net has let go of a message of it */
+void pwi_part_retry(struct pwi_client *client, struct part *part);         /* after a moment, or with a newer view */
 bool pwi_part_is_numbered(const struct part *part);
 bool pwi_part_has_order(const struct part *part);
 bool pwi_part_waits_for_earlier(const struct part *part);

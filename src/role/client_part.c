@@ -305,24 +305,39 @@ void pwi_client_ticks_look(struct pwi_client *client) {
     if (flow->entry.kind == PWI_ENTRY_GROUP) pwi_flow_unblock(client, flow);
 }
 
+/* Nobody needs the part any more, and nobody reads from the caller's memory for it. */
+static void part_over(struct pwi_client *client, struct part *part) {
+  struct pwi_task *task = part->task;
+  pawl_status status = part->over_status;
+  struct pawl_range range = part->range;
+  pwi_keylist_release(part->list);
+  part->list = NULL;
+  part->is_over = false;
+  part->next = client->free_parts;
+  client->free_parts = part;
+  pwi_task_part_over(client, task, range, status);
+}
+
+void pwi_part_outgoing_done(struct pwi_client *client, struct part *part) {
+  assert(part->outgoings > 0);
+  if (--part->outgoings == 0 && part->is_over) part_over(client, part);
+}
+
+/* The answer may come before the net has said that it is done with the body, and only then is the memory the caller's. */
 void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status) {
   struct pwi_flow *flow = part->flow;
-  struct pwi_task *task = part->task;
-  struct pawl_range range = part->range;
   bool was_numbered = pwi_part_is_numbered(part);
   leave_state(client, part);
   flow->blocked--;
   flow->held_back--;
   unlink_part(part);
   if (part->is_collecting) client->collecting--;
-  pwi_keylist_release(part->list);
-  part->list = NULL;
   part->flow = NULL;
   part->generation++;
-  part->next = client->free_parts;
-  client->free_parts = part;
+  part->is_over = true;
+  part->over_status = status;
   if (was_numbered) pwi_flow_unblock(client, flow);
-  pwi_task_part_over(client, task, range, status);
+  if (part->outgoings == 0) part_over(client, part);
 }
 
 void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status status) {
@@ -378,6 +393,7 @@ struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64
   rest->index = index;
   rest->generation = generation;
   rest->state = PART_BLOCKED;
+  rest->outgoings = 0;
   rest->peer = NULL;
   rest->peer_next = rest->peer_before = NULL;
   if (rest->list) pwi_keylist_retain(rest->list);

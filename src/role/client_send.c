@@ -124,8 +124,11 @@ static void free_outgoing(struct pwi_client *client, struct outgoing *outgoing) 
 
 void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie) {
   assert(cookie >= 1 && cookie <= client->outgoing_count);
-  free_outgoing(client, client->outgoings[cookie - 1]);
+  struct outgoing *outgoing = client->outgoings[cookie - 1];
+  struct part *part = outgoing->part;
+  free_outgoing(client, outgoing);
   if (client->closing_buffers > 0) pwi_client_buffers_look(client);
+  pwi_part_outgoing_done(client, part);
 }
 
 static pawl_status make_key_room(struct pwi_client *client, struct outgoing *outgoing, size_t size) {
@@ -281,6 +284,10 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   if (status) {
     if (outgoing) free_outgoing(client, outgoing);
     return status;
+  }
+  if (outgoing) {
+    outgoing->part = part;
+    part->outgoings++;
   }
   client->figures.parts_sent++;
   client->figures.parts_resent += part->tries > 0 || part->sender == client->sender;

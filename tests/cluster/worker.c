@@ -120,6 +120,8 @@ static void deed_finished(struct pwi_task *task) {
   struct deed *deed = (struct deed *)((char *)task - offsetof(struct deed, task));
   struct worker *worker = deed->worker;
   deed->is_busy = false;
+  if (deed->buffer) pwi_client_buffer_close(worker->client.client, deed->buffer);
+  deed->buffer = NULL;
   bool is_refused = worker->campaign->has_cap && task->status == PAWL_NODE_FULL;
   worker->campaign->refusals += is_refused;
   if (task->status && !is_refused) {
@@ -199,6 +201,18 @@ static struct deed *free_deed(struct worker *worker) {
   return NULL;
 }
 
+/* A buffer for this one push: reusing it would be within the client's promise and beyond the net's, and the simulator
+ * looks after the latter. */
+static const void *in_buffer(struct deed *deed) {
+  struct worker *worker = deed->worker;
+  if (pwi_client_buffer_open(worker->client.client, sizeof deed->values, &deed->buffer)) {
+    broken(worker, "cannot have a buffer", deed->vector, 0, PAWL_NO_MEMORY);
+    return deed->values;
+  }
+  memcpy(deed->buffer, deed->values, sizeof deed->values);
+  return deed->buffer;
+}
+
 static void start_deed(struct worker *worker, struct deed *deed) {
   struct pwi_random *random = worker->client.random;
   static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PUSH, PWI_REQUEST_PUSH, PWI_REQUEST_PULL,
@@ -211,6 +225,7 @@ static void start_deed(struct worker *worker, struct deed *deed) {
   draw_values(deed, random);
   journal_begun(deed);
   const void *in = deed->kind != PWI_REQUEST_PULL ? deed->values : NULL;
+  if (in && pwi_random_chance(random, 0.3)) in = in_buffer(deed);
   void *out = deed->kind != PWI_REQUEST_PUSH ? deed->out : NULL;
   pawl_status status =
       pwi_client_start(worker->client.client, &deed->task, worker->flows[deed->vector], deed->kind, &where, in, out);
@@ -310,7 +325,9 @@ static void make_universe(struct campaign *campaign) {
         (UINT64_MAX / KEYS) * key + pwi_random_below(random, UINT64_MAX / KEYS); /* rising, all over the ring */
     campaign->universe[MIXED][key] = key * 3;
   }
-  for (size_t v = 0; v < VECTORS; v++) campaign->widths[v] = 1 + (uint32_t)pwi_random_below(random, WIDTH_MAX);
+  /* Narrow rows make messages that the net copies; wide ones are sent from where they lie. */
+  for (size_t v = 0; v < VECTORS; v++)
+    campaign->widths[v] = pwi_random_chance(random, 0.4) ? WIDTH_MAX : 1 + (uint32_t)pwi_random_below(random, 3);
 }
 
 static void make_vectors(struct campaign *campaign) {

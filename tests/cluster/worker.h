@@ -17,7 +17,7 @@
 #define WORKERS_MAX 4
 #define VECTORS 3
 #define KEYS 60 /* of each vector: the universe that workers draw from */
-#define WIDTH_MAX 3
+#define WIDTH_MAX 16
 #define UNDER_WAY 6 /* calls at a time */
 #define MAYBE_MAX 2048
 
@@ -35,6 +35,7 @@ struct deed {
   uint64_t keys[KEYS];
   int64_t values[KEYS * WIDTH_MAX];
   int64_t out[KEYS * WIDTH_MAX];
+  void *buffer;        /* memory that holders read in place, in which the values lie; NULL: none */
   uint32_t seen[KEYS]; /* pull: how many of the own pushes it must see */
 };
 
