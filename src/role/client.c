@@ -539,8 +539,6 @@ static void free_flows(struct pwi_client *client) {
 static void free_links(struct pwi_client *client) {
   for (size_t i = 0; i < client->links.room; i++) {
     struct client_link *link = client->links.slots[i].id ? client->links.slots[i].item : NULL;
-    if (!link) continue;
-    pwi_holder_link_down(link->holder);
     pwi_free(link);
   }
   pwi_idmap_fini(&client->links);

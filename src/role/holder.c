@@ -26,9 +26,22 @@ void pwi_holder_set_holding(struct pwi_holder *holder, struct pwi_holding *holdi
   holder->config.holding = holding;
 }
 
+static void free_link(struct pwi_holder_link *link) {
+  struct pwi_holder *holder = link->holder;
+  if (link->before)
+    link->before->next = link->next;
+  else
+    holder->links = link->next;
+  if (link->next) link->next->before = link->before;
+  pwi_holder_free_buffers(link);
+  pwi_pages_fini(&link->staging);
+  pwi_free(link);
+}
+
+/* The net may be gone by now, and the regions with it. */
 void pwi_holder_destroy(struct pwi_holder *holder) {
   if (!holder) return;
-  while (holder->links) pwi_holder_link_down(holder->links);
+  while (holder->links) free_link(holder->links);
   pwi_pages_fini(&holder->keys);
   pwi_pages_fini(&holder->loose);
   pwi_free(holder);
@@ -51,16 +64,10 @@ pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, 
 
 void pwi_holder_link_down(struct pwi_holder_link *link) {
   if (!link) return;
-  struct pwi_holder *holder = link->holder;
-  if (holder->config.holding) pwi_holding_forget_waiters(holder->config.holding, link->link.id);
-  if (link->before)
-    link->before->next = link->next;
-  else
-    holder->links = link->next;
-  if (link->next) link->next->before = link->before;
+  struct pwi_holding *holding = link->holder->config.holding;
+  if (holding) pwi_holding_forget_waiters(holding, link->link.id);
   pwi_holder_close_buffers(link);
-  pwi_pages_fini(&link->staging);
-  pwi_free(link);
+  free_link(link);
 }
 
 /* --- receiving ----------------------------------------------------------------------------------------------------- */

@@ -50,7 +50,8 @@ struct pwi_holder_config {
 /* The holding may be set after creation, since each needs the other. */
 PAWL_MUST_USE pawl_status pwi_holder_create(const struct pwi_holder_config *config, struct pwi_holder **holder_out);
 void pwi_holder_set_holding(struct pwi_holder *holder, struct pwi_holding *holding);
-void pwi_holder_destroy(struct pwi_holder *holder); /* NULL is fine */
+/* With all its links; the net is not touched, and may be gone. NULL is fine. */
+void pwi_holder_destroy(struct pwi_holder *holder);
 
 /* A link over which requests may come. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link,

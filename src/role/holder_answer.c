@@ -162,10 +162,12 @@ void pwi_holder_done(struct pwi_holder_link *link, uint64_t cookie) {
 }
 
 void pwi_holder_close_buffers(struct pwi_holder_link *link) {
-  for (size_t i = 0; i < link->buffer_count; i++) {
+  for (size_t i = 0; i < link->buffer_count; i++)
     pwi_net_region_close(link->holder->config.net, link->buffers[i]->region);
-    pwi_free(link->buffers[i]);
-  }
+}
+
+void pwi_holder_free_buffers(struct pwi_holder_link *link) {
+  for (size_t i = 0; i < link->buffer_count; i++) pwi_free(link->buffers[i]);
   pwi_free(link->buffers);
 }
 

@@ -60,6 +60,7 @@ void pwi_holder_send(struct pwi_holder_link *link, uint64_t number, uint64_t tas
 /* An answer that is only an outcome. */
 void pwi_holder_say(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome);
 
-void pwi_holder_close_buffers(struct pwi_holder_link *link);
+void pwi_holder_close_buffers(struct pwi_holder_link *link); /* their regions, */
+void pwi_holder_free_buffers(struct pwi_holder_link *link);  /* and what is ours of them */
 
 #endif

@@ -30,8 +30,6 @@ static struct server_peer *add_peer(struct pwi_server *server, enum server_peer_
 }
 
 static void remove_peer(struct pwi_server *server, struct server_peer *peer) {
-  if (peer->holder) server->client_links--;
-  pwi_holder_link_down(peer->holder);
   pwi_idmap_remove(&server->links, peer->link.id);
   if (peer->before)
     peer->before->next = peer->next;
@@ -233,6 +231,8 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   enum server_peer_kind kind = peer->kind;
   if (kind == PEER_TARGET) pwi_server_move_target_down(server, peer, why);
   if (kind == PEER_MANAGER) server->manager = NULL;
+  if (peer->holder) server->client_links--;
+  pwi_holder_link_down(peer->holder);
   remove_peer(server, peer);
   if (kind != PEER_MANAGER) return;
   if (why) server->trouble = why;
