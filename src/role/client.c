@@ -1,4 +1,4 @@
-/* Life of a client: its link to the manager, news, asks, vectors of its own. */
+/* Life of a client: its links, the actor, vectors of its own. */
 #include "role/client.h"
 
 #include <assert.h>
@@ -6,9 +6,6 @@
 
 #include "base/memory.h"
 #include "role/client_inside.h"
-
-#define RETRY_MIN INT64_C(10000000)
-#define RETRY_MAX INT64_C(1000000000)
 
 /* --- links ------------------------------------------------------------------------------------------------------------ */
 
@@ -51,299 +48,14 @@ void pwi_client_wake_at(struct pwi_client *client, int64_t at) {
   if (!pwi_net_timer_set(client->config.net, at, 1, &client->tick)) client->tick_at = at;
 }
 
-static void seek_manager(struct pwi_client *client, int64_t now) {
-  if (client->manager || client->has_left) return;
-  if (now < client->manager_retry_at) {
-    pwi_client_wake_at(client, client->manager_retry_at);
-    return;
-  }
-  client->manager_retry_at = now + client->manager_retry_ns;
-  client->manager_retry_ns = client->manager_retry_ns * 2 < RETRY_MAX ? client->manager_retry_ns * 2 : RETRY_MAX;
-  client->manager = pwi_client_connect(client, LINK_MANAGER, client->manager_address);
-  if (!client->manager) pwi_client_wake_at(client, client->manager_retry_at);
-}
-
 static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   struct pwi_client *client = self;
   (void)timer, (void)cookie;
   client->tick_at = 0;
   int64_t now = pwi_net_now(client->config.net);
-  seek_manager(client, now);
+  pwi_client_seek_manager(client, now);
   pwi_peers_look(client, now);
   pwi_parts_unpark(client, false);
-}
-
-/* --- talking to the manager ------------------------------------------------------------------------------------------- */
-
-static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick,
-                const struct pwi_enclosure *enclosures, size_t count) {
-  if (!client->manager || !client->manager->is_up) return;
-  struct pwi_message_head head = {.kind = (uint16_t)kind,
-                                  .sender = client->sender,
-                                  .task = task,
-                                  .tick = tick,
-                                  .view = client->view ? (uint32_t)client->view->epoch : 0,
-                                  .roster = (uint32_t)client->roster->number,
-                                  .catalogue = (uint32_t)client->catalogue.number};
-  /* What cannot be sent takes the link down, and is said again on the next. */
-  pawl_status status =
-      pwi_mail_send(&client->mailer, client->manager->link, &client->manager->peering.link, &head, enclosures, count);
-  (void)status;
-}
-
-static void say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
-  if (client->writer.status) {
-    if (client->manager) pwi_net_close(client->config.net, client->manager->link, client->writer.status);
-    return;
-  }
-  struct pwi_enclosure payload = {PWI_SECTION_PAYLOAD, client->writer.data, client->writer.size};
-  say(client, kind, task, tick, &payload, 1);
-}
-
-void pwi_client_join(struct pwi_client *client) {
-  struct pwi_join join = {.role = PWI_ROLE_CLIENT,
-                          .id = client->sender,
-                          .secret = client->secret,
-                          .reader = client->config.reader,
-                          .retired = client->retired};
-  strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
-  strncpy(join.host, client->host, sizeof join.host - 1);
-  strncpy(join.job, client->job, sizeof join.job - 1);
-  pwi_writer_reset(&client->writer);
-  pwi_join_encode(&join, &client->writer);
-  say_payload(client, PWI_SAY_JOIN, 0, 0);
-}
-
-static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
-  if (!client->is_joined || client->renewal == RENEWAL_JOINING || !client->manager || !client->manager->is_up) return;
-  asking->is_repeated = asking->is_repeated || asking->is_sent;
-  asking->is_sent = true;
-  pwi_writer_reset(&client->writer);
-  pwi_write_bytes(&client->writer, asking->payload, asking->size);
-  say_payload(client, PWI_SAY_ASK, asking->number, asking->what);
-}
-
-static void send_asks(struct pwi_client *client) {
-  for (struct pwi_asking *asking = client->asks; asking; asking = asking->next)
-    if (!asking->is_replied) send_ask(client, asking);
-}
-
-static void say_leave(struct pwi_client *client) {
-  if (!client->is_leaving || client->has_left || client->outstanding > 0 || client->has_said_leave) return;
-  client->has_said_leave = true;
-  say(client, PWI_SAY_LEAVE, 0, 0, NULL, 0);
-}
-
-static void take_joined(struct pwi_client *client, const struct pwi_joined *joined) {
-  if (joined->status == PAWL_NODE_RETIRED) {
-    pwi_client_retired(client); /* joins again */
-    return;
-  }
-  client->trouble = joined->status;
-  if (joined->status) {
-    pwi_net_close(client->config.net, client->manager->link, PAWL_OK);
-    return;
-  }
-  bool is_new = client->sender != joined->id;
-  client->manager_retry_ns = RETRY_MIN;
-  client->joined = *joined;
-  client->sender = joined->id;
-  client->secret = joined->secret;
-  client->retired = 0;
-  client->is_joined = true;
-  client->numbers.node = joined->id;
-  client->greeting.cluster = joined->cluster;
-  client->greeting.node = joined->id;
-  if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
-  if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client);
-  pwi_parts_unpark(client, true);
-  send_asks(client);
-  say_leave(client);
-}
-
-/* --- news ------------------------------------------------------------------------------------------------------------- */
-
-static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, size_t size) {
-  struct pwi_catalogue catalogue = {0};
-  pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
-  if (status) return status;
-  if (catalogue.number < client->catalogue.number) {
-    pwi_catalogue_fini(&catalogue);
-    return PAWL_OK;
-  }
-  pwi_catalogue_fini(&client->catalogue);
-  client->catalogue = catalogue;
-  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
-    if (!flow->dead && !pwi_catalogue_find(&client->catalogue, flow->entry.id))
-      pwi_flow_kill(client, flow, PAWL_NOT_FOUND);
-  struct pwi_vector_id id = {0};
-  while (client->holding && pwi_holding_next(client->holding, &id))
-    if (!pwi_catalogue_find(&client->catalogue, id)) pwi_holding_close(client->holding, id);
-  return PAWL_OK;
-}
-
-/* Flows to nodes that are gone cannot go on. */
-static void look_at_nodes(struct pwi_client *client) {
-  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
-    if (flow->node != 0 && !flow->dead && !pwi_client_node_address(client, flow->node))
-      pwi_flow_kill(client, flow, PAWL_NODE_GONE);
-}
-
-static pawl_status take_roster(struct pwi_client *client, const void *bytes, size_t size) {
-  struct pwi_roster *roster = pwi_alloc_zero(1, sizeof *roster);
-  if (!roster) return PAWL_NO_MEMORY;
-  pawl_status status = pwi_roster_decode(bytes, size, roster);
-  if (status || roster->number < client->roster->number) {
-    pwi_roster_fini(roster);
-    pwi_free(roster);
-    return status;
-  }
-  if (client->holding) pwi_holding_set_roster(client->holding, roster);
-  pwi_roster_fini(client->roster);
-  pwi_free(client->roster);
-  client->roster = roster;
-  client->numbers.roster = roster;
-  look_at_nodes(client);
-  return PAWL_OK;
-}
-
-static pawl_status take_view(struct pwi_client *client, const void *bytes, size_t size) {
-  struct pwi_view *view;
-  pawl_status status = pwi_view_decode(bytes, size, &view);
-  if (status) return status;
-  if (client->view && view->epoch <= client->view->epoch) {
-    pwi_view_release(view);
-    return PAWL_OK;
-  }
-  pwi_view_release(client->view);
-  client->view = view;
-  client->numbers.view = view->epoch;
-  pwi_parts_unpark(client, false);
-  pwi_peers_reroute(client);
-  return PAWL_OK;
-}
-
-/* A reply is handed on once we know what the manager knew. */
-static void hand_on_replies(struct pwi_client *client) {
-  uint32_t view = client->view ? (uint32_t)client->view->epoch : 0;
-  for (struct pwi_asking **at = &client->asks; *at;) {
-    struct pwi_asking *asking = *at;
-    if (!asking->is_replied || asking->view > view || asking->roster > (uint32_t)client->roster->number ||
-        asking->catalogue > (uint32_t)client->catalogue.number) {
-      at = &asking->next;
-      continue;
-    }
-    *at = asking->next;
-    unsigned char *reply = asking->reply;
-    pwi_free(asking->payload);
-    asking->payload = asking->reply = NULL;
-    asking->replied(asking, asking->status, reply, asking->reply_size);
-    pwi_free(reply);
-    at = &client->asks; /* anything may have happened */
-  }
-}
-
-static pawl_status take_news(struct pwi_client *client, const struct pwi_letter *letter, const void *body) {
-  size_t size;
-  pawl_status status = PAWL_OK;
-  const void *bytes = pwi_letter_find(letter, body, PWI_SECTION_CATALOGUE, &size);
-  if (bytes) status = take_catalogue(client, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
-  if (!status && bytes) status = take_roster(client, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
-  if (!status && bytes) status = take_view(client, bytes, size);
-  if (status) return status;
-  say(client, PWI_SAY_HAVE, 0, 0, NULL, 0);
-  hand_on_replies(client);
-  return PAWL_OK;
-}
-
-/* What an earlier asking, whose reply was lost, may have brought about. */
-static bool was_done_before(const struct pwi_asking *asking) {
-  switch (asking->what) {
-  case PWI_ASK_CREATE:
-  case PWI_ASK_GROUP:
-    return asking->status == PAWL_EXISTS;
-  case PWI_ASK_DELETE:
-  case PWI_ASK_UNGROUP:
-  case PWI_ASK_FORGET:
-    return asking->status == PAWL_NOT_FOUND;
-  default:
-    return false;
-  }
-}
-
-static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter *letter, const void *payload,
-                              size_t size) {
-  struct pwi_asking *asking = client->asks;
-  while (asking && asking->number != letter->head.task) asking = asking->next;
-  if (!asking || asking->is_replied) return PAWL_OK;
-  struct pwi_reader reader;
-  pwi_reader_init(&reader, payload, size);
-  asking->status = (pawl_status)(int32_t)pwi_read_u32(&reader);
-  if (reader.status) return reader.status;
-  asking->reply_size = (size_t)(reader.end - reader.at);
-  asking->reply = pwi_alloc(asking->reply_size);
-  if (!asking->reply) return PAWL_NO_MEMORY;
-  memcpy(asking->reply, reader.at, asking->reply_size);
-  asking->view = letter->head.view;
-  asking->roster = letter->head.roster;
-  asking->catalogue = letter->head.catalogue;
-  asking->is_replied = true;
-  if (asking->is_repeated && was_done_before(asking)) asking->status = PAWL_OK;
-  hand_on_replies(client);
-  return PAWL_OK;
-}
-
-static pawl_status from_manager(struct pwi_client *client, const struct pwi_letter *letter, const void *body) {
-  struct pwi_joined joined;
-  size_t size;
-  const void *payload = pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size);
-  pawl_status status;
-  switch (letter->head.kind) {
-  case PWI_SAY_JOINED:
-    status = pwi_joined_decode(payload, size, &joined);
-    if (!status) take_joined(client, &joined);
-    return status;
-  case PWI_SAY_NEWS:
-    return take_news(client, letter, body);
-  case PWI_SAY_REPLY:
-    return take_reply(client, letter, payload, size);
-  case PWI_SAY_LEFT:
-    client->has_left = true;
-    return PAWL_OK;
-  default:
-    return PAWL_LINK_PROTOCOL;
-  }
-}
-
-/* --- asks ------------------------------------------------------------------------------------------------------------- */
-
-pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
-                           size_t size) {
-  void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
-  unsigned char *copy = pwi_alloc(size);
-  if (!copy) return PAWL_NO_MEMORY;
-  if (size > 0) memcpy(copy, payload, size);
-  *asking = (struct pwi_asking){.replied = replied,
-                                .what = what,
-                                .number = ++client->last_ask,
-                                .payload = copy,
-                                .size = size,
-                                .next = client->asks};
-  client->asks = asking;
-  send_ask(client, asking);
-  return PAWL_OK;
-}
-
-void pwi_client_unask(struct pwi_client *client, struct pwi_asking *asking) {
-  for (struct pwi_asking **at = &client->asks; *at; at = &(*at)->next) {
-    if (*at != asking) continue;
-    *at = asking->next;
-    pwi_free(asking->payload);
-    pwi_free(asking->reply);
-    return;
-  }
 }
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */
@@ -435,7 +147,7 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
     status = pwi_answer_whole(client, ours, data, size);
   } else {
     status = pwi_letter_open(&ours->letter, data, size, &ours->peering.link);
-    if (!status) status = from_manager(client, &ours->letter, data);
+    if (!status) status = pwi_client_hear_manager(client, &ours->letter, data);
   }
   if (status) complain(client, ours, status);
 }
@@ -453,7 +165,7 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
       complain(client, ours, status);
   }
   if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_pump(client, ours->peer);
-  say_leave(client);
+  pwi_client_say_leave(client);
 }
 
 static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
@@ -503,7 +215,7 @@ static pawl_status begin(struct pwi_client *client) {
   client->trouble = PAWL_CLUSTER_UNKNOWN;
   pawl_status status = pwi_greeting_set(config->net, &client->greeting);
   if (status) return status;
-  seek_manager(client, pwi_net_now(config->net));
+  pwi_client_seek_manager(client, pwi_net_now(config->net));
   return client->manager || client->trouble != PAWL_INVALID ? PAWL_OK : PAWL_INVALID;
 }
 
@@ -511,7 +223,7 @@ pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi
   struct pwi_client *client = pwi_alloc_zero(1, sizeof *client);
   if (!client) return PAWL_NO_MEMORY;
   client->config = *config;
-  client->manager_retry_ns = RETRY_MIN;
+  client->manager_retry_ns = PWI_CLIENT_RETRY_MIN;
   pwi_mailer_init(&client->mailer, config->net);
   pawl_status status = begin(client);
   if (status) {
@@ -606,7 +318,7 @@ void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) 
 
 void pwi_client_leave(struct pwi_client *client) {
   client->is_leaving = true;
-  say_leave(client);
+  pwi_client_say_leave(client);
 }
 
 bool pwi_client_has_left(const struct pwi_client *client) { return client->has_left; }

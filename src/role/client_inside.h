@@ -1,6 +1,7 @@
 /* Inside role/client.h: the client's state, shared by its files.
  *
- *   client.c         life, the link to the manager, news, asks
+ *   client.c         life, links, the actor, vectors of our own
+ *   client_manager.c the manager: joining, news, asks
  *   client_start.c   calls become parts: cutting by arcs and by what was sent
  *   client_part.c    the states of parts: routing, waiting, blocking, finishing
  *   client_send.c    links to holders; parts become messages
@@ -262,7 +263,14 @@ struct pwi_client {
 /* client.c */
 struct client_link *pwi_client_connect(struct pwi_client *client, enum client_link_kind kind, const char *address);
 void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after what waits, then */
+
+/* client_manager.c */
+#define PWI_CLIENT_RETRY_MIN INT64_C(10000000) /* between two attempts to reach the manager, at first */
+void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_join(struct pwi_client *client);
+void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
+PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_letter *letter,
+                                                  const void *body);
 
 /* client_part.c */
 struct part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow,
