@@ -143,6 +143,7 @@ static pawl_status check_values(const struct part *part, const struct pwi_sectio
 
 pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link) {
   struct part *part = link->answering;
+  assert(part);
   link->answering = NULL;
   /* It may have found another end while its answer was on its way. */
   if (find_part(client, link, link->letter.head.tick) != part || part->generation != link->answering_generation)

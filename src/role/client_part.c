@@ -326,6 +326,7 @@ void pwi_part_outgoing_done(struct pwi_client *client, struct part *part) {
 /* The answer may come before the net has said that it is done with the body, and only then is the memory the caller's. */
 void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status) {
   struct pwi_flow *flow = part->flow;
+  assert(flow && !part->is_over);
   bool was_numbered = pwi_part_is_numbered(part);
   leave_state(client, part);
   flow->blocked--;
