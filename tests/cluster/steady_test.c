@@ -1,4 +1,6 @@
-/* Once warm, push and pull allocate nothing, on either side: manager, server and client in one process and one thread, over
+/* labels: nosan
+ *
+ * Once warm, push and pull allocate nothing, on either side: manager, server and client in one process and one thread, over
  * the real network, so that the allocations of all of them are counted. Once a second a server reports, which is no part of
  * it: so what is asked for is that whole stretches of calls pass without a single allocation. */
 #include <setjmp.h>
