@@ -274,8 +274,7 @@ void pwi_client_destroy(struct pwi_client *client) {
   pwi_holding_destroy(client->holding);
   pwi_view_release(client->view);
   pwi_catalogue_fini(&client->catalogue);
-  if (client->roster) pwi_roster_fini(client->roster);
-  pwi_free(client->roster);
+  pwi_roster_destroy(client->roster);
   pwi_mailer_fini(&client->mailer);
   pwi_writer_fini(&client->writer);
   pwi_free(client->manager_address);

@@ -175,7 +175,6 @@ struct client_peer {
 /* A message whose body the net reads until it is done. */
 struct outgoing {
   uint32_t index;
-  uint64_t serial; /* 0: free; else rising */
   struct part *part;
   struct outgoing *next; /* free ones */
   struct pwi_message_builder builder;
@@ -187,7 +186,6 @@ struct client_buffer {
   struct pwi_region *region;
   char *memory;
   size_t size;
-  uint64_t closing; /* 0: in use; else it goes once every message up to this serial is out */
 };
 
 /* --- the client ------------------------------------------------------------------------------------------------------- */
@@ -239,8 +237,6 @@ struct pwi_client {
   struct outgoing **outgoings;
   size_t outgoing_count;
   struct outgoing *free_outgoings;
-  uint64_t last_serial;
-  size_t closing_buffers;
   struct pwi_mixing *free_mixings, *mixings;
   struct client_buffer *buffers;
   size_t buffer_count, buffer_room;
@@ -319,7 +315,6 @@ pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, con
 void pwi_client_look_collected(struct pwi_client *client);
 
 /* client_lists.c */
-void pwi_client_buffers_look(struct pwi_client *client); /* a message is out */
 bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, size_t size);
 void pwi_client_lists_fini(struct pwi_client *client);
 

@@ -187,36 +187,12 @@ pawl_status pwi_client_buffer_open(struct pwi_client *client, size_t size, void 
   return PAWL_OK;
 }
 
-static uint64_t oldest_serial(const struct pwi_client *client) {
-  uint64_t oldest = UINT64_MAX;
-  for (size_t i = 0; i < client->outgoing_count; i++)
-    if (client->outgoings[i]->serial != 0 && client->outgoings[i]->serial < oldest)
-      oldest = client->outgoings[i]->serial;
-  return oldest;
-}
-
-void pwi_client_buffers_look(struct pwi_client *client) {
-  uint64_t oldest = oldest_serial(client);
-  for (size_t i = 0; i < client->buffer_count;) {
-    struct client_buffer *buffer = &client->buffers[i];
-    if (buffer->closing == 0 || buffer->closing >= oldest) {
-      i++;
-      continue;
-    }
-    pwi_net_region_close(client->config.net, buffer->region);
-    *buffer = client->buffers[--client->buffer_count];
-    client->closing_buffers--;
-  }
-}
-
-/* The answer to a push may come before the net says that it is done with the body; until then the region stays. */
+/* A task is over only when the net has let go of its memory, so nothing that is finished is read here any more. */
 void pwi_client_buffer_close(struct pwi_client *client, void *memory) {
   for (size_t i = 0; memory && i < client->buffer_count; i++) {
-    if (client->buffers[i].memory != memory || client->buffers[i].closing != 0) continue;
-    client->buffers[i].closing = client->last_serial + 1;
-    client->last_serial++;
-    client->closing_buffers++;
-    pwi_client_buffers_look(client);
+    if (client->buffers[i].memory != memory) continue;
+    pwi_net_region_close(client->config.net, client->buffers[i].region);
+    client->buffers[i] = client->buffers[--client->buffer_count];
     return;
   }
 }

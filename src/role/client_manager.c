@@ -135,17 +135,11 @@ static void look_at_nodes(struct pwi_client *client) {
 }
 
 static pawl_status take_roster(struct pwi_client *client, const void *bytes, size_t size) {
-  struct pwi_roster *roster = pwi_alloc_zero(1, sizeof *roster);
-  if (!roster) return PAWL_NO_MEMORY;
-  pawl_status status = pwi_roster_decode(bytes, size, roster);
-  if (status || roster->number < client->roster->number) {
-    pwi_roster_fini(roster);
-    pwi_free(roster);
-    return status;
-  }
+  struct pwi_roster *roster;
+  pawl_status status = pwi_roster_receive(bytes, size, client->roster->number, &roster);
+  if (status || !roster) return status;
   if (client->holding) pwi_holding_set_roster(client->holding, roster);
-  pwi_roster_fini(client->roster);
-  pwi_free(client->roster);
+  pwi_roster_destroy(client->roster);
   client->roster = roster;
   client->numbers.roster = roster;
   look_at_nodes(client);

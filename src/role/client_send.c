@@ -102,7 +102,6 @@ static struct outgoing *take_outgoing(struct pwi_client *client) {
   struct outgoing *outgoing = client->free_outgoings;
   if (outgoing) {
     client->free_outgoings = outgoing->next;
-    outgoing->serial = ++client->last_serial;
     return outgoing;
   }
   struct outgoing **all = pwi_resize_array(client->outgoings, client->outgoing_count + 1, sizeof *all);
@@ -111,13 +110,11 @@ static struct outgoing *take_outgoing(struct pwi_client *client) {
   outgoing = pwi_alloc_zero(1, sizeof *outgoing);
   if (!outgoing) return NULL;
   outgoing->index = (uint32_t)client->outgoing_count;
-  outgoing->serial = ++client->last_serial;
   client->outgoings[client->outgoing_count++] = outgoing;
   return outgoing;
 }
 
 static void free_outgoing(struct pwi_client *client, struct outgoing *outgoing) {
-  outgoing->serial = 0;
   outgoing->next = client->free_outgoings;
   client->free_outgoings = outgoing;
 }
@@ -127,7 +124,6 @@ void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie) {
   struct outgoing *outgoing = client->outgoings[cookie - 1];
   struct part *part = outgoing->part;
   free_outgoing(client, outgoing);
-  if (client->closing_buffers > 0) pwi_client_buffers_look(client);
   pwi_part_outgoing_done(client, part);
 }
 

@@ -389,3 +389,18 @@ pawl_status pwi_roster_decode(const void *bytes, size_t size, struct pwi_roster 
   *roster_out = roster;
   return PAWL_OK;
 }
+
+pawl_status pwi_roster_receive(const void *bytes, size_t size, uint64_t known, struct pwi_roster **newer_out) {
+  struct pwi_roster *roster = pwi_alloc_zero(1, sizeof *roster);
+  if (!roster) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_roster_decode(bytes, size, roster);
+  bool is_kept = !status && roster->number >= known;
+  if (!is_kept) pwi_roster_destroy(roster);
+  if (!status) *newer_out = is_kept ? roster : NULL;
+  return status;
+}
+
+void pwi_roster_destroy(struct pwi_roster *roster) {
+  if (roster) pwi_roster_fini(roster);
+  pwi_free(roster);
+}

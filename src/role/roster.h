@@ -103,4 +103,10 @@ void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *write
 /* Safe on any bytes. PAWL_TRUNCATED, PAWL_UNSUPPORTED (version), PAWL_CORRUPT, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_roster_decode(const void *bytes, size_t size, struct pwi_roster *roster_out);
 
+/* For those who receive rosters: a roster of its own in `*newer_out`, or NULL there if it is older than number `known`. Freed
+ * with pwi_roster_destroy, for which NULL is fine. Errors as decode. */
+PAWL_MUST_USE pawl_status pwi_roster_receive(const void *bytes, size_t size, uint64_t known,
+                                             struct pwi_roster **newer_out);
+void pwi_roster_destroy(struct pwi_roster *roster);
+
 #endif

@@ -389,8 +389,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_holding_destroy(server->holding);
   pwi_view_release(server->view);
   pwi_catalogue_fini(&server->catalogue);
-  if (server->roster) pwi_roster_fini(server->roster);
-  pwi_free(server->roster);
+  pwi_roster_destroy(server->roster);
   pwi_rangeset_fini(&server->held);
   pwi_mailer_fini(&server->mailer);
   pwi_writer_fini(&server->writer);

@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "base/memory.h"
 #include "role/server_inside.h"
 
 /* --- catalogue ------------------------------------------------------------------------------------------------------- */
@@ -44,17 +43,11 @@ static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, 
 /* --- roster ---------------------------------------------------------------------------------------------------------- */
 
 static pawl_status take_roster(struct pwi_server *server, const void *bytes, size_t size) {
-  struct pwi_roster *roster = pwi_alloc_zero(1, sizeof *roster);
-  if (!roster) return PAWL_NO_MEMORY;
-  pawl_status status = pwi_roster_decode(bytes, size, roster);
-  if (status || roster->number < server->roster->number) {
-    pwi_roster_fini(roster);
-    pwi_free(roster);
-    return status;
-  }
+  struct pwi_roster *roster;
+  pawl_status status = pwi_roster_receive(bytes, size, server->roster->number, &roster);
+  if (status || !roster) return status;
   pwi_holding_set_roster(server->holding, roster);
-  pwi_roster_fini(server->roster);
-  pwi_free(server->roster);
+  pwi_roster_destroy(server->roster);
   server->roster = roster;
   server->numbers.roster = roster;
   return PAWL_OK;
