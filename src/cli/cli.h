@@ -117,9 +117,6 @@ struct pwi_cli_keys {
 void pwi_cli_keys_init(struct pwi_cli_keys *keys);
 void pwi_cli_keys_fini(struct pwi_cli_keys *keys);
 
-/* What pwi_keyring_load said of a file, for people: `cluster.key:3: …`. */
-void pwi_cli_key_error(const char *path, size_t line, pawl_status status, char *text, size_t size);
-
 /* --- what was meant ----------------------------------------------------------------------------------------------- */
 
 /* The fewest insertions, deletions, replacements and swaps of neighbours that make one word of the other; words are cut

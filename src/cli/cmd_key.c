@@ -12,6 +12,7 @@
 #include <openssl/crypto.h>
 
 #include "cli/cli.h"
+#include "host/key_source.h"
 
 #define PATH_SIZE 4096
 enum { LETTER_FORCE = 257, LETTER_READ_ONLY, LETTER_SPACE };
@@ -237,7 +238,7 @@ static int show_file(struct show *show) {
   char text[PATH_SIZE + 128];
   pawl_status status = check_file(show->path, &line);
   if (status) {
-    pwi_cli_key_error(show->path, line, status, text, sizeof text);
+    pwi_key_file_error(show->path, line, status, text, sizeof text);
     return pwi_cli_failure(show->command, "%s", text);
   }
   FILE *file = fopen(show->path, "re");

@@ -1,4 +1,5 @@
 #include "cli/role_options.h"
+#include "host/key_source.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -137,7 +138,7 @@ static void load_file(struct pwi_cli_keys *keys, const char *path) {
   pawl_status status = pwi_keyring_create(&keys->ring);
   if (!status) status = pwi_keyring_load(keys->ring, path, &line);
   if (status)
-    pwi_cli_key_error(path, line, status, keys->error, sizeof keys->error);
+    pwi_key_file_error(path, line, status, keys->error, sizeof keys->error);
   else if (pwi_keyring_count(keys->ring) == 0)
     snprintf(keys->error, sizeof keys->error, "%s: there is no key in it", path);
 }
