@@ -1,7 +1,6 @@
 /* The cluster keys of this process, as the environment names them. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "host/key_source.h"

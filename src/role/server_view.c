@@ -4,8 +4,6 @@
  * replaces what was there, so that a letter for which there is no memory changes nothing that it cannot change whole;
  * the link is then closed, and the manager sends everything again.
  */
-#include <string.h>
-
 #include "role/server_inside.h"
 
 /* --- catalogue ------------------------------------------------------------------------------------------------------- */
