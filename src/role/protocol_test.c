@@ -225,7 +225,7 @@ static void test_joined_has_one_form(void **state) {
 
 static void test_move_has_one_form_and_a_chunk_may_follow(void **state) {
   (void)state;
-  struct pwi_move move = {1, 2, {3, 4}, 5, 6, PWI_FILL_CHUNK, true, PAWL_NODE_FULL, "host:1"}, back;
+  struct pwi_move move = {1, 2, {3, 4}, 5, 6, PWI_MOVE_FILL, true, PAWL_NODE_FULL, "host:1"}, back;
   struct pwi_writer writer = {0};
   pwi_move_encode(&move, &writer);
   size_t size = writer.size, used;
