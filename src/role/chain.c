@@ -20,6 +20,7 @@ static void destroy(struct pwi_chain *chain) {
   for (size_t i = 0; i < pwi_fifo_count(&chain->log); i++) pwi_parcel_release(log_at(chain, i));
   pwi_fifo_fini(&chain->log);
   pwi_fifo_fini(&chain->put_off);
+  pwi_clock_fini(&chain->staged);
   pwi_free(chain);
 }
 
@@ -87,13 +88,38 @@ uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chai
   return lowest;
 }
 
-pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positions, uint64_t version) {
+pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positions, const struct pwi_chain *filled) {
   struct pwi_clock fresh = {0};
-  pawl_status status = pwi_clock_init(&fresh, &positions, 1);
-  if (!status && version > 0) status = pwi_clock_set(&fresh, SELF, positions, version);
+  pawl_status status = filled ? pwi_clock_copy(&filled->staged, positions, &fresh) : pwi_clock_init(&fresh, &positions, 1);
   if (!status) status = pwi_clock_absorb(&chains->versions, &fresh);
   pwi_clock_fini(&fresh);
   return status;
+}
+
+pawl_status pwi_chain_save_versions(struct pwi_chains *chains, const struct pwi_chain *chain,
+                                    struct pwi_writer *writer) {
+  struct pwi_clock copy = {0};
+  pawl_status status = write_version(chains, chain);
+  if (!status) status = pwi_clock_copy(&chains->versions, chain->positions, &copy);
+  if (status) return status;
+  size_t size = pwi_clock_encoded_size(&copy);
+  void *room = pwi_write_room(writer, size);
+  status = room ? pwi_clock_encode(&copy, room, size, &size) : PAWL_NO_MEMORY;
+  pwi_clock_fini(&copy);
+  return status;
+}
+
+pawl_status pwi_chain_load_versions(struct pwi_chain *chain, const void *bytes, size_t size) {
+  struct pwi_clock clock;
+  pawl_status status = pwi_clock_decode(bytes, size, &clock);
+  if (status) return status == PAWL_NO_MEMORY ? status : PAWL_CORRUPT;
+  if (!pwi_rangeset_contains(&clock.held, chain->positions)) {
+    pwi_clock_fini(&clock);
+    return PAWL_CORRUPT;
+  }
+  pwi_clock_fini(&chain->staged);
+  chain->staged = clock;
+  return PAWL_OK;
 }
 
 pawl_status pwi_chains_drop(struct pwi_chains *chains, struct pawl_range positions) {
@@ -298,6 +324,8 @@ pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *cha
   pawl_status status = pwi_fifo_reserve(&chain->log, pwi_fifo_count(&chain->log) + 1);
   if (!status && !chain->is_even && !chain->is_filling)
     status = pwi_clock_reserve(&chains->versions, SELF, chain->positions);
+  if (!status && chain->is_filling && chain->staged.held.count > 0)
+    status = pwi_clock_reserve(&chain->staged, SELF, chain->positions);
   return status;
 }
 
@@ -403,14 +431,17 @@ void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint6
                        struct pawl_range positions, struct pwi_parcel *parcel) {
   positions = pawl_range_common(positions, chain->positions);
   bool is_whole = positions.begin == chain->positions.begin && positions.end == chain->positions.end;
-  if (is_whole && version > chain->version) {
+  pawl_status status = PAWL_OK;
+  if (chain->is_filling) {
+    if (chain->staged.held.count > 0) status = pwi_clock_set(&chain->staged, SELF, positions, version);
+  } else if (is_whole && version > chain->version) {
     advance(chain, version);
-  } else if (!chain->is_filling) {
-    pawl_status status = pwi_clock_set(&chains->versions, SELF, positions, version);
-    assert(status == PAWL_OK && "room was made");
-    (void)status;
+  } else {
+    status = pwi_clock_set(&chains->versions, SELF, positions, version);
     read_version(chains, chain);
   }
+  assert(status == PAWL_OK && "room was made");
+  (void)status;
   chain->processed = version;
   if (parcel) {
     struct pwi_parcel **place = pwi_fifo_push(&chain->log);

@@ -76,6 +76,7 @@ struct pwi_chain {
   struct server_peer *previous_peer;
   bool is_greeted;    /* it was told, on that link, from where on to send */
   uint64_t processed; /* of what it sends */
+  struct pwi_clock staged; /* filling: the versions of what has come, once all of it has */
   bool is_stuck;      /* something is missing here (a vector): it is asked to send again when that has come */
 
   bool is_handing; /* no more requests are taken: another will be the head */
@@ -108,9 +109,16 @@ PAWL_MUST_USE pawl_status pwi_chains_follow_view(struct pwi_chains *chains, cons
 /* Before positions are taken or dropped for a view: versions by position are up to date. */
 PAWL_MUST_USE pawl_status pwi_chains_write_versions(struct pwi_chains *chains);
 
-/* Versions of positions that are held from now on, or no more. */
-PAWL_MUST_USE pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positions, uint64_t version);
+/* Positions that are held from now on, or no more. `filled` is the chain in which we were filled with them: versions are
+ * as they were there; NULL: nobody has ever changed anything. */
+PAWL_MUST_USE pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positions,
+                                          const struct pwi_chain *filled);
 PAWL_MUST_USE pawl_status pwi_chains_drop(struct pwi_chains *chains, struct pawl_range positions);
+
+/* The versions of an arc as bytes, for a member that is being filled, and back there. PAWL_CORRUPT, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_chain_save_versions(struct pwi_chains *chains, const struct pwi_chain *chain,
+                                                  struct pwi_writer *writer);
+PAWL_MUST_USE pawl_status pwi_chain_load_versions(struct pwi_chain *chain, const void *bytes, size_t size);
 
 /* The lowest version of the arc: what to ask the previous member for. */
 uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chain *chain);

@@ -266,7 +266,8 @@ PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct
  *            it concerns, `version` its number, `prior` the number of the update before it: it is taken only after that.
  *   CONFIRM  back: everything up to `version` is here, and with all full members behind.
  *   CHUNK    to a filling member: `other` is the move, `version` counts the chunks from 1, `prior` is the version of the arc
- *            of which the chunk is true. `effect` is enum pwi_chunk_step; for DATA a chunk of role/holding.h follows as PAYLOAD.
+ *            of which the chunk is true. `effect` is enum pwi_chunk_step; as PAYLOAD follows, for DATA, a chunk of
+ *            role/holding.h and, for END, the versions of the arc by position (store/clock.h).
  *   TAKEN    back: `version` is that of the chunk, `status` how it went. */
 #define PWI_NOTE_MAP(X)                                                                                                \
   X(OPEN, 1, "open")                                                                                                   \

@@ -449,5 +449,26 @@ void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *
                                          .moves_in = server->moves_in};
 }
 
+size_t pwi_server_arcs(const struct pwi_server *server, struct pwi_server_arc *arcs, size_t room) {
+  for (size_t i = 0; i < server->chains.count && i < room; i++) {
+    const struct pwi_chain *chain = server->chains.items[i];
+    arcs[i] = (struct pwi_server_arc){.positions = chain->positions,
+                                      .since = chain->since,
+                                      .place = chain->place,
+                                      .filling = chain->is_filling,
+                                      .even = chain->is_even,
+                                      .version = chain->version,
+                                      .confirmed = chain->confirmed};
+  }
+  return server->chains.count;
+}
+
+uint64_t pwi_server_digest(const struct pwi_server *server, struct pawl_range positions,
+                           const struct pwi_roster *roster) {
+  return pwi_holding_digest(server->holding, positions, roster);
+}
+
+const struct pwi_roster *pwi_server_roster(const struct pwi_server *server) { return server->roster; }
+const struct pwi_view *pwi_server_view(const struct pwi_server *server) { return server->view; }
 const struct pwi_holding *pwi_server_holding(const struct pwi_server *server) { return server->holding; }
 const struct pwi_catalogue *pwi_server_catalogue(const struct pwi_server *server) { return &server->catalogue; }

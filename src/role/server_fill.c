@@ -82,10 +82,18 @@ static void begin_move(struct pwi_server *server, struct moving *moving) {
   }
 }
 
+/* The head goes on as before. */
+static void take_back(struct pwi_server *server, const struct moving *moving) {
+  struct pwi_chain *chain = moving->order.step == PWI_MOVE_HANDOVER ? chain_of(server, moving) : NULL;
+  if (chain) chain->is_handing = false;
+}
+
 void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *order) {
   struct moving *moving = find_moving(server, order->move);
   if (order->cancel) {
-    if (moving) end_move(server, moving, PAWL_CANCELLED);
+    if (!moving) return;
+    end_move(server, moving, PAWL_CANCELLED);
+    take_back(server, moving);
     return;
   }
   if (moving) { /* repeated: the manager did not hear how it ended */
@@ -103,16 +111,24 @@ void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *o
   begin_move(server, moving);
 }
 
+/* A handover holds until the next view, whatever that is about; a filling as long as its chain is what it was. */
+static bool is_overtaken(const struct pwi_server *server, const struct moving *moving) {
+  if (!moving->has_begun) return false;
+  if (moving->order.step == PWI_MOVE_HANDOVER && server->numbers.view > moving->order.epoch) return true;
+  return !chain_of(server, moving);
+}
+
 /* A view has come: orders that it has overtaken are forgotten, together with how they ended. */
 void pwi_server_moves_seen(struct pwi_server *server) {
   for (struct moving *moving = server->movings; moving; moving = moving->next) begin_move(server, moving);
   for (struct moving **at = &server->movings; *at;) {
     struct moving *moving = *at;
-    if (!moving->has_begun || chain_of(server, moving)) {
+    if (!is_overtaken(server, moving)) {
       at = &moving->next;
       continue;
     }
     end_move(server, moving, PAWL_CANCELLED);
+    take_back(server, moving);
     *at = moving->next;
     pwi_free(moving);
   }
@@ -184,9 +200,10 @@ static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain,
   bool more = true;
   pwi_writer_reset(&server->writer);
   pawl_status status = pwi_holding_copy(server->holding, &moving->copying, CHUNK, &server->writer, &more);
+  if (!status && !more) status = pwi_chain_save_versions(&server->chains, chain, &server->writer);
   if (!status)
     status = send_chunk(server, chain, moving, more ? PWI_CHUNK_DATA : PWI_CHUNK_END, server->writer.data,
-                        more ? server->writer.size : 0);
+                        server->writer.size);
   if (status) moving->copying = before;
   if (!status && !more) moving->has_copied = true;
   return status;
@@ -265,6 +282,7 @@ static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *ch
   server->fillings = filling;
   chain->processed = chain->version = note->prior;
   chain->is_stuck = false;
+  pwi_clock_fini(&chain->staged);
   return PAWL_OK;
 }
 
@@ -276,9 +294,11 @@ static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, c
     return PAWL_CANCELLED;
   if (note->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
   filling->chunk = note->version;
-  if (note->effect == PWI_CHUNK_DATA) return chunk ? pwi_holding_take(server->holding, chunk, size) : PAWL_NO_MEMORY;
-  filling->is_complete = true;
-  return PAWL_OK;
+  if (!chunk) return PAWL_NO_MEMORY;
+  if (note->effect == PWI_CHUNK_DATA) return pwi_holding_take(server->holding, chunk, size);
+  pawl_status status = pwi_chain_load_versions(chain, chunk, size);
+  if (!status) filling->is_complete = true;
+  return status;
 }
 
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,

@@ -71,11 +71,11 @@ static pawl_status take(struct pwi_server *server, struct pawl_range positions, 
     return PAWL_OK;
   }
   const struct pwi_chain *chain = pwi_chains_find(&server->chains, positions.begin);
-  uint64_t version = is_filled && chain ? chain->processed : 0;
-  if (pwi_holding_holds(server->holding, positions)) return pwi_chains_hold(&server->chains, positions, version);
+  if (!is_filled) chain = NULL;
+  if (pwi_holding_holds(server->holding, positions)) return pwi_chains_hold(&server->chains, positions, chain);
   pawl_status status =
       is_filled ? pwi_holding_adopt(server->holding, positions) : pwi_holding_hold(server->holding, positions);
-  if (!status) status = pwi_chains_hold(&server->chains, positions, version);
+  if (!status) status = pwi_chains_hold(&server->chains, positions, chain);
   if (!status && is_filled) server->moves_in++;
   return status;
 }
