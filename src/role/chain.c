@@ -90,7 +90,8 @@ uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chai
 
 pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positions, const struct pwi_chain *filled) {
   struct pwi_clock fresh = {0};
-  pawl_status status = filled ? pwi_clock_copy(&filled->staged, positions, &fresh) : pwi_clock_init(&fresh, &positions, 1);
+  pawl_status status =
+      filled ? pwi_clock_copy(&filled->staged, positions, &fresh) : pwi_clock_init(&fresh, &positions, 1);
   if (!status) status = pwi_clock_absorb(&chains->versions, &fresh);
   pwi_clock_fini(&fresh);
   return status;

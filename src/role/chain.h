@@ -74,10 +74,10 @@ struct pwi_chain {
 
   /* Towards the previous. */
   struct server_peer *previous_peer;
-  bool is_greeted;    /* it was told, on that link, from where on to send */
-  uint64_t processed; /* of what it sends */
+  bool is_greeted;         /* it was told, on that link, from where on to send */
+  uint64_t processed;      /* of what it sends */
   struct pwi_clock staged; /* filling: the versions of what has come, once all of it has */
-  bool is_stuck;      /* something is missing here (a vector): it is asked to send again when that has come */
+  bool is_stuck;           /* something is missing here (a vector): it is asked to send again when that has come */
 
   bool is_handing; /* no more requests are taken: another will be the head */
   struct pwi_fifo put_off;
