@@ -9,6 +9,7 @@
 #define MAYBE_MAX 4096     /* open pushes on one key: far more than any worker has under way */
 #define MAYBE_SUBSETS 12   /* up to so many, every subset is tried */
 #define EXPLAINED_TRIES 64 /* subsets of them that an explanation is searched for */
+#define MARKED_MAX 16      /* pushes known to be wrong elsewhere, of which every subset is tried */
 
 struct row {
   uint64_t words[PWI_STORM_WIDTH];
@@ -256,15 +257,41 @@ static bool list_pushes(struct probe *probe) {
   return true;
 }
 
-/* A key whose row is not the plain sum of what must be there. */
-static pawl_status examine(struct probe *probe, struct row difference, bool is_known) {
-  if (!list_pushes(probe)) return PAWL_NO_MEMORY;
+/* Several pushes that other keys have named, and that this one lacks, or has twice, as well. */
+static bool is_known_elsewhere(struct probe *probe, struct row difference) {
+  enum pwi_storm_fault fault = (int64_t)difference.words[0] < 0 ? PWI_STORM_LOST : PWI_STORM_DOUBLE;
+  uint64_t marked[MARKED_MAX];
+  unsigned count = 0;
+  for (size_t i = 0; i < probe->sure.count; i++) {
+    uint64_t serial = probe->sure.items[i];
+    if (!(probe->marks[serial - 1] & (fault == PWI_STORM_DOUBLE ? MARK_DOUBLE : MARK_LOST))) continue;
+    if (count == MARKED_MAX) return false;
+    marked[count++] = serial;
+  }
+  for (uint64_t chosen = 1; chosen < UINT64_C(1) << count; chosen++) {
+    struct row rest = difference;
+    for (unsigned i = 0; i < count; i++)
+      if (chosen >> i & 1) (fault == PWI_STORM_DOUBLE ? subtract : add)(&rest, row_of(marked[i]));
+    if (!is_sum_of_open(probe, rest)) continue;
+    report(probe, fault, (uint64_t)__builtin_popcountll(chosen), marked[__builtin_ctzll(chosen)],
+           marked[63 - __builtin_clzll(chosen)]);
+    return true;
+  }
+  return false;
+}
+
+/* A key whose row is not the plain sum of what must be there. In the first round what can be explained by itself is named;
+ * in the second the rest, as far as possible by what the first has named. True if nothing is left to say. */
+static bool examine(struct probe *probe, struct row difference, bool is_known, int round) {
   if (!is_known) {
     if (probe->sure.count > 0) report_run(probe, PWI_STORM_UNREAD, &probe->sure, 0, probe->sure.count);
-    return PAWL_OK;
+    return true;
   }
-  if (!is_sum_of_open(probe, difference) && !is_explained(probe, difference)) count_unnamed(probe, difference);
-  return PAWL_OK;
+  if (round > 0) {
+    if (!is_known_elsewhere(probe, difference)) count_unnamed(probe, difference);
+    return true;
+  }
+  return is_sum_of_open(probe, difference) || is_explained(probe, difference);
 }
 
 /* --- a journal -------------------------------------------------------------------------------------------------------- */
@@ -286,19 +313,30 @@ static void add_up(const struct pwi_storm_journal *journal, struct sums *sums, s
   verdict->stale += journal->stale;
 }
 
+static pawl_status check_key(struct probe *probe, const struct sums *sums, const struct pwi_storm_values *values,
+                             int round, bool *is_over_out) {
+  bool is_known = values->known[probe->table] >> probe->index & 1;
+  struct row difference;
+  memcpy(&difference, values->rows[probe->table][probe->index], sizeof difference);
+  subtract(&difference, sums->rows[probe->table][probe->index]);
+  *is_over_out = is_known && is_zero(difference);
+  if (*is_over_out) return PAWL_OK;
+  if (!list_pushes(probe)) return PAWL_NO_MEMORY;
+  *is_over_out = examine(probe, difference, is_known, round);
+  return PAWL_OK;
+}
+
 static pawl_status check_keys(struct probe *probe, const struct sums *sums, const struct pwi_storm_values *values) {
-  for (unsigned table = 0; table < PWI_STORM_TABLES; table++)
-    for (uint32_t index = 0; index < PWI_STORM_KEYS; index++) {
-      bool is_known = values->known[table] >> index & 1;
-      struct row difference;
-      memcpy(&difference, values->rows[table][index], sizeof difference);
-      subtract(&difference, sums->rows[table][index]);
-      if (is_known && is_zero(difference)) continue;
-      probe->table = (enum pwi_storm_table)table;
-      probe->index = index;
-      pawl_status status = examine(probe, difference, is_known);
-      if (status) return status;
-    }
+  bool is_over[PWI_STORM_TABLES][PWI_STORM_KEYS] = {0};
+  for (int round = 0; round < 2; round++)
+    for (unsigned table = 0; table < PWI_STORM_TABLES; table++)
+      for (uint32_t index = 0; index < PWI_STORM_KEYS; index++) {
+        if (is_over[table][index]) continue;
+        probe->table = (enum pwi_storm_table)table;
+        probe->index = index;
+        pawl_status status = check_key(probe, sums, values, round, &is_over[table][index]);
+        if (status) return status;
+      }
   return PAWL_OK;
 }
 

@@ -4,7 +4,7 @@
  * when their worker was killed, or ended with an unknown outcome), and those that were refused and must not be there. The
  * row that is stored must be the sum of all of the first kind and of some of the second. If it is not, the difference is
  * searched for the pushes that explain it: some that follow one another and are lost, or are there twice; two of them; or one
- * lost and another twice. What cannot be explained so is counted, and not named.
+ * lost and another twice; or several that other keys have named. What cannot be explained so is counted, and not named.
  */
 #ifndef PWI_CLI_STORM_CHECK_H
 #define PWI_CLI_STORM_CHECK_H
@@ -27,10 +27,9 @@ struct pwi_storm_finding {
   enum pwi_storm_fault fault;
   uint32_t worker;
   enum pwi_storm_table table;
-  uint32_t index; /* of the worker's keys */
-  uint64_t count; /* pushes */
-  uint64_t first,
-      last; /* serials: two if the count is 2, else all that touch the key from one to the other; 0: not named */
+  uint32_t index;       /* of the worker's keys */
+  uint64_t count;       /* pushes */
+  uint64_t first, last; /* serials, the first and the last of them; 0: not named */
 };
 
 #define PWI_STORM_FINDINGS_MAX 64

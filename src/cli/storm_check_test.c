@@ -157,6 +157,17 @@ static void test_what_cannot_be_named_is_counted(void **state) {
   assert_int_equal(verdict.findings[0].first, 0);
 }
 
+static void test_several_lost_pushes_are_named_by_the_keys_on_which_they_are_alone(void **state) {
+  (void)state;
+  begin();
+  for (uint64_t serial = 100; serial <= 1000; serial += 100) lose(serial);
+  check(10, 0);
+  for (size_t i = 0; i < verdict.finding_count; i++) assert_true(verdict.findings[i].first > 0);
+  begin();
+  for (uint64_t serial = 100; serial <= 1000; serial += 100) repeat(serial);
+  check(0, 10);
+}
+
 static void test_pushes_of_a_killed_worker_may_be_there_once(void **state) {
   (void)state;
   for (uint64_t there = 0; there <= 8; there++) {
@@ -278,6 +289,7 @@ int main(void) {
       cmocka_unit_test(test_two_lost_pushes_that_lie_apart_are_named),
       cmocka_unit_test(test_keys_that_began_anew_have_lost_everything_before),
       cmocka_unit_test(test_what_cannot_be_named_is_counted),
+      cmocka_unit_test(test_several_lost_pushes_are_named_by_the_keys_on_which_they_are_alone),
       cmocka_unit_test(test_pushes_of_a_killed_worker_may_be_there_once),
       cmocka_unit_test(test_pushes_of_a_killed_worker_may_be_there_on_some_keys_only),
       cmocka_unit_test(test_an_open_push_that_is_there_twice_is_named),
