@@ -188,7 +188,7 @@ static const struct pwi_cli_option options[] = {
 
 const struct pwi_command pwi_command_bench_failover = {
     .name = "bench failover",
-    .summary = "measure how long pushes stand still when a server is lost, and whether any is",
+    .summary = "measure how long pushes stand still when servers are lost",
     .text = "Starts a cluster and workers on this machine. While the workers push without\n"
             "pause, one server after another is lost; each time the cluster is whole again\n"
             "before the next. Prints the longest time that any worker's pushes stood still\n"
