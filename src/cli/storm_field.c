@@ -124,6 +124,7 @@ static void say_environment(const struct pwi_storm *storm, const struct pwi_stor
   size_t count = 0;
   snprintf(order->key, sizeof order->key, "PAWL_KEY=%s", storm->key);
   order->environment[count++] = order->key;
+  order->environment[count++] = "PAWL_DATA=none"; /* unless --data says otherwise: a storm has no past */
   for (size_t i = 0; extra->environment && extra->environment[i] && count + 1 < WORDS_MAX; i++)
     order->environment[count++] = extra->environment[i];
   order->environment[count] = NULL;
