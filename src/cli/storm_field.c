@@ -172,12 +172,13 @@ static void order_worker(const struct pwi_storm *storm, const struct pwi_storm_e
   if (extra->plant) say(order, "--plant", extra->plant);
 }
 
-static bool start(struct pwi_storm *storm, struct pwi_storm_member *member, const struct order *order) {
+static bool start(struct pwi_storm *storm, struct pwi_storm_member *member, const char *command,
+                  const struct order *order) {
   char path[PATH_MAX + 32];
   snprintf(path, sizeof path, "%s/%s.log", storm->folder, member->name);
   int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (log < 0) return pwi_storm_fail(storm, "%s cannot be written", path);
-  struct pwi_child_config config = {.path = storm->command,
+  struct pwi_child_config config = {.path = command,
                                     .argv = (char *const *)(uintptr_t)order->words,
                                     .environment = order->environment,
                                     .output_fd = log,
@@ -212,7 +213,7 @@ bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const stru
   say_number(&order, "--parent", getpid());
   if (storm->config.is_tcp) say(&order, "--transport", "tcp");
   say_environment(storm, extra, &order);
-  if (!start(storm, member, &order)) return false;
+  if (!start(storm, member, extra->command ? extra->command : storm->command, &order)) return false;
   if (member_out) *member_out = storm->count;
   storm->count++;
   return role != PWI_STORM_MANAGER || pwi_storm_settle(storm, 10 * PWI_HOST_SECOND);

@@ -34,6 +34,7 @@ struct pwi_storm_config {
 
 /* What one member has that others have not. Zeros are fine. */
 struct pwi_storm_extra {
+  const char *command;            /* the path of another pawl than ours; NULL: ours */
   const char *const *environment; /* NAME=value, up to NULL */
   const char *memory;             /* a server's --memory */
   const char *plant;              /* a worker's --plant */

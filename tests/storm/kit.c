@@ -62,6 +62,11 @@ void kit_settle(struct pwi_storm *storm) { kit_must(storm, pwi_storm_settle(stor
 void kit_await_whole(struct pwi_storm *storm) { kit_must(storm, pwi_storm_await_whole(storm, KIT_WHOLE_NS)); }
 
 struct pwi_storm *kit_begin(const struct pwi_storm_config *config, uint32_t workers) {
+  return kit_begin_with(config, NULL, workers);
+}
+
+struct pwi_storm *kit_begin_with(const struct pwi_storm_config *config, const struct pwi_storm_extra *extra,
+                                 uint32_t workers) {
   struct pwi_storm *storm = NULL;
   char problem[512];
   bool is_unable;
@@ -71,7 +76,7 @@ struct pwi_storm *kit_begin(const struct pwi_storm_config *config, uint32_t work
     skip();
   }
   kit_add(storm, PWI_STORM_MANAGER, NULL);
-  for (uint32_t i = 0; i < config->servers; i++) kit_add(storm, PWI_STORM_SERVER, NULL);
+  for (uint32_t i = 0; i < config->servers; i++) kit_add(storm, PWI_STORM_SERVER, extra);
   kit_settle(storm);
   for (uint32_t i = 0; i < workers; i++) kit_add(storm, PWI_STORM_WORKER, NULL);
   kit_settle(storm);
@@ -96,11 +101,12 @@ size_t kit_draw(const struct pwi_storm *storm, enum pwi_storm_role role, struct 
   return kit_member(storm, role, (size_t)pwi_random_below(random, count_alive(storm, role)));
 }
 
-void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills) {
+void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills,
+                      const struct pwi_storm_extra *extra) {
   for (int i = 0; i < kills; i++) {
     pwi_storm_kill(storm, kit_draw(storm, PWI_STORM_SERVER, random));
     kit_sleep_ms((unsigned)pwi_random_below(random, 300));
-    kit_add(storm, PWI_STORM_SERVER, NULL);
+    kit_add(storm, PWI_STORM_SERVER, extra);
     kit_settle(storm);
     kit_await_whole(storm);
     kit_sleep_ms((unsigned)pwi_random_below(random, 300));

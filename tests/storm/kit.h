@@ -37,6 +37,10 @@ int kit_replicas(int replicas);
 /* Opens the storm with its manager, `config->servers` servers and so many workers, all of them ready and the cluster whole. */
 struct pwi_storm *kit_begin(const struct pwi_storm_config *config, uint32_t workers);
 
+/* The same, with something about the servers. */
+struct pwi_storm *kit_begin_with(const struct pwi_storm_config *config, const struct pwi_storm_extra *extra,
+                                 uint32_t workers);
+
 /* Adds one, without waiting for it. */
 size_t kit_add(struct pwi_storm *storm, enum pwi_storm_role role, const struct pwi_storm_extra *extra);
 void kit_settle(struct pwi_storm *storm);
@@ -46,8 +50,9 @@ void kit_await_whole(struct pwi_storm *storm);
 size_t kit_member(const struct pwi_storm *storm, enum pwi_storm_role role, size_t n);
 size_t kit_draw(const struct pwi_storm *storm, enum pwi_storm_role role, struct pwi_random *random);
 
-/* kill -9 of random servers, another in the place of each, and the cluster whole again before the next. */
-void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills);
+/* kill -9 of random servers, another in the place of each (with `extra`, or NULL), and the cluster whole again before the next. */
+void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills,
+                      const struct pwi_storm_extra *extra);
 
 /* Calms the storm and verifies; closes it. `kit_end` wants nothing lost or doubled. */
 struct pwi_storm_verdict kit_judge(struct pwi_storm *storm);
