@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "cli/bench_failover.h"
 #include "cli/machine.h"
 
@@ -162,6 +163,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   if (options.replicas >= 0 && (uint32_t)options.replicas >= options.servers)
     return pwi_cli_usage(command, "%d replicas need more than %" PRIu32 " servers", options.replicas, options.servers);
   if (!has_memory(&options)) return PWI_EXIT_FAILURE;
+  if (!pwi_log_wants(PAWL_LOG_INFO)) pwi_cli_log_mute(true); /* links are lost all the time */
   pwi_failover_progress("seed %" PRIu64, options.seed);
   bool good = pwi_failover_run(&options, &figures);
   if (figures.faults > 0) (options.json ? print_json : print_table)(&options, &figures);
