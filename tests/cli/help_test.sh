@@ -61,6 +61,10 @@ explains put --file --create --type --width --size --function --placement --layo
 explains bench 'pawl bench net'
 explains 'bench net' --transport --json
 explains 'bench kv' --case --workers --servers --transport --json
+explains 'bench failover' --servers --workers --replicas --kills --mode --gigabytes --seed --json
+explains storm 'pawl storm work' 'pawl storm verify'
+explains 'storm work' --worker --journal --plant --cluster
+explains 'storm verify' JOURNAL --cluster --json
 explains sim 'pawl sim demo'
 explains 'sim demo' --seed --bug --json
 
