@@ -164,18 +164,19 @@ pawl_status pwi_manifest_check(const struct pwi_manifest *manifest) {
   return status == PAWL_OK ? check_arcs(manifest) : status;
 }
 
-bool pwi_manifest_covers(const struct pwi_manifest *manifest, struct pawl_range positions) {
+pawl_status pwi_manifest_covers(const struct pwi_manifest *manifest, struct pawl_range positions) {
   struct pawl_range *arcs;
   size_t count;
   uint64_t at = positions.begin;
-  if (sort_arcs(manifest, &arcs, &count) != PAWL_OK) return false;
+  pawl_status status = sort_arcs(manifest, &arcs, &count);
+  if (status != PAWL_OK) return status;
   bool tiled = true;
   for (size_t i = 0; i < count && tiled; i++) {
     tiled = arcs[i].begin == at;
     at = arcs[i].end;
   }
   pwi_free(arcs);
-  return tiled && at == positions.end;
+  return tiled && at == positions.end ? PAWL_OK : PAWL_MISMATCH;
 }
 
 /* --- in a directory ----------------------------------------------------------------------------------------------- */

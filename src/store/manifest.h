@@ -83,8 +83,8 @@ const struct pwi_manifest_vector *pwi_manifest_named(const struct pwi_manifest *
  * PAWL_INVALID, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_manifest_check(const struct pwi_manifest *manifest);
 
-/* True if the arcs of all files together are exactly these positions, none of them twice. Without memory it is false. */
-bool pwi_manifest_covers(const struct pwi_manifest *manifest, struct pawl_range positions);
+/* PAWL_MISMATCH unless the arcs of all files together are exactly these positions, none of them twice. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_manifest_covers(const struct pwi_manifest *manifest, struct pawl_range positions);
 
 /* The text, which the caller frees with pwi_free. PAWL_INVALID (as check), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_manifest_encode(const struct pwi_manifest *manifest, char **text_out, size_t *size_out);
