@@ -6,6 +6,12 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
+/* Grows to the largest block that came, and so to PWI_ARCHIVE_BLOCK at most. */
+struct buffer {
+  unsigned char *bytes;
+  size_t room;
+};
+
 struct pwi_archive_reader {
   struct pwi_file *file;
   struct pwi_archive_head head;
@@ -15,12 +21,22 @@ struct pwi_archive_reader {
   struct pwi_hasher checksums;
   struct pwi_archive_figures figures;
   struct pwi_packer unpacker; /* made when the first packed block comes */
-  unsigned char *stored;      /* PWI_ARCHIVE_BLOCK bytes */
-  unsigned char *unpacked;    /* the same; NULL until the first packed block */
-  struct pwi_writer whole;    /* a record of several blocks */
+  struct buffer stored, unpacked;
+  struct pwi_writer whole; /* a record of several blocks */
   bool ended;
   pawl_status status;
 };
+
+/* What is in the buffer is not kept. */
+static pawl_status make_room(struct buffer *buffer, size_t size) {
+  if (size <= buffer->room) return PAWL_OK;
+  pwi_free(buffer->bytes);
+  buffer->room = 0;
+  buffer->bytes = pwi_alloc(size);
+  if (!buffer->bytes) return PAWL_NO_MEMORY;
+  buffer->room = size;
+  return PAWL_OK;
+}
 
 /* All of it, or PAWL_TRUNCATED. */
 static pawl_status read_whole(struct pwi_file *file, uint64_t offset, void *bytes, size_t size) {
@@ -31,13 +47,16 @@ static pawl_status read_whole(struct pwi_file *file, uint64_t offset, void *byte
 }
 
 static pawl_status read_head(struct pwi_archive_reader *reader) {
-  pawl_status status = read_whole(reader->file, 0, reader->stored, PWI_ARCHIVE_PREFIX);
+  unsigned char prefix[PWI_ARCHIVE_PREFIX];
+  pawl_status status = read_whole(reader->file, 0, prefix, sizeof prefix);
   if (status != PAWL_OK) return status;
-  if (memcmp(reader->stored, PWI_ARCHIVE_MAGIC, strlen(PWI_ARCHIVE_MAGIC)) != 0) return PAWL_CORRUPT;
-  size_t size = pwi_get_u32(reader->stored + 12);
-  if (size < PWI_ARCHIVE_PREFIX + sizeof(uint64_t) || size > PWI_ARCHIVE_HEAD_MAX) return PAWL_CORRUPT;
-  status = read_whole(reader->file, PWI_ARCHIVE_PREFIX, reader->stored + PWI_ARCHIVE_PREFIX, size - PWI_ARCHIVE_PREFIX);
-  if (status == PAWL_OK) status = pwi_archive_head_decode(reader->stored, size, &reader->head, &reader->head_checksum);
+  if (memcmp(prefix, PWI_ARCHIVE_MAGIC, strlen(PWI_ARCHIVE_MAGIC)) != 0) return PAWL_CORRUPT;
+  size_t size = pwi_get_u32(prefix + 12);
+  if (size < sizeof prefix + sizeof(uint64_t) || size > PWI_ARCHIVE_HEAD_MAX) return PAWL_CORRUPT;
+  status = make_room(&reader->stored, size);
+  if (status == PAWL_OK) status = read_whole(reader->file, 0, reader->stored.bytes, size);
+  if (status == PAWL_OK)
+    status = pwi_archive_head_decode(reader->stored.bytes, size, &reader->head, &reader->head_checksum);
   reader->offset = size;
   return status;
 }
@@ -47,8 +66,7 @@ pawl_status pwi_archive_open(struct pwi_file *file, struct pwi_archive_reader **
   if (!reader) return PAWL_NO_MEMORY;
   reader->file = file;
   pwi_hasher_init(&reader->checksums, 0);
-  reader->stored = pwi_alloc(PWI_ARCHIVE_BLOCK);
-  pawl_status status = reader->stored ? read_head(reader) : PAWL_NO_MEMORY;
+  pawl_status status = read_head(reader);
   if (status != PAWL_OK) {
     pwi_archive_close(reader);
     return status;
@@ -61,8 +79,8 @@ void pwi_archive_close(struct pwi_archive_reader *reader) {
   if (!reader) return;
   pwi_writer_fini(&reader->whole);
   pwi_packer_fini(&reader->unpacker);
-  pwi_free(reader->unpacked);
-  pwi_free(reader->stored);
+  pwi_free(reader->unpacked.bytes);
+  pwi_free(reader->stored.bytes);
   pwi_free(reader);
 }
 
@@ -75,11 +93,10 @@ struct pwi_archive_figures pwi_archive_figures(const struct pwi_archive_reader *
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
 static pawl_status unpack(struct pwi_archive_reader *reader, const struct pwi_block *block) {
-  if (!reader->unpacked) reader->unpacked = pwi_alloc(PWI_ARCHIVE_BLOCK);
-  if (!reader->unpacked) return PAWL_NO_MEMORY;
   pawl_status status = reader->unpacker.context ? PAWL_OK : pwi_unpacker_init(&reader->unpacker);
+  if (status == PAWL_OK) status = make_room(&reader->unpacked, block->plain);
   if (status != PAWL_OK) return status;
-  return pwi_unpack(&reader->unpacker, reader->stored, block->stored, reader->unpacked, block->plain);
+  return pwi_unpack(&reader->unpacker, reader->stored.bytes, block->stored, reader->unpacked.bytes, block->plain);
 }
 
 /* The next block and its bytes, checked; not yet counted, because an end counts those before it. */
@@ -88,16 +105,17 @@ static pawl_status read_block(struct pwi_archive_reader *reader, struct pwi_bloc
   unsigned char frame[PWI_ARCHIVE_FRAME];
   pawl_status status = read_whole(reader->file, reader->offset, frame, sizeof frame);
   if (status == PAWL_OK) status = pwi_block_decode(frame, block);
+  if (status == PAWL_OK) status = make_room(&reader->stored, block->stored);
   if (status == PAWL_OK)
-    status = read_whole(reader->file, reader->offset + sizeof frame, reader->stored, block->stored);
+    status = read_whole(reader->file, reader->offset + sizeof frame, reader->stored.bytes, block->stored);
   if (status != PAWL_OK) return status;
-  if (pwi_block_checksum(frame, reader->stored, block->stored, reader->head_checksum) != block->checksum)
+  if (pwi_block_checksum(frame, reader->stored.bytes, block->stored, reader->head_checksum) != block->checksum)
     return PAWL_CORRUPT;
   if (block->number != reader->blocks) return PAWL_CORRUPT;
   reader->offset += sizeof frame + block->stored;
   bool packed = block->packing == PWI_PACKING_ZSTD;
   if (packed) status = unpack(reader, block);
-  *bytes_out = packed ? reader->unpacked : reader->stored;
+  *bytes_out = packed ? reader->unpacked.bytes : reader->stored.bytes;
   return status;
 }
 
