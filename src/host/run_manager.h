@@ -18,6 +18,7 @@ struct pwi_run_manager_config {
   const char *listen;        /* where servers and clients come to */
   const char *http;          /* host:port of /metrics and /healthz; NULL: none */
   uint32_t first_servers;    /* 0: 1 */
+  uint32_t replicas;         /* of each arc, besides its head */
   int64_t client_grace_ns;   /* 0: the manager's default */
 };
 

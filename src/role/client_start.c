@@ -2,8 +2,8 @@
  *
  * A call is cut three times: by the arcs of the view, because each head is asked for its own; by what was sent before,
  * because a part names one predecessor that has to be true of all its claim (store/clock.h); and by size. Neighbouring
- * pieces for the same head with the same predecessor are joined again, so in the normal case a call is one part per run
- * of arcs that one head holds.
+ * pieces for the same chain with the same predecessor are joined again; so are those of neighbouring arcs that one node
+ * holds alone, so that without replicas a call is in the normal case one part per run of arcs of one head.
  *
  * A push claims whole arcs, whatever keys it names: else clocks would break into ever smaller pieces. So where an arc's
  * clock is in pieces, all of them are claimed, also those in which no key is named. A pull claims what it reads.
@@ -274,7 +274,11 @@ static void cut_by_view(struct call *call) {
   struct pwi_cut cut;
   struct pwi_cut_part part;
   pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
-  while (pwi_cut_next(&cut, &part)) add_arc(call, part.claim, part.first, part.last, part.head.id);
+  for (size_t last = SIZE_MAX; pwi_cut_next(&cut, &part); last = part.arc) {
+    bool joins = last != SIZE_MAX && part.arc == last + 1 && pwi_view_arcs_join(call->client->view, last);
+    if (!joins) settle_open(call); /* a request is about one chain */
+    add_arc(call, part.claim, part.first, part.last, part.head.id);
+  }
 }
 
 static void cut(struct call *call) {

@@ -174,7 +174,8 @@ void pwi_holding_count_bytes(struct pwi_holding *holding, struct pwi_held *vecto
 
 void pwi_holding_set_limit(const struct pwi_holding *holding, struct pwi_held *vector) {
   uint64_t most = holding->config.memory_max;
-  if (most == UINT64_MAX) return;
+  vector->table->limit = UINT64_MAX;
+  if (most == UINT64_MAX || holding->is_following) return;
   uint64_t others = holding->row_bytes - vector->bytes + holding->lists.bytes;
   vector->table->limit = others < most ? most - others : 0;
 }

@@ -88,6 +88,10 @@ void pwi_groups_leave(struct pwi_holding *holding, struct pawl_range positions) 
   }
 }
 
+void pwi_holding_dismiss(struct pwi_holding *holding, struct pawl_range positions) {
+  pwi_groups_leave(holding, positions);
+}
+
 void pwi_holding_forget_waiters(struct pwi_holding *holding, uint64_t owner) {
   size_t kept = 0;
   for (size_t i = 0; i < holding->waiting_count; i++) {
@@ -169,6 +173,8 @@ void pwi_serve_tick(struct pwi_holding *holding, struct pwi_held *group, const s
       pwi_serve_refuse(holding, group, request, status, served);
       return;
     }
+    served->effect = PWI_EFFECT_TICK;
+    served->tick = time_of(group, PWI_TICKS, request->sender);
   }
   pwi_served_say(served, PWI_CODE_OK, time_of(group, PWI_TICKS, request->sender));
   if (!due || (group->ranked && group->last.id != request->sender.id)) return;

@@ -3,6 +3,8 @@
  *   holding.c           its life, vectors, memory
  *   holding_positions.c which positions are held or frozen
  *   holding_serve.c     requests: order of checks, pushes
+ *   holding_apply.c     values into tables
+ *   holding_follow.c    what members of a chain do
  *   holding_answers.c   requests that only read
  *   holding_lists.c     kept key lists
  *   holding_refusals.c  refusals that may have to be repeated
@@ -92,6 +94,8 @@ struct pwi_list {
   struct pwi_list *chain;         /* the next one in the same bucket */
   struct pwi_list *newer, *older; /* by last use */
   size_t bytes;                   /* all of it, as counted in lists.bytes */
+  size_t pins;                    /* who needs it besides the cache */
+  bool is_out;                    /* of the cache: gone with the last pin */
   struct pwi_slots slots;
   size_t count;
   uint64_t keys[];
@@ -138,6 +142,17 @@ struct pwi_samples {
 void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector, const uint64_t *keys, uint64_t first,
                       uint64_t count);
 
+/* --- naming ------------------------------------------------------------------------------------------------------- */
+
+/* Which keys a request names. */
+struct pwi_named {
+  const uint64_t *keys; /* NULL: all of the range */
+  size_t count;
+  struct pwi_slots *slots;
+  struct pwi_list *list; /* NULL: it is not kept */
+  size_t first;          /* the number of keys[0] among those of the request; of a part of its keys only */
+};
+
 /* --- the holding -------------------------------------------------------------------------------------------------- */
 
 struct pwi_waiting {
@@ -160,6 +175,8 @@ struct pwi_holding {
   struct pwi_lists lists;
   uint64_t row_bytes;       /* of all tables */
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
+  struct pwi_named named;   /* by the last push; valid right after it */
+  bool is_following;        /* the cap does not count just now */
 
   /* Room that is used again from request to request. */
   struct pwi_slots slots; /* of a list that is not kept */
@@ -210,14 +227,6 @@ PAWL_MUST_USE pawl_status pwi_holding_extend(struct pwi_holding *holding, struct
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* Which keys a request names. */
-struct pwi_named {
-  const uint64_t *keys; /* NULL: all of the range */
-  size_t count;
-  struct pwi_slots *slots;
-  struct pwi_list *list; /* NULL: it is not kept */
-};
-
 static inline void pwi_served_fail(struct pwi_served *served, pawl_status status) {
   served->outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
 }
@@ -229,6 +238,26 @@ static inline void pwi_served_say(struct pwi_served *served, enum pwi_code code,
 /* Finds the keys; false if an answer was given instead (WANTED, FAILED). */
 bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
                      struct pwi_named *named_out, struct pwi_served *served);
+
+/* --- values into tables (holding_apply.c) ------------------------------------------------------------------------- */
+
+/* True if as many values of the right type came as `rows` rows have. */
+bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows);
+
+/* Makes sure that applying cannot fail: rows are there, with new ones of zeros, in `range` of the named keys. PAWL_INVALID,
+ * PAWL_NODE_FULL, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
+                                         const struct pwi_request *request, const struct pwi_named *named,
+                                         struct pawl_range range);
+
+/* Applies those values of a request that belong to keys of `part`. Nothing here fails. */
+void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                    const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
+
+/* Remembers, for each piece of `keys` that is due, that the task was refused, and sets the clock. */
+PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock,
+                                              const struct pwi_request *request, struct pawl_range keys,
+                                              pawl_status why);
 
 /* Uses up the number of a request that is due. */
 void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,

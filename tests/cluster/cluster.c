@@ -31,7 +31,8 @@ static pawl_status boot_manager(void *context, const struct pwi_sim_boot *boot, 
                                       .host = boot->name,
                                       .rights = cluster->config.rights,
                                       .first_processes = cluster->config.processes,
-                                      .client_grace_ns = cluster->config.client_grace_ns};
+                                      .client_grace_ns = cluster->config.client_grace_ns,
+                                      .replicas = cluster->config.replicas};
   pawl_status status = pwi_manager_create(&config, &cluster->manager);
   if (!status) status = pwi_net_listen(boot->net, CLUSTER_MANAGER);
   *actor_out = &pwi_manager_actor;

@@ -17,7 +17,7 @@
 #include "sim/sim.h"
 
 #define MS PWI_SIM_MILLISECOND
-#define CLUSTER_SERVERS 8
+#define CLUSTER_SERVERS 16
 #define CLUSTER_MANAGER "m:7000"
 
 struct cluster;
@@ -27,9 +27,10 @@ struct cluster_config {
   uint32_t processes, shards; /* that are there from the beginning */
   uint32_t late;              /* more processes, of one shard, that the test starts later */
   uint64_t memory_max;        /* of each shard; 0: no cap */
-  int64_t client_grace_ns;    /* 0: the manager's default */
-  bool shared_hosts;          /* clients and servers on the same machines: data planes everywhere */
-  bool checked_hosts;         /* no data planes at all */
+  uint32_t replicas;
+  int64_t client_grace_ns; /* 0: the manager's default */
+  bool shared_hosts;       /* clients and servers on the same machines: data planes everywhere */
+  bool checked_hosts;      /* no data planes at all */
   pwi_rights_of rights;
   void (*tune)(struct pwi_sim_config *config, void *context); /* may be NULL */
   void *context;

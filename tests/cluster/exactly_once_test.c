@@ -47,6 +47,7 @@ static struct cluster_config draw_config(uint64_t seed) {
   config.client_grace_ns = (10 + (int64_t)pwi_random_below(&random, 200)) * MS;
   config.shared_hosts = pwi_random_chance(&random, 0.5);
   if (pwi_random_chance(&random, 0.2)) config.memory_max = 8000 + pwi_random_below(&random, 40000);
+  if (getenv("PAWL_R")) config.replicas = (uint32_t)atoi(getenv("PAWL_R")), config.processes++;
   config.checked_hosts = !config.shared_hosts && pwi_random_chance(&random, 0.3);
   return config;
 }
