@@ -12,20 +12,13 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,
-    &pwi_command_env,
-    &pwi_command_version,
-    &pwi_command_manager,
-    &pwi_command_server,
-    &pwi_command_status,
-    &pwi_command_get,
-    &pwi_command_put,
-    &pwi_command_key,
-    &pwi_command_bench,
-    &pwi_command_checkpoint,
-    &pwi_command_sim,
-    &pwi_command_storm,
-    NULL,
+    &pwi_command_demo,       &pwi_command_env,
+    &pwi_command_version,    &pwi_command_manager,
+    &pwi_command_server,     &pwi_command_status,
+    &pwi_command_get,        &pwi_command_put,
+    &pwi_command_key,        &pwi_command_bench,
+    &pwi_command_checkpoint, &pwi_command_sim,
+    &pwi_command_storm,      NULL,
 };
 
 static const struct pwi_cli_option options[] = {

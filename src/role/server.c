@@ -406,6 +406,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_chains_fini(&server->chains);
   pwi_parcels_fini(&server->parcels);
   pwi_reading_fini(&server->reading);
+  pwi_pages_fini(&server->stamps);
   pwi_holder_destroy(server->holder);
   pwi_holding_destroy(server->holding);
   pwi_view_release(server->view);
