@@ -513,6 +513,7 @@ static void test_a_manager_that_has_forgotten_views_lets_nobody_in(void **state)
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(a->joined.status, PAWL_CLUSTER_HISTORY);
   assert_int_equal(figures_of(&world).nodes_up, 0);
+  assert_int_equal(figures_of(&world).stopped, PAWL_OK); /* who says so has never been in this cluster */
   world_close(&world);
 }
 
