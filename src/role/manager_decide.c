@@ -6,7 +6,7 @@
 #include "role/manager_inside.h"
 
 #define RETRY_NS INT64_C(100000000) /* after memory ran out */
-#define SNAPSHOTS 4                 /* a journal is replaced when it is so many times larger than what replaces it */
+#define SNAPSHOTS 8                 /* a journal is replaced when it is so many times larger than what replaces it */
 
 /* --- what we remember besides the ledger ----------------------------------------------------------------------------- */
 
