@@ -61,8 +61,9 @@ static int serve(const struct order *order, struct pwi_run_server *server) {
   greet(order, server);
   status = pwi_run_process_ready(pwi_run_server_address(server, 0));
   if (status) return pwi_cli_failure(order->command, "our parent is out of reach: %s", pawl_status_text(status));
-  pwi_run_server_wait(server);
-  return drain(order, server);
+  if (!pwi_run_server_wait(server)) return drain(order, server);
+  fprintf(stderr, "pawl server: drained by an operator: the other servers have all its keys\n");
+  return PWI_EXIT_OK;
 }
 
 static int run_server(const struct order *order) {
