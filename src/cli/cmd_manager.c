@@ -11,7 +11,7 @@
 #define DEFAULT_HTTP "127.0.0.1:7296"
 #define SERVERS_MAX 1000000
 
-enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE, LETTER_DATA };
+enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE, LETTER_DATA, LETTER_NEW };
 
 static void stop(void *context, int times) {
   (void)times; /* there is nothing to hand over */
@@ -31,7 +31,7 @@ static void greet_log(const struct pwi_run_manager *manager) {
   uint64_t nodes = figures.nodes_up + figures.nodes_down + figures.nodes_draining;
   if (figures.epoch <= 1 && nodes == 0) return;
   printf("                 goes on with cluster %016llx: %llu servers and %llu vectors are known, and come back by\n"
-         "                 themselves; to begin a new cluster instead, move that file away\n",
+         "                 themselves; --new begins a new cluster instead\n",
          (unsigned long long)figures.cluster, (unsigned long long)figures.processes,
          (unsigned long long)figures.vectors);
 }
@@ -80,6 +80,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
     }
     config->data = value;
   }
+  if (letter == LETTER_NEW) config->anew = true;
   if (letter == LETTER_FIRST_SERVERS) {
     if (!pwi_cli_number(value, &number) || number == 0 || number > SERVERS_MAX) {
       *exit_out = pwi_cli_usage(command, "the first servers are a whole number from 1 on, not '%s'", value);
@@ -128,6 +129,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_DATA, "data", "DIR",
      "where the log of its decisions is, or none to keep it in memory\n"
      "(default: PAWL_DATA, or ~/.local/state/pawl/PORT; with port 0: none)"},
+    {LETTER_NEW, "new", NULL, "begin a new cluster: a log that is there is set aside"},
     {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
     {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
     PWI_ROLE_OPTIONS,

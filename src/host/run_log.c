@@ -49,7 +49,7 @@ pawl_status pwi_run_log_directory(const char *asked, const char *listen, const c
 
 /* --- what went wrong ------------------------------------------------------------------------------------------------ */
 
-#define BEGIN_ANEW "or move it away to begin a new cluster, which the servers of the old one will not join"
+#define BEGIN_ANEW "or begin a new cluster with --new, which the servers of the old one will not join"
 
 static void explain(const char *path, pawl_status status, struct pwi_run_problem *problem) {
   switch (status) {
@@ -134,21 +134,49 @@ static pawl_status make_directories(const char *path) {
   return status;
 }
 
-static pawl_status open_file(const char *directory, const struct pwi_log *log, struct pwi_run_log *run_log) {
+/* A name that nothing has yet. */
+static pawl_status find_free_name(struct pwi_files *files, char *name, size_t size) {
+  bool is_taken = true;
+  pawl_status status = PAWL_OK;
+  for (unsigned i = 0; !status && is_taken; i++) {
+    snprintf(name, size, i ? PWI_RUN_LOG_NAME ".old.%u" : PWI_RUN_LOG_NAME ".old", i);
+    status = pwi_files_exists(files, name, &is_taken);
+  }
+  return status;
+}
+
+/* The log that is there is kept under another name. Not while a manager uses it. */
+static pawl_status set_aside(struct pwi_files *files, const struct pwi_log *log) {
+  char name[64];
+  struct pwi_file *lock;
+  pawl_status status = pwi_files_open(files, PWI_RUN_LOG_NAME ".lock", PWI_OPEN_WRITE | PWI_OPEN_CREATE, &lock);
+  if (status) return status;
+  status = pwi_file_try_lock(lock);
+  if (!status) status = find_free_name(files, name, sizeof name);
+  if (!status) status = pwi_files_rename(files, PWI_RUN_LOG_NAME, name);
+  if (!status) pwi_log(log, PAWL_LOG_INFO, "journal.set_aside", "file=%s", name);
+  pwi_file_close(lock);
+  return status == PAWL_NOT_FOUND ? PAWL_OK : status;
+}
+
+static pawl_status open_file(const char *directory, bool anew, const struct pwi_log *log, struct pwi_run_log *run_log) {
   int length = snprintf(run_log->path, sizeof run_log->path, "%s/" PWI_RUN_LOG_NAME, directory);
   if (length < 0 || (size_t)length >= sizeof run_log->path) return PAWL_TOO_LARGE;
   pawl_status status = make_directories(directory);
   if (!status) status = pwi_files_posix_open_private(directory, &run_log->files);
+  if (!status && anew) status = set_aside(run_log->files, log);
   return status ? status : pwi_journal_file_open(run_log->files, PWI_RUN_LOG_NAME, log, &run_log->journal);
 }
 
-pawl_status pwi_run_log_open(const char *asked, const char *listen, const char *address, const struct pwi_log *log,
-                             struct pwi_run_log *run_log_out, struct pwi_run_problem *problem) {
+pawl_status pwi_run_log_open(const char *asked, const char *listen, const char *address, bool anew,
+                             const struct pwi_log *log, struct pwi_run_log *run_log_out,
+                             struct pwi_run_problem *problem) {
   char directory[PWI_RUN_LOG_PATH_MAX] = "";
   struct pwi_run_log run_log = {0};
   bool in_memory = false;
   pawl_status status = pwi_run_log_directory(asked, listen, address, directory, &in_memory);
-  if (!status) status = in_memory ? pwi_journal_memory_create(&run_log.journal) : open_file(directory, log, &run_log);
+  if (!status)
+    status = in_memory ? pwi_journal_memory_create(&run_log.journal) : open_file(directory, anew, log, &run_log);
   if (status) {
     explain(run_log.path[0] ? run_log.path : directory, status, problem);
     pwi_run_log_close(&run_log);

@@ -36,9 +36,9 @@ struct pwi_run_log {
 PAWL_MUST_USE pawl_status pwi_run_log_directory(const char *asked, const char *listen, const char *address,
                                                 char directory[PWI_RUN_LOG_PATH_MAX], bool *in_memory_out);
 
-/* Opens it, or begins one. `log` is borrowed until it is closed. Errors as pwi_journal_file_open; `problem` says what to
- * do. */
-PAWL_MUST_USE pawl_status pwi_run_log_open(const char *asked, const char *listen, const char *address,
+/* Opens it, or begins one: with `anew` also if there is one, which then gets the name manager.log.old, or manager.log.old.1,
+ * and so on. `log` is borrowed until it is closed. Errors as pwi_journal_file_open; `problem` says what to do. */
+PAWL_MUST_USE pawl_status pwi_run_log_open(const char *asked, const char *listen, const char *address, bool anew,
                                            const struct pwi_log *log, struct pwi_run_log *run_log_out,
                                            struct pwi_run_problem *problem);
 

@@ -75,9 +75,9 @@ static void test_a_path_that_is_too_long_is_refused(void **state) {
   (void)state;
   memset(path, 'x', sizeof path);
   path[sizeof path - 1] = '\0';
-  assert_int_equal(pwi_run_log_open(path, TCP, &quiet, &run_log, &problem), PAWL_TOO_LARGE);
+  assert_int_equal(pwi_run_log_open(path, TCP, false, &quiet, &run_log, &problem), PAWL_TOO_LARGE);
   path[PWI_RUN_LOG_PATH_MAX - 4] = '\0';
-  assert_int_equal(pwi_run_log_open(path, TCP, &quiet, &run_log, &problem), PAWL_TOO_LARGE);
+  assert_int_equal(pwi_run_log_open(path, TCP, false, &quiet, &run_log, &problem), PAWL_TOO_LARGE);
 }
 
 static void nobody_cares(void *context, pawl_status status) {
@@ -93,24 +93,49 @@ static void test_directories_are_made_and_the_log_is_found_again(void **state) {
   (void)state;
   snprintf(directory, sizeof directory, "%s/a/b//c/", root);
   for (int round = 0; round < 2; round++) {
-    assert_int_equal(pwi_run_log_open(directory, TCP, &quiet, &run_log, &problem), PAWL_OK);
+    assert_int_equal(pwi_run_log_open(directory, TCP, false, &quiet, &run_log, &problem), PAWL_OK);
     assert_true(run_log.files && strstr(run_log.path, "manager.log"));
     run_log.journal->safe = nobody_cares;
     run_log.journal->ops->append(run_log.journal, "x", 1);
     assert_int_equal(stat(run_log.path, &about), 0);
     assert_int_equal(about.st_mode & 077, 0);
     assert_int_equal(about.st_size, 40 + 33 * (round + 1));
-    assert_int_equal(pwi_run_log_open(directory, TCP, &quiet, &second, &problem), PAWL_EXISTS);
+    assert_int_equal(pwi_run_log_open(directory, TCP, false, &quiet, &second, &problem), PAWL_EXISTS);
     assert_non_null(strstr(problem.text, "another manager uses the log"));
     pwi_run_log_close(&run_log);
   }
+}
+
+static void test_a_new_cluster_sets_the_old_log_aside(void **state) {
+  char directory[300], old[400];
+  struct pwi_run_log run_log, second;
+  struct pwi_run_problem problem;
+  struct stat about;
+  (void)state;
+  snprintf(directory, sizeof directory, "%s/anew", root);
+  for (int round = 0; round < 3; round++) {
+    assert_int_equal(pwi_run_log_open(directory, TCP, true, &quiet, &run_log, &problem), PAWL_OK);
+    assert_int_equal(stat(run_log.path, &about), 0);
+    assert_int_equal(about.st_size, 40);
+    run_log.journal->safe = nobody_cares;
+    run_log.journal->ops->append(run_log.journal, "x", 1);
+    assert_int_equal(pwi_run_log_open(directory, TCP, true, &quiet, &second, &problem), PAWL_EXISTS);
+    pwi_run_log_close(&run_log);
+  }
+  snprintf(old, sizeof old, "%s/manager.log.old", directory);
+  assert_int_equal(stat(old, &about), 0);
+  assert_int_equal(about.st_size, 73);
+  snprintf(old, sizeof old, "%s/manager.log.old.1", directory);
+  assert_int_equal(stat(old, &about), 0);
+  snprintf(old, sizeof old, "%s/manager.log.old.2", directory);
+  assert_int_equal(stat(old, &about), -1);
 }
 
 static void test_in_memory_there_is_no_path(void **state) {
   struct pwi_run_log run_log;
   struct pwi_run_problem problem;
   (void)state;
-  assert_int_equal(pwi_run_log_open("none", TCP, &quiet, &run_log, &problem), PAWL_OK);
+  assert_int_equal(pwi_run_log_open("none", TCP, false, &quiet, &run_log, &problem), PAWL_OK);
   assert_string_equal(run_log.path, "");
   assert_null(run_log.files);
   assert_non_null(run_log.journal);
@@ -121,7 +146,7 @@ static void test_in_memory_there_is_no_path(void **state) {
 static void expect_problem(const char *asked, pawl_status wanted, const char *words) {
   struct pwi_run_log run_log = {0};
   struct pwi_run_problem problem;
-  assert_int_equal(pwi_run_log_open(asked, TCP, &quiet, &run_log, &problem), wanted);
+  assert_int_equal(pwi_run_log_open(asked, TCP, false, &quiet, &run_log, &problem), wanted);
   if (!strstr(problem.text, words)) fail_msg("'%s' is not in '%s'", words, problem.text);
   assert_null(run_log.journal);
 }
@@ -166,7 +191,7 @@ static void test_without_memory_nothing_stays_open(void **state) {
     struct pwi_run_log run_log = {0};
     struct pwi_run_problem problem;
     pwi_memory_fail_after(n);
-    pawl_status status = pwi_run_log_open(directory, TCP, &quiet, &run_log, &problem);
+    pawl_status status = pwi_run_log_open(directory, TCP, false, &quiet, &run_log, &problem);
     failed = pwi_memory_fail_cancel();
     assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
     pwi_run_log_close(&run_log);
@@ -182,6 +207,7 @@ int main(void) {
       TEST(test_a_manager_at_any_port_keeps_nothing),
       TEST(test_a_path_that_is_too_long_is_refused),
       TEST(test_directories_are_made_and_the_log_is_found_again),
+      TEST(test_a_new_cluster_sets_the_old_log_aside),
       TEST(test_in_memory_there_is_no_path),
       TEST(test_what_is_wrong_is_said_with_what_to_do),
       TEST(test_without_memory_nothing_stays_open),

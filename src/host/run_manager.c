@@ -30,15 +30,27 @@ struct pwi_run_manager {
   struct pwi_manager *role;
   struct pwi_http *http;
   atomic_bool is_stopping;
+  bool is_deserted; /* all servers are down, and it was said */
   pthread_mutex_t mutex;
   struct pwi_run_manager_page page; /* under the mutex */
 };
 
 /* --- pages ---------------------------------------------------------------------------------------------------------- */
 
+/* A manager that goes on with a log whose servers are no more waits for them for ever. */
+static void note_deserted(struct pwi_run_manager *manager, const struct pwi_manager_figures *figures) {
+  bool is_deserted = figures->arcs > 0 && figures->nodes_up + figures->nodes_draining == 0;
+  if (is_deserted && !manager->is_deserted)
+    pwi_log(&manager->log, PAWL_LOG_WARN, "servers.gone",
+            "nodes_down=%llu what=none-of-those-that-hold-the-ring-is-up hint=to-begin-a-new-cluster-start-with---new",
+            (unsigned long long)figures->nodes_down);
+  manager->is_deserted = is_deserted;
+}
+
 static void publish(struct pwi_run_manager *manager) {
   struct pwi_run_manager_page page = {.at_ns = pwi_host_now()};
   pwi_manager_figures(manager->role, &page.figures);
+  note_deserted(manager, &page.figures);
   pwi_net_counts(manager->net, &page.counts);
   pthread_mutex_lock(&manager->mutex);
   manager->page = page;
@@ -133,7 +145,7 @@ pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, st
   manager->log.node = NAME;
   pawl_status status = open_net(manager, config, host, problem);
   if (!status)
-    status = pwi_run_log_open(config->data, config->listen, pwi_net_address(manager->net), &manager->log,
+    status = pwi_run_log_open(config->data, config->listen, pwi_net_address(manager->net), config->anew, &manager->log,
                               &manager->run_log, problem);
   if (!status) status = open_role(manager, config, host, problem);
   if (!status) publish(manager);

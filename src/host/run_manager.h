@@ -6,6 +6,7 @@
 #ifndef PWI_HOST_RUN_MANAGER_H
 #define PWI_HOST_RUN_MANAGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <pawl/status.h>
@@ -19,6 +20,7 @@ struct pwi_run_manager_config {
   const char *listen;        /* where servers and clients come to */
   const char *http;          /* host:port of /metrics and /healthz; NULL: none */
   const char *data;          /* the log's directory, or "none"; NULL: as run_log.h chooses */
+  bool anew;                 /* begin a new cluster, whatever the log says: it is set aside */
   uint32_t first_servers;    /* 0: 1 */
   int64_t client_grace_ns;   /* 0: the manager's default */
 };

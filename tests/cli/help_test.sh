@@ -51,7 +51,7 @@ explains version --json
 explains key 'pawl key new' 'pawl key show'
 explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
-explains manager --listen --advertise --http --data --first-servers --client-grace --key-file --certificate --private-key \
+explains manager --listen --advertise --http --data --new --first-servers --client-grace --key-file --certificate --private-key \
   --authority --require-encryption --transport --ready-fd --parent
 explains server --join --listen --advertise --shards --memory --host --rack --http --drain-timeout --key-file \
   --require-encryption --ready-fd --parent

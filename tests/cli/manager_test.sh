@@ -167,6 +167,20 @@ printf '1 2\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
 expect 1 "$pawl" server drain 1
 complained 'the only one that is up'
 is_gone "$first" && fail 'the first server is gone'
+
+# --- all servers are gone for good: a new cluster ---
+
+kill -KILL "$first"
+within 20 grep -q 'servers.gone' manager.out || fail 'the manager does not say that all servers are gone'
+kill -KILL "$manager"
+within 10 is_gone "$manager" || fail 'the manager does not die'
+start manager "$pawl" manager --listen "$address" --data "$work/deep/data" --new
+manager=$started
+[ -f deep/data/manager.log.old ] || fail 'the old log is not there any more'
+start third "$pawl" server --join "$address"
+within 20 is_ready || fail 'the new cluster is not ready'
+expect 1 "$pawl" get a/w 1
+complained 'there is no vector'
 kill -TERM "$manager"
 code=0
 wait "$manager" || code=$?
