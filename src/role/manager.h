@@ -106,8 +106,14 @@ pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *w
 struct pwi_manager_figures {
   uint64_t cluster, epoch, catalogue, roster;
   uint64_t nodes_up, nodes_down, nodes_draining, processes, arcs, vectors, groups, clients, retired, moves, moves_done;
-  pawl_status stopped; /* why nothing is decided any more, until a manager is started anew; PAWL_OK: it is */
-  bool ready;          /* there are arcs, the head of each is up, and we decide */
+  uint64_t processes_up;     /* that could be given something now */
+  uint64_t replicas;         /* as configured */
+  uint64_t under_replicated; /* arcs with fewer than `replicas` + 1 full members */
+  uint64_t filling;          /* arcs with a member that is being filled */
+  uint64_t waiting;          /* arcs of which no full member is up: they wait for one that is down */
+  pawl_status stopped;       /* why nothing is decided any more, until a manager is started anew; PAWL_OK: it is */
+  bool ready;                /* there are arcs, the head of each is up, and we decide */
+  bool whole; /* ready; all members are here; chains are as long as the processes permit; nothing moves or is to move */
 };
 
 void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_figures *figures_out);

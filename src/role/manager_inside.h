@@ -371,6 +371,7 @@ void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a pla
 void pwi_manager_plan_later(struct pwi_manager *manager);
 void pwi_manager_plan_timer(struct pwi_manager *manager);
 PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager);
+size_t pwi_manager_processes(const struct pwi_manager *manager); /* that could have a member of a chain */
 void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
