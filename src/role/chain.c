@@ -317,9 +317,10 @@ struct pwi_chain *pwi_chains_route(struct pwi_chains *chains, const struct pwi_p
   return chains->items[first];
 }
 
-/* One that is being filled needs no changes before it has been sent the first chunk. */
+/* One that is being filled needs no changes before it has been sent the first chunk. Once its word counts it needs all of
+ * them, also while there is no way to it: the next view may make it full. */
 bool pwi_chain_has_followers(const struct pwi_chain *chain) {
-  return chain->following != 0 && (!chain->following_fills || chain->is_open);
+  return chain->following != 0 && (!chain->following_fills || chain->is_open || chain->is_synced);
 }
 
 pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain) {
