@@ -101,12 +101,11 @@ size_t kit_draw(const struct pwi_storm *storm, enum pwi_storm_role role, struct 
   return kit_member(storm, role, (size_t)pwi_random_below(random, count_alive(storm, role)));
 }
 
-void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills,
-                      const struct pwi_storm_extra *extra) {
+void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills) {
   for (int i = 0; i < kills; i++) {
     pwi_storm_kill(storm, kit_draw(storm, PWI_STORM_SERVER, random));
     kit_sleep_ms((unsigned)pwi_random_below(random, 300));
-    kit_add(storm, PWI_STORM_SERVER, extra);
+    kit_add(storm, PWI_STORM_SERVER, NULL);
     kit_settle(storm);
     kit_await_whole(storm);
     kit_sleep_ms((unsigned)pwi_random_below(random, 300));
@@ -117,9 +116,10 @@ void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int ki
 
 static void print_verdict(const struct pwi_storm_verdict *verdict) {
   char text[256];
-  printf("%" PRIu64 " pushes, %" PRIu64 " acknowledged, %" PRIu64 " open: %" PRIu64 " lost, %" PRIu64
-         " double, %" PRIu64 " stale\n",
-         verdict->pushes, verdict->acked, verdict->open, verdict->lost, verdict->doubled, verdict->stale);
+  printf("%" PRIu64 " pushes, %" PRIu64 " acknowledged, %" PRIu64 " open, %" PRIu64 " unknown: %" PRIu64
+         " lost, %" PRIu64 " double, %" PRIu64 " stale\n",
+         verdict->pushes, verdict->acked, verdict->open, verdict->unknown, verdict->lost, verdict->doubled,
+         verdict->stale);
   for (size_t i = 0; i < verdict->finding_count && i < 10; i++)
     printf("  %s\n", pwi_storm_finding_print(&verdict->findings[i], text, sizeof text));
 }
