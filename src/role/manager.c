@@ -295,6 +295,8 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   manager->config = *config;
   struct pwi_manager_config *c = &manager->config;
   if (c->first_processes == 0) c->first_processes = 1;
+  if (c->term == 0) c->term = 1;
+  if (!c->meta) c->meta = "memory";
   if (c->client_grace_ns == 0) c->client_grace_ns = CLIENT_GRACE_NS;
   if (c->server_grace_ns == 0) c->server_grace_ns = SERVER_GRACE_NS;
   if (c->keep_retired_ns == 0) c->keep_retired_ns = KEEP_RETIRED_NS;

@@ -59,6 +59,8 @@ struct pwi_manager_config {
   struct pwi_random *random;   /* for cluster id and secrets; borrowed. On real machines seeded from the system. */
   const struct pwi_log *log;   /* borrowed */
   const char *host;            /* label of our machine; borrowed during create */
+  const char *meta;            /* where the journal is, for `pawl status`; NULL: in memory. Borrowed */
+  uint64_t term;               /* of this leadership, where managers take turns; 0: 1, for those that do not */
   pwi_rights_of rights;        /* NULL: everybody may do everything */
   void *rights_context;
   uint32_t first_processes; /* 0: 1 */

@@ -231,10 +231,13 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
   struct pwi_manager_figures figures;
   pwi_manager_figures(manager, &figures);
   return put(root, "cluster", json_sprintf("%016llx", (unsigned long long)figures.cluster)) &&
-         put(root, "epoch", whole(figures.epoch)) && put(root, "catalogue", whole(figures.catalogue)) &&
-         put(root, "roster", whole(figures.roster)) && put(root, "ready", json_boolean(figures.ready)) &&
-         put(root, "processes", whole(figures.processes)) && put(root, "clients", whole(figures.clients)) &&
-         put(root, "retired", whole(figures.retired)) && put(root, "moves_done", whole(figures.moves_done));
+         put(root, "term", whole(manager->config.term)) &&
+         put(root, "leader", json_string(pwi_net_address(manager->config.net))) &&
+         put(root, "meta", json_string(manager->config.meta)) && put(root, "epoch", whole(figures.epoch)) &&
+         put(root, "catalogue", whole(figures.catalogue)) && put(root, "roster", whole(figures.roster)) &&
+         put(root, "ready", json_boolean(figures.ready)) && put(root, "processes", whole(figures.processes)) &&
+         put(root, "clients", whole(figures.clients)) && put(root, "retired", whole(figures.retired)) &&
+         put(root, "moves_done", whole(figures.moves_done));
 }
 
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer) {
