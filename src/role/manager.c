@@ -321,6 +321,7 @@ static pawl_status remember(struct pwi_manager *manager) {
   if (!status) status = pwi_manager_make_node_room(manager);
   if (!status) status = pwi_manager_make_sender_room(manager);
   if (status) return status;
+  if (manager->config.cluster && manager->config.cluster != manager->ledger.cluster) return PAWL_CLUSTER_OTHER;
   manager->greeting.cluster = manager->ledger.cluster;
   status = pwi_greeting_set(manager->config.net, &manager->greeting);
   if (!status) status = pwi_fifo_reserve(&manager->decisions, 1);
