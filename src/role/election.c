@@ -67,7 +67,7 @@ static void end(struct pwi_election *election, enum pwi_election_state state, pa
   config->meta->ops->cancel(config->meta, &election->call);
   pwi_net_timer_cancel(config->net, election->timer);
   election->trouble = why;
-  pwi_log(config->log, why ? PAWL_LOG_WARN : PAWL_LOG_INFO, state == PWI_ELECTION_LOST ? "leadership.lost" : "election.failed",
+  pwi_log(config->log, PAWL_LOG_INFO, state == PWI_ELECTION_LOST ? "leadership.lost" : "election.failed",
           "term=%llu why=%s", (unsigned long long)election->term, pawl_status_name(why));
   become(election, state);
 }
@@ -87,8 +87,8 @@ static void note(struct pwi_election *election, pawl_status status) {
     return;
   }
   election->trouble = status;
-  pwi_log(election->config.log, status ? PAWL_LOG_WARN : PAWL_LOG_INFO, status ? "store.away" : "store.back",
-          "why=%s leading=%d", pawl_status_name(status), election->state == PWI_ELECTION_LEADING);
+  pwi_log(election->config.log, PAWL_LOG_INFO, status ? "store.away" : "store.back", "why=%s leading=%d",
+          pawl_status_name(status), election->state == PWI_ELECTION_LEADING);
 }
 
 static void ask(struct pwi_election *election,
