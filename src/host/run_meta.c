@@ -137,7 +137,7 @@ void pwi_run_meta_resign(struct pwi_run_meta *meta) {
   pwi_standby_resign(meta->standby);
   for (;;) {
     pwi_standby_state(meta->standby, &state);
-    if (state.phase >= PWI_STANDBY_OVER || pwi_net_now(meta->net) >= deadline) return;
+    if (!state.holds_lease || pwi_net_now(meta->net) >= deadline) return;
     (void)pwi_net_poll(meta->net, deadline);
   }
 }

@@ -134,6 +134,7 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
   }
   server->trouble = PAWL_OK;
   pwi_managers_found(&server->managers);
+  server->has_complained = false;
   server->node = joined->id;
   server->secret = joined->secret;
   server->numbers.node = joined->id;
@@ -260,6 +261,11 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   remove_peer(server, peer);
   if (kind != PEER_MANAGER || is_given_up) return;
   if (why) server->trouble = why;
+  if (why == PAWL_CLUSTER_OTHER && !server->has_complained) {
+    server->has_complained = true;
+    pwi_log(server->config.log, PAWL_LOG_ERROR, "manager.other", "node=%llu why=%s", (unsigned long long)server->node,
+            pawl_status_name(why));
+  }
   retry_later(server);
 }
 

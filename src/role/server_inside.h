@@ -64,6 +64,7 @@ struct pwi_server {
   struct pwi_managers managers;
   struct pwi_timer retry; /* until the next is tried, or this one is given up */
   pawl_status trouble;
+  bool has_complained; /* of a manager of another cluster, since we were last let in */
   uint64_t node, secret;
   bool joined, is_leaving, has_left;
 

@@ -296,6 +296,7 @@ void pwi_standby_state(const struct pwi_standby *standby, struct pwi_standby_sta
       .term = election->term,
       .leader = election->state == PWI_ELECTION_LEADING ? election->address : election->leader,
       .records = standby->journal ? pwi_journal_meta_count(standby->journal) : 0,
+      .holds_lease = election->state == PWI_ELECTION_LEADING,
       .manager = standby->manager,
   };
 }

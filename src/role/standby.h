@@ -56,6 +56,7 @@ struct pwi_standby_state {
   uint64_t term;      /* of ours, if we lead, else the last heard of */
   const char *leader; /* who leads, as far as is known; "": nobody, or it is not known. Valid as long as the standby */
   uint64_t records;   /* LEADING: in the log */
+  bool holds_lease;   /* the leadership is ours, whatever the phase */
   struct pwi_manager *manager; /* LEADING, and OVER if it led; else NULL */
 };
 
