@@ -123,9 +123,9 @@ static const struct pwi_cli_option options[] = {
     {PWI_ROLE_HTTP, "http", "ADDRESS", "of /metrics and /healthz, or none (default: " DEFAULT_HTTP ")"},
     {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
     {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
-    {LETTER_META, "meta", "etcd://HOST:PORT,…/PREFIX",
-     "keep decisions in etcd, and take turns with other managers that do so\n"
-     "(etcds:// for TLS; the prefix is 'pawl' if none is named)"},
+    {LETTER_META, "meta", "PLACE",
+     "keep decisions in etcd and take turns with other managers that do so:\n"
+     "etcd://host:port,host:port/prefix (etcds:// for TLS)"},
     {LETTER_META_AUTHORITY, "meta-authority", "FILE", "PEM file: who must have signed etcd's certificate"},
     {LETTER_META_CERTIFICATE, "meta-certificate", "FILE", "our own, if etcd asks for one,"},
     {LETTER_META_PRIVATE_KEY, "meta-private-key", "FILE", "and its key"},

@@ -77,8 +77,9 @@ unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t
     return BAD;
   }
   if (page->has_store && !page->leads) {
-    pwi_text_print(text, "ok: stands by, %s leads\n", page->leader[0] ? page->leader : "nobody");
-    return page->leader[0] ? GOOD : BAD;
+    bool is_known = page->leader[0] != '\0';
+    pwi_text_print(text, is_known ? "ok: stands by, %s leads\n" : "nobody leads%s\n", page->leader);
+    return is_known ? GOOD : BAD;
   }
   if (figures->ready) {
     pwi_text_add(text, "ok\n");

@@ -237,6 +237,8 @@ void pwi_sim_meta_transact(struct pwi_sim_meta *store, const struct pwi_meta_dea
     else
       status = get(store, &steps[i], result);
   }
+  /* Half a deal would be a store that no manager has to expect. */
+  if (status == PAWL_NO_MEMORY && changes) pwi_sim_fail(store->sim, status, "a store ran out of memory");
   result->status = status;
   result->answer.held = held;
   result->answer.revision = store->revision;
