@@ -74,9 +74,9 @@ static size_t take_bytes(char *bytes, size_t one, size_t count, void *context) {
   return pwi_text_status(&request->got) ? 0 : one * count;
 }
 
-static long attempt_ms(const struct request *request) {
+static long attempt_ms(const struct etcd *etcd, const struct request *request) {
   int64_t left = (request->deadline - pwi_host_now()) / 1000000;
-  int64_t most = request->is_patient ? LONG_MS : SHORT_MS;
+  int64_t most = request->is_patient || etcd->place.count == 1 ? LONG_MS : SHORT_MS;
   return (long)(left < 1 ? 1 : left < most ? left : most);
 }
 
@@ -92,7 +92,7 @@ static void set_options(struct etcd *etcd, struct request *request) {
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, pwi_text_view(&request->body));
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, attempt_ms(request));
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, attempt_ms(etcd, request));
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);

@@ -99,8 +99,8 @@ void leaders_open(struct leaders *leaders, struct cluster *cluster, size_t count
   for (size_t i = 0; i < count; i++) {
     struct leader *leader = &leaders->all[i];
     leader->leaders = leaders;
-    snprintf(leader->name, sizeof leader->name, "m%zu", i);
-    snprintf(leader->address, sizeof leader->address, "m%zu:7000", i);
+    snprintf(leader->name, sizeof leader->name, "m%u", (unsigned)i % LEADERS_MAX);
+    snprintf(leader->address, sizeof leader->address, "m%u:7000", (unsigned)i % LEADERS_MAX);
     if (i > 0) strcat(leaders->addresses, ",");
     strcat(leaders->addresses, leader->address);
     struct pwi_sim_program program = {.name = leader->name, .boot = boot, .halt = halt, .context = leader};

@@ -55,6 +55,9 @@ void scene_start_servers(struct scene *scene);
 void scene_start_all(struct scene *scene); /* all of them, and a worker */
 void scene_kill(struct pwi_child **child); /* -9, and waits */
 
+/* Until the child has said these words. */
+void scene_await_words(struct pwi_child *child, const char *words);
+
 void worker_start(struct scene *scene);
 
 /* Stops it, and fails the test unless every key holds as much as was pushed. Prints the longest gap. */
@@ -75,7 +78,7 @@ uint64_t etcd_count(struct scene *scene, const char *key, const char *end);
 /* The index of the manager that leads by etcd's word, and its term; waits until there is one. */
 size_t scene_leader(struct scene *scene, uint64_t *term_out);
 
-/* Waits until another one than that leads. Returns how long it took. */
-int64_t scene_await_other_leader(struct scene *scene, uint64_t term, size_t *index_out);
+/* Waits until one of a later term leads. */
+void scene_await_other_leader(struct scene *scene, uint64_t term, size_t *index_out);
 
 #endif

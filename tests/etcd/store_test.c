@@ -1,4 +1,5 @@
 /* timeout: 240
+ * alone: yes
  *
  * What managers make of an etcd that is not there, holds something else, or loses what it held. */
 #include <setjmp.h>
@@ -9,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "scene.h"
 
@@ -34,21 +34,11 @@ static void assert_ends(struct pwi_child *manager, const char *words) {
   if (end.how != PWI_CHILD_EXITED || end.number != 1 || !strstr(said, words)) fail_msg("it ended otherwise: %s", said);
 }
 
-static void await_words(struct pwi_child *child, const char *words) {
-  char said[8192] = "";
-  int64_t deadline = pwi_host_after(LIMIT);
-  do {
-    if (pwi_host_now() >= deadline) fail_msg("'%s' is not in: %s", words, said);
-    usleep(20000);
-    pwi_child_last_words(child, said, sizeof said);
-  } while (!strstr(said, words));
-}
-
 static void test_managers_wait_for_an_etcd_that_is_not_there_yet(void **state) {
   struct scene *scene = *state;
   for (size_t i = 0; i < MANAGERS; i++) scene_start_manager(scene, i);
-  await_words(scene->managers[0], "meta.away");
-  await_words(scene->managers[0], "LINK_REFUSED");
+  scene_await_words(scene->managers[0], "meta.away");
+  scene_await_words(scene->managers[0], "LINK_REFUSED");
   scene_start_etcd(scene);
   scene_start_servers(scene);
   worker_start(scene);
@@ -80,7 +70,7 @@ static void test_keys_of_others_are_left_alone(void **state) {
   scene_start_manager(scene, 0);
   uint64_t term;
   assert_int_equal(scene_leader(scene, &term), 0);
-  await_words(scene->managers[0], "manager.leads");
+  scene_await_words(scene->managers[0], "manager.leads");
 }
 
 /* All that is ours is gone: to lead on would be to begin another cluster under the nodes' feet. */
@@ -112,8 +102,8 @@ static void test_nodes_of_another_cluster_are_not_let_in(void **state) {
   scene_kill(&scene->managers[0]);
   etcd_delete(scene, PREFIX "/", PREFIX "0");
   scene_start_manager(scene, 0); /* which knows nothing, and finds nothing: a new cluster */
-  await_words(scene->managers[0], "manager.leads");
-  await_words(scene->servers[0], "CLUSTER_OTHER");
+  scene_await_words(scene->managers[0], "manager.leads");
+  scene_await_words(scene->servers[0], "CLUSTER_OTHER");
   worker_await(scene, 100);
   worker_check(scene);
 }
