@@ -26,6 +26,7 @@ struct caller {
   struct pwi_peering peering;
   struct pwi_letter letter;
   enum pwi_say says; /* 0: nothing */
+  uint64_t knows;    /* the highest term that it says it has heard of */
   struct pwi_joined joined;
   uint64_t term;
   unsigned answers, ups, downs;
@@ -46,7 +47,7 @@ struct scene {
 static void caller_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct caller *caller = self;
   struct pwi_join join = {.role = PWI_ROLE_CLIENT, .reader = true};
-  struct pwi_message_head head = {.kind = (uint16_t)caller->says};
+  struct pwi_message_head head = {.kind = (uint16_t)caller->says, .tick = caller->knows};
   struct pwi_writer payload = {0};
   caller->ups++;
   OK(pwi_greeting_check(&caller->greeting, info, &caller->peering));
@@ -208,6 +209,19 @@ static void test_a_caller_is_told_where_the_leader_is(void **state) {
   scene_close(&scene);
 }
 
+static void test_a_leader_lets_nobody_in_who_knows_a_later_one(void **state) {
+  (void)state;
+  struct scene scene;
+  open_two(&scene, 8);
+  scene.caller.knows = 2;
+  call(&scene, 0, PWI_SAY_JOIN);
+  run_for(&scene, 500 * MS);
+  assert_int_equal(scene.caller.answers, 1);
+  assert_int_equal(scene.caller.joined.status, PAWL_NODE_DEPOSED);
+  assert_int_equal(scene.caller.downs, 1);
+  scene_close(&scene);
+}
+
 static void test_without_a_leader_a_caller_is_told_so(void **state) {
   (void)state;
   struct scene scene;
@@ -307,6 +321,7 @@ static void test_running_out_of_memory_ends_in_a_state_that_is_told(void **state
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_caller_is_told_where_the_leader_is),
+      cmocka_unit_test(test_a_leader_lets_nobody_in_who_knows_a_later_one),
       cmocka_unit_test(test_without_a_leader_a_caller_is_told_so),
       cmocka_unit_test(test_who_says_something_else_than_join_is_sent_away),
       cmocka_unit_test(test_who_says_nothing_is_sent_away_after_a_while),
