@@ -163,6 +163,7 @@ static pawl_status start_manager(struct pwi_embedded *embedded, const struct pwi
   begin(order, "manager");
   say_option(order, "--first-servers", servers);
   say_option(order, "--replicas", replicas);
+  say_option(order, "--data", "none"); /* it ends with the session */
   pawl_status status = start_child(order, &embedded->manager);
   if (!status) status = await_child(embedded->manager, "manager", config->deadline_ns, &line);
   if (status) return status;

@@ -38,9 +38,10 @@ pawl_status pwi_kv_plain_start(const struct pwi_kv_options *options, struct pwi_
   snprintf(count, sizeof count, "%u", servers);
   snprintf(shards, sizeof shards, "%u", options->shards ? options->shards : 1);
   snprintf(replicas, sizeof replicas, "%u", options->replicas);
-  const char *manager[] = {
-      "pawl", "manager",         "--listen", "127.0.0.1:0", "--http", "none",       "--ready-fd", "3", "--parent",
-      parent, "--first-servers", count,      "--transport", "tcp",    "--replicas", replicas,     NULL};
+  const char *manager[] = {"pawl",        "manager", "--listen",   "127.0.0.1:0", "--http",          "none",
+                           "--ready-fd",  "3",       "--parent",   parent,        "--first-servers", count,
+                           "--transport", "tcp",     "--replicas", replicas,      "--data",          "none",
+                           NULL};
   const char *server[] = {"pawl", "server",   "--join", plain->address, "--http", "none", "--ready-fd",
                           "3",    "--parent", parent,   "--shards",     shards,   NULL};
   plain->count = 0;

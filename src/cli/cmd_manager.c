@@ -1,5 +1,6 @@
 /* `pawl manager`: the process that knows who is in the cluster and who holds what. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/cli.h"
 #include "cli/role_options.h"
@@ -13,14 +14,43 @@
 
 #define DEFAULT_REPLICAS 1
 
-enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE, LETTER_REPLICAS };
+enum {
+  LETTER_FIRST_SERVERS = 300,
+  LETTER_CLIENT_GRACE,
+  LETTER_REPLICAS,
+  LETTER_DATA,
+  LETTER_NEW,
+  LETTER_META,
+  LETTER_META_AUTHORITY,
+  LETTER_META_CERTIFICATE,
+  LETTER_META_PRIVATE_KEY,
+};
 
 static void stop(void *context, int times) {
   (void)times; /* there is nothing to hand over */
   pwi_run_manager_stop(context);
 }
 
-static void greet(const struct pwi_run_manager *manager, const struct pwi_role_options *options) {
+/* A manager that has been before expects those who were there. */
+static void greet_log(const struct pwi_run_manager *manager) {
+  const char *path = pwi_run_manager_log(manager);
+  struct pwi_manager_figures figures;
+  pwi_run_manager_figures(manager, &figures);
+  if (!path) {
+    printf("  its log:       none, it is kept in memory: started again, the manager is a new cluster\n");
+    return;
+  }
+  printf("  its log:       %s\n", path);
+  uint64_t nodes = figures.nodes_up + figures.nodes_down + figures.nodes_draining;
+  if (figures.epoch <= 1 && nodes == 0) return;
+  printf("                 goes on with cluster %016llx: %llu servers and %llu vectors are known, and come back by\n"
+         "                 themselves; --new begins a new cluster instead\n",
+         (unsigned long long)figures.cluster, (unsigned long long)figures.processes,
+         (unsigned long long)figures.vectors);
+}
+
+static void greet(const struct pwi_run_manager *manager, const struct pwi_role_options *options,
+                  const struct pwi_run_store *store) {
   const char *address = pwi_role_short(pwi_run_manager_address(manager));
   char page[512];
   bool is_secured = options->net.keys || options->net.certificate;
@@ -28,11 +58,24 @@ static void greet(const struct pwi_run_manager *manager, const struct pwi_role_o
          is_secured ? "" : ", without a key: for this machine only");
   printf("  add a server:  pawl server --join %s\n", address);
   printf("  look at it:    pawl status --cluster %s\n", address);
+  if (store->place)
+    printf("  it takes turns with others: %s\n", store->place);
+  else
+    greet_log(manager);
   if (options->http) {
     pwi_role_page(options->http, pwi_run_manager_http_port(manager), page, sizeof page);
     printf("  watch it:      %smetrics and %shealthz\n", page, page);
   }
   fflush(stdout);
+}
+
+static int serve(const struct pwi_command *command, const struct pwi_role_options *options,
+                 const struct pwi_run_store *store, struct pwi_run_manager *manager) {
+  struct pwi_run_problem problem;
+  greet(manager, options, store);
+  pawl_status status = pwi_run_process_ready(pwi_run_manager_address(manager));
+  if (status) return pwi_cli_failure(command, "our parent is out of reach: %s", pawl_status_text(status));
+  return pwi_run_manager_loop(manager, &problem) ? pwi_cli_failure(command, "%s", problem.text) : PWI_EXIT_OK;
 }
 
 static int run_manager(const struct pwi_command *command, const struct pwi_role_options *options,
@@ -43,19 +86,32 @@ static int run_manager(const struct pwi_command *command, const struct pwi_role_
   struct pwi_run_process_config process = {
       .parent = options->parent, .ready_fd = options->ready_fd, .stop = stop, .context = manager};
   pawl_status status = pwi_run_process_open(&process);
-  if (!status) {
-    greet(manager, options);
-    status = pwi_run_process_ready(pwi_run_manager_address(manager));
-    if (!status) pwi_run_manager_loop(manager);
-    pwi_run_process_close();
-  }
+  int exit_code = status ? pwi_cli_failure(command, "cannot watch our parent: %s", pawl_status_text(status))
+                         : serve(command, options, &config->store, manager);
+  pwi_run_process_close();
   pwi_run_manager_close(manager);
-  return status ? pwi_cli_failure(command, "our parent is out of reach: %s", pawl_status_text(status)) : PWI_EXIT_OK;
+  return exit_code;
+}
+
+static void read_store(int letter, const char *value, struct pwi_run_store *store) {
+  if (letter == LETTER_META) store->place = value;
+  if (letter == LETTER_META_AUTHORITY) store->authority = value;
+  if (letter == LETTER_META_CERTIFICATE) store->certificate = value;
+  if (letter == LETTER_META_PRIVATE_KEY) store->private_key = value;
 }
 
 static bool read_own(const struct pwi_command *command, int letter, const char *value,
                      struct pwi_run_manager_config *config, int *exit_out) {
   uint64_t number;
+  if (letter == LETTER_DATA) {
+    if (!*value) {
+      *exit_out = pwi_cli_usage(command, "the name of the directory is empty");
+      return false;
+    }
+    config->data = value;
+  }
+  if (letter == LETTER_NEW) config->anew = true;
+  read_store(letter, value, &config->store);
   if (letter == LETTER_FIRST_SERVERS) {
     if (!pwi_cli_number(value, &number) || number == 0 || number > SERVERS_MAX) {
       *exit_out = pwi_cli_usage(command, "the first servers are a whole number from 1 on, not '%s'", value);
@@ -81,7 +137,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct pwi_role_options options;
-  struct pwi_run_manager_config config = {.replicas = DEFAULT_REPLICAS};
+  struct pwi_run_manager_config config = {.replicas = DEFAULT_REPLICAS, .data = getenv("PAWL_DATA")};
   int letter, exit_code = PWI_EXIT_OK;
   pwi_role_options_init(&options);
   options.listen = DEFAULT_LISTEN;
@@ -108,9 +164,19 @@ static const struct pwi_cli_option options[] = {
      "0.0.0.0:port or unix:/path (default: " DEFAULT_LISTEN ")"},
     {PWI_ROLE_ADVERTISE, "advertise", "HOST[:PORT]", "what others are told, where that differs from it"},
     {PWI_ROLE_HTTP, "http", "ADDRESS", "of /metrics and /healthz, or none (default: " DEFAULT_HTTP ")"},
+    {LETTER_DATA, "data", "DIR",
+     "where the log of its decisions is, or none to keep it in memory\n"
+     "(default: PAWL_DATA, or ~/.local/state/pawl/PORT; with port 0: none)"},
+    {LETTER_NEW, "new", NULL, "begin a new cluster: a log that is there is set aside"},
     {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
     {LETTER_REPLICAS, "replicas", "K", "keep every key on K servers besides the first (default: 1)"},
     {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
+    {LETTER_META, "meta", "PLACE",
+     "keep decisions in etcd and take turns with other managers that do so:\n"
+     "etcd://host:port,host:port/prefix (etcds:// for TLS)"},
+    {LETTER_META_AUTHORITY, "meta-authority", "FILE", "PEM file: who must have signed etcd's certificate"},
+    {LETTER_META_CERTIFICATE, "meta-certificate", "FILE", "our own, if etcd asks for one,"},
+    {LETTER_META_PRIVATE_KEY, "meta-private-key", "FILE", "and its key"},
     PWI_ROLE_OPTIONS,
     {0},
 };
@@ -123,9 +189,14 @@ const struct pwi_command pwi_command_manager = {
             "Data does not pass through it.\n\n"
             "  pawl manager                                  # for this machine\n"
             "  pawl key new cluster.key\n"
-            "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key   # for others too\n\n"
-            "SIGTERM or SIGINT ends it. Its decisions are kept in memory: a manager that is\n"
-            "started again is a new cluster.\n",
+            "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key   # for others too\n"
+            "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key \\\n"
+            "    --meta etcd://e1:2379,e2:2379,e3:2379/training     # on two machines or more\n\n"
+            "What it decides is in a log on disk before anybody hears of it. SIGTERM or\n"
+            "SIGINT ends it; started again with the same log it is the same manager, and\n"
+            "servers and clients, which go on without it meanwhile, come back by themselves.\n"
+            "With --meta the log is in etcd; of several managers one leads, and another takes\n"
+            "over within seconds when it is lost.\n",
     .options = options,
     .run = run,
 };

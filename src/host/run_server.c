@@ -15,6 +15,7 @@
 #include "host/run_address.h"
 #include "host/run_rights.h"
 #include "host/run_shard.h"
+#include "role/managers.h"
 
 #define HOST_SIZE 256
 #define WAIT_NS (PWI_HOST_SECOND / 2)      /* how often the waiting thread looks at the shards, news or not */
@@ -169,8 +170,10 @@ static pawl_status find_addresses(struct pwi_run_server *server, struct pwi_run_
   struct pwi_run_server_config *config = &server->config;
   char route[PWI_NET_ADDRESS_MAX] = "127.0.0.1";
   bool is_loopback = true;
+  char manager[PWI_NET_ADDRESS_MAX];
   bool is_asked = !config->listen || (!config->net.advertise && pwi_run_is_wildcard(config->listen));
-  pawl_status status = is_asked ? pwi_run_route(config->manager, route, &is_loopback) : PAWL_OK;
+  pawl_status status = is_asked ? pwi_managers_first(config->manager, manager) : PAWL_OK;
+  if (!status && is_asked) status = pwi_run_route(manager, route, &is_loopback);
   if (status) {
     pwi_run_problem_join(problem, config->manager, status);
     return status;
@@ -273,14 +276,15 @@ static bool is_over(struct pwi_run_server *server) {
   return true;
 }
 
-void pwi_run_server_wait(struct pwi_run_server *server) {
-  while (atomic_load(&server->orders.told) == 0 && !is_over(server)) wait_for_news(server, INT64_MAX);
-}
-
 static pawl_status outcome(struct pwi_run_server *server) {
   for (uint32_t i = 0; i < server->count; i++)
     if (!atomic_load(&server->shards[i].news.has_left)) return PAWL_TIMED_OUT;
   return PAWL_OK;
+}
+
+bool pwi_run_server_wait(struct pwi_run_server *server) {
+  while (atomic_load(&server->orders.told) == 0 && !is_over(server)) wait_for_news(server, INT64_MAX);
+  return atomic_load(&server->orders.told) == 0 && outcome(server) == PAWL_OK;
 }
 
 pawl_status pwi_run_server_drain(struct pwi_run_server *server) {

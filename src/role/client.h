@@ -51,7 +51,7 @@ struct pwi_client_config {
   struct pwi_net *net;       /* created with pwi_client_actor; the caller listens first if others are to reach us */
   struct pwi_random *random; /* borrowed */
   const struct pwi_log *log; /* borrowed */
-  const char *manager;       /* its address; copied, like the next two */
+  const char *manager;       /* address, or several with commas (role/managers.h); copied, like the next two */
   const char *host;          /* label of our machine; may be "" */
   const char *job;           /* "": "default" */
   bool reader;               /* will only pull */
@@ -139,6 +139,8 @@ struct pwi_where {
   size_t count;
   struct pwi_keylist *list;
   struct pawl_range range; /* {0, 0}: no limit */
+  uint64_t together;       /* PUSH: a group whose members each push once in `tick`, and are applied as one; 0: none */
+  uint64_t tick;
 };
 
 /* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Everything named
