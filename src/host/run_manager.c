@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "host/clock.h"
+#include "host/depot.h"
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
@@ -25,6 +26,7 @@
 struct pwi_run_manager {
   struct pwi_net *net;
   struct pwi_journal *journal;
+  struct pwi_depot *depot;
   struct pwi_random random;
   struct pwi_log log;
   struct pwi_manager *role;
@@ -106,6 +108,7 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
   if (!status) status = pwi_journal_memory_create(&manager->journal);
+  if (!status) status = pwi_host_depot_open(&manager->depot);
   struct pwi_manager_config role = {.net = manager->net,
                                     .journal = manager->journal,
                                     .random = &manager->random,
@@ -115,7 +118,13 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
                                     .first_processes = config->first_servers,
                                     .client_grace_ns = config->client_grace_ns,
-                                    .replicas = config->replicas};
+                                    .replicas = config->replicas,
+                                    .depot = manager->depot,
+                                    .checkpoint_directory = config->checkpoint_directory,
+                                    .checkpoint_every_ns = config->checkpoint_every_ns,
+                                    .checkpoint_keep = config->checkpoint_keep,
+                                    .checkpoint_incremental = config->checkpoint_incremental,
+                                    .checkpoint_rate = config->checkpoint_rate};
   if (!status) status = pwi_manager_create(&role, &manager->role);
   if (!status) manager->net->self = manager->role;
   if (status) pwi_run_problem_set(problem, "cannot start the manager: %s", pawl_status_text(status));
@@ -175,6 +184,7 @@ void pwi_run_manager_close(struct pwi_run_manager *manager) {
   pwi_http_close(manager->http);
   pwi_net_destroy(manager->net);
   pwi_manager_destroy(manager->role);
+  pwi_host_depot_close(manager->depot);
   if (manager->journal) manager->journal->ops->destroy(manager->journal);
   pthread_mutex_destroy(&manager->mutex);
   pwi_free(manager);
