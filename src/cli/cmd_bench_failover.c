@@ -41,19 +41,20 @@ static json_t *machine_json(void) {
 static void print_json(const struct pwi_failover_options *options, const struct pwi_failover_figures *figures) {
   const struct pwi_storm_verdict *verdict = &figures->verdict;
   json_t *replicas = options->replicas < 0 ? json_null() : json_integer(options->replicas);
-  pwi_cli_print_json(
-      options->command,
-      json_pack(
-          "{s:s, s:s, s:i, s:i, s:i, s:o, s:i, s:f, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, "
-          "s:o}",
-          "bench", "failover", "mode", modes[options->mode], "servers", (int)options->servers, "shards",
-          (int)options->shards, "workers", (int)options->workers, "replicas", replicas, "kills", (int)figures->faults,
-          "gigabytes", options->gigabytes, "transport",
-          options->is_tcp || options->mode == PWI_FAILOVER_CUT ? "tcp" : "auto", "seed", (json_int_t)options->seed,
-          "p50_ms", figures->p50_ms, "p99_ms", figures->p99_ms, "max_ms", figures->max_ms, "quiet_ms",
-          figures->quiet_ms, "whole_ms", figures->whole_ms, "pushes_per_s", figures->pushes_per_s, "acked",
-          (json_int_t)verdict->acked, "open", (json_int_t)verdict->open, "lost", (json_int_t)verdict->lost, "double",
-          (json_int_t)verdict->doubled, "stale", (json_int_t)verdict->stale, "machine", machine_json()));
+  pwi_cli_print_json(options->command,
+                     json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:i, s:f, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
+                               "s:I, s:I, s:I, s:I, s:I, "
+                               "s:o}",
+                               "bench", "failover", "mode", modes[options->mode], "servers", (int)options->servers,
+                               "shards", (int)options->shards, "workers", (int)options->workers, "replicas", replicas,
+                               "kills", (int)figures->faults, "gigabytes", options->gigabytes, "transport",
+                               options->is_tcp || options->mode == PWI_FAILOVER_CUT ? "tcp" : "auto", "seed",
+                               (json_int_t)options->seed, "p50_ms", figures->p50_ms, "p99_ms", figures->p99_ms,
+                               "max_ms", figures->max_ms, "quiet_ms", figures->quiet_ms, "whole_ms", figures->whole_ms,
+                               "pushes_per_s", figures->pushes_per_s, "acked", (json_int_t)verdict->acked, "open",
+                               (json_int_t)verdict->open, "unknown", (json_int_t)verdict->unknown, "lost",
+                               (json_int_t)verdict->lost, "double", (json_int_t)verdict->doubled, "stale",
+                               (json_int_t)verdict->stale, "machine", machine_json()));
 }
 
 static void print_table(const struct pwi_failover_options *options, const struct pwi_failover_figures *figures) {

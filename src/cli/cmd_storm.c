@@ -176,15 +176,17 @@ static json_t *findings_of(const struct pwi_storm_verdict *verdict) {
 static void print_verdict(const struct pwi_command *command, const struct pwi_storm_verdict *verdict, bool json) {
   char text[256];
   if (json) {
-    pwi_cli_print_json(command, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "pushes", (json_int_t)verdict->pushes,
-                                          "acked", (json_int_t)verdict->acked, "open", (json_int_t)verdict->open,
-                                          "lost", (json_int_t)verdict->lost, "double", (json_int_t)verdict->doubled,
-                                          "stale", (json_int_t)verdict->stale, "findings", findings_of(verdict)));
+    pwi_cli_print_json(command, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "pushes",
+                                          (json_int_t)verdict->pushes, "acked", (json_int_t)verdict->acked, "open",
+                                          (json_int_t)verdict->open, "unknown", (json_int_t)verdict->unknown, "lost",
+                                          (json_int_t)verdict->lost, "double", (json_int_t)verdict->doubled, "stale",
+                                          (json_int_t)verdict->stale, "findings", findings_of(verdict)));
     return;
   }
-  printf("%llu pushes, %llu acknowledged, %llu open: %llu lost, %llu double, %llu stale\n",
+  printf("%llu pushes, %llu acknowledged, %llu open, %llu unknown: %llu lost, %llu double, %llu stale\n",
          (unsigned long long)verdict->pushes, (unsigned long long)verdict->acked, (unsigned long long)verdict->open,
-         (unsigned long long)verdict->lost, (unsigned long long)verdict->doubled, (unsigned long long)verdict->stale);
+         (unsigned long long)verdict->unknown, (unsigned long long)verdict->lost, (unsigned long long)verdict->doubled,
+         (unsigned long long)verdict->stale);
   for (size_t i = 0; i < verdict->finding_count && i < PWI_STORM_FINDINGS_MAX; i++)
     printf("  %s\n", pwi_storm_finding_print(&verdict->findings[i], text, sizeof text));
   if (verdict->finding_count > PWI_STORM_FINDINGS_MAX)

@@ -12,20 +12,13 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,
-    &pwi_command_env,
-    &pwi_command_version,
-    &pwi_command_manager,
-    &pwi_command_server,
-    &pwi_command_status,
-    &pwi_command_get,
-    &pwi_command_put,
-    &pwi_command_key,
-    &pwi_command_bench,
-    &pwi_command_checkpoint,
-    &pwi_command_sim,
-    &pwi_command_storm,
-    NULL,
+    &pwi_command_demo,       &pwi_command_env,
+    &pwi_command_version,    &pwi_command_manager,
+    &pwi_command_server,     &pwi_command_status,
+    &pwi_command_get,        &pwi_command_put,
+    &pwi_command_key,        &pwi_command_bench,
+    &pwi_command_checkpoint, &pwi_command_sim,
+    &pwi_command_storm,      NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -48,8 +41,8 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
-  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server, &pwi_command_key,
-                                                      NULL};
+  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server,
+                                                      &pwi_command_server_drain, &pwi_command_key, NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
@@ -73,6 +66,7 @@ static void print_overview(void) {
          "  2  the command line was wrong; nothing was done\n");
   printf("\nenvironment:\n"
          "  PAWL_ADDRESS       the manager's address, where no --cluster is given\n"
+         "  PAWL_DATA          where a manager keeps its log\n"
          "  PAWL_KEY_FILE      a file with the cluster's keys; PAWL_KEY: a key itself\n"
          "  PAWL_LOG_LEVEL     as --log-level\n"
          "  NO_COLOR           if set: no colours\n");

@@ -6,10 +6,10 @@
 
 #include "base/memory.h"
 
-#define MAYBE_MAX 4096     /* open pushes on one key: far more than any worker has under way */
 #define MAYBE_SUBSETS 12   /* up to so many, every subset is tried */
 #define EXPLAINED_TRIES 64 /* subsets of them that an explanation is searched for */
 #define MARKED_MAX 16      /* pushes known to be wrong elsewhere, of which every subset is tried */
+#define MARKED_OPEN 16     /* unless so many are open besides */
 
 struct row {
   uint64_t words[PWI_STORM_WIDTH];
@@ -211,7 +211,13 @@ static uint64_t subsets_of(const struct probe *probe) {
 }
 
 static bool is_sum_of_open(const struct probe *probe, struct row difference) {
-  for (uint64_t i = 0; i < subsets_of(probe); i++)
+  size_t count = probe->maybe.count;
+  struct row rest = difference;
+  for (size_t i = 0; i <= count; i++) {
+    if (is_zero(rest)) return true;
+    if (i < count) subtract(&rest, row_of(probe->maybe.items[i]));
+  }
+  for (uint64_t i = count + 1; i < subsets_of(probe); i++)
     if (is_zero(without_subset(probe, difference, i))) return true;
   return false;
 }
@@ -252,7 +258,7 @@ static bool list_pushes(struct probe *probe) {
     const struct pwi_storm_entry *entry = &journal->entries[serial - 1];
     if (pwi_storm_table_of(serial) != probe->table) continue;
     if ((entry->done & bit) && !push_serial(&probe->sure, serial)) return false;
-    if ((entry->unsure & bit) && probe->maybe.count < MAYBE_MAX && !push_serial(&probe->maybe, serial)) return false;
+    if ((entry->unsure & bit) && !push_serial(&probe->maybe, serial)) return false;
   }
   return true;
 }
@@ -262,6 +268,7 @@ static bool is_known_elsewhere(struct probe *probe, struct row difference) {
   enum pwi_storm_fault fault = (int64_t)difference.words[0] < 0 ? PWI_STORM_LOST : PWI_STORM_DOUBLE;
   uint64_t marked[MARKED_MAX];
   unsigned count = 0;
+  if (probe->maybe.count > MARKED_OPEN) return false;
   for (size_t i = 0; i < probe->sure.count; i++) {
     uint64_t serial = probe->sure.items[i];
     if (!(probe->marks[serial - 1] & (fault == PWI_STORM_DOUBLE ? MARK_DOUBLE : MARK_LOST))) continue;
@@ -308,6 +315,7 @@ static void add_up(const struct pwi_storm_journal *journal, struct sums *sums, s
     for (uint64_t left = entry->done; left; left &= left - 1) add(&rows[__builtin_ctzll(left)], row);
     verdict->acked += entry->done != 0;
     verdict->open += entry->ended_ns == 0;
+    verdict->unknown += entry->ended_ns != 0 && entry->unsure != 0;
   }
   verdict->pushes += journal->count;
   verdict->stale += journal->stale;
@@ -358,7 +366,7 @@ pawl_status pwi_storm_check(const struct pwi_storm_journal *journal, const struc
 }
 
 bool pwi_storm_is_clean(const struct pwi_storm_verdict *verdict) {
-  return verdict->lost == 0 && verdict->doubled == 0 && verdict->stale == 0;
+  return verdict->lost == 0 && verdict->doubled == 0 && verdict->stale == 0 && verdict->unknown == 0;
 }
 
 const char *pwi_storm_finding_print(const struct pwi_storm_finding *finding, char *text, size_t size) {

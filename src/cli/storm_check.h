@@ -35,9 +35,10 @@ struct pwi_storm_finding {
 #define PWI_STORM_FINDINGS_MAX 64
 
 struct pwi_storm_verdict {
-  uint64_t pushes; /* that were begun */
-  uint64_t acked;  /* that ended, and are on some key for certain */
-  uint64_t open;   /* that had not ended */
+  uint64_t pushes;  /* that were begun */
+  uint64_t acked;   /* that ended, and are on some key for certain */
+  uint64_t open;    /* that had not ended */
+  uint64_t unknown; /* that ended, and may or may not be on some key: an answer that no fault of one server excuses */
   uint64_t lost, doubled;
   uint64_t stale; /* times that a key did not show a worker its own push */
   size_t finding_count;
@@ -49,7 +50,7 @@ struct pwi_storm_verdict {
 PAWL_MUST_USE pawl_status pwi_storm_check(const struct pwi_storm_journal *journal,
                                           const struct pwi_storm_values *values, struct pwi_storm_verdict *verdict);
 
-/* True if nothing was lost, nothing doubled, and nothing stale was seen. */
+/* True if nothing was lost, nothing doubled, nothing stale seen, and every push that ended has a known end. */
 bool pwi_storm_is_clean(const struct pwi_storm_verdict *verdict);
 
 /* One finding as a line for people, without a line break. Returns `text`. */

@@ -251,6 +251,21 @@ static void test_a_worker_that_saw_less_than_its_own_pushes_is_not_clean(void **
   assert_false(pwi_storm_is_clean(&verdict));
 }
 
+/* Thousands of them: what is there of them can be told from the front only, and never is a loss or a double. */
+static void test_pushes_that_ended_with_an_unknown_outcome_are_counted(void **state) {
+  (void)state;
+  begin();
+  for (uint64_t serial = 301; serial <= PUSHES; serial++) {
+    entries[serial - 1].done = 0;
+    entries[serial - 1].unsure = entries[serial - 1].keys;
+    if (serial > 1500) lose(serial);
+  }
+  assert_int_equal(pwi_storm_check(&journal, &values, &verdict), PAWL_OK);
+  assert_int_equal(verdict.unknown, PUSHES - 300);
+  assert_int_equal(verdict.lost + verdict.doubled, 0);
+  assert_false(pwi_storm_is_clean(&verdict));
+}
+
 static void test_a_finding_reads_as_a_sentence(void **state) {
   (void)state;
   char text[160];
@@ -297,6 +312,7 @@ int main(void) {
       cmocka_unit_test(test_what_was_refused_must_not_be_there),
       cmocka_unit_test(test_what_cannot_be_read_counts_as_lost),
       cmocka_unit_test(test_a_worker_that_saw_less_than_its_own_pushes_is_not_clean),
+      cmocka_unit_test(test_pushes_that_ended_with_an_unknown_outcome_are_counted),
       cmocka_unit_test(test_a_finding_reads_as_a_sentence),
       cmocka_unit_test(test_checking_returns_when_there_is_no_memory),
   };

@@ -40,22 +40,55 @@ static size_t servers_alive(const struct pwi_storm *storm) {
 
 enum wholeness { TORN, WHOLE, PERHAPS };
 
-/* Also not whole: a server that is gone and that the manager has not missed yet. */
-static enum wholeness look_at(struct pwi_storm *storm, const json_t *root) {
-  const json_t *lacking = json_object_get(root, "under_replicated");
-  size_t i, up = 0, wanted = servers_alive(storm) * storm->config.shards;
+static bool is_up(const json_t *root, json_int_t id) {
+  size_t i;
   json_t *node;
   json_array_foreach(json_object_get(root, "nodes"), i, node) {
     const char *state = json_string_value(json_object_get(node, "state"));
-    up += state && strcmp(state, "up") == 0;
+    if (json_integer_value(json_object_get(node, "node")) == id) return state && strcmp(state, "up") == 0;
   }
+  return false;
+}
+
+/* Arcs without all the full members that were asked for, by what the chains say. */
+static json_int_t count_lacking(const json_t *root, int replicas) {
+  json_int_t lacking = 0;
+  size_t i, j;
+  json_t *arc, *member;
+  json_array_foreach(json_object_get(root, "arcs"), i, arc) {
+    int full = 0;
+    json_array_foreach(json_object_get(arc, "chain"), j, member) {
+      bool is_filling = json_is_true(json_object_get(member, "filling"));
+      full += !is_filling && is_up(root, json_integer_value(json_object_get(member, "node")));
+    }
+    lacking += full <= replicas;
+  }
+  return lacking;
+}
+
+static size_t count_up(const json_t *root) {
+  size_t i, up = 0;
+  json_t *node;
+  json_array_foreach(json_object_get(root, "nodes"), i, node) {
+    up += is_up(root, json_integer_value(json_object_get(node, "node")));
+  }
+  return up;
+}
+
+/* Also not whole: a server that is gone and that the manager has not missed yet. Where nobody speaks of replicas, what is not
+ * moved is perhaps whole. */
+static enum wholeness look_at(struct pwi_storm *storm, const json_t *root) {
+  const json_t *said = json_object_get(root, "under_replicated");
+  bool is_known = said || storm->config.replicas >= 0, is_ready = json_is_true(json_object_get(root, "ready"));
+  json_int_t lacking = json_integer_value(said);
+  if (lacking == 0) lacking = count_lacking(root, storm->config.replicas >= 0 ? storm->config.replicas : 0);
+  size_t up = count_up(root), wanted = servers_alive(storm) * storm->config.shards;
   size_t moves = json_array_size(json_object_get(root, "moves"));
   pwi_storm_fail(storm, "%zu of %zu shards are up, %lld arcs lack members, %zu are being moved, %s", up, wanted,
-                 (long long)json_integer_value(lacking), moves,
-                 json_is_true(json_object_get(root, "ready")) ? "all are served" : "some are not served");
-  if (up != wanted || !json_is_true(json_object_get(root, "ready"))) return TORN;
-  if (!lacking) return moves == 0 ? PERHAPS : TORN;
-  return json_integer_value(lacking) == 0 ? WHOLE : TORN;
+                 (long long)lacking, moves, is_ready ? "all are served" : "some are not served");
+  if (up != wanted || !is_ready || lacking > 0) return TORN;
+  if (is_known) return WHOLE;
+  return moves == 0 ? PERHAPS : TORN;
 }
 
 static enum wholeness look(struct pwi_storm *storm) {

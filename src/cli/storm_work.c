@@ -108,7 +108,8 @@ static pawl_status end_pull(struct work *work, struct slot *slot, pawl_status re
   return pwi_storm_write(work->config->journal, PWI_STORM_STALE, slot->serial, stale, now);
 }
 
-/* Waits for the call; PAWL_TIMED_OUT if it does not end, PAWL_CANCELLED if we are told to go. */
+/* Waits for the call; PAWL_TIMED_OUT if it does not end, PAWL_CANCELLED if we are told to go, PAWL_CLUSTER_LOST if that is what it
+ * says: there is no use in going on. */
 static pawl_status end_call(struct work *work, struct slot *slot) {
   if (!slot->task) return PAWL_OK;
   int64_t deadline = pwi_host_after(work->config->patience_ns);
@@ -122,7 +123,7 @@ static pawl_status end_call(struct work *work, struct slot *slot) {
   pawl_status status = slot->is_pull ? end_pull(work, slot, result, now) : end_push(work, slot, result, now);
   pawl_task_release(slot->task);
   slot->task = NULL;
-  return status;
+  return result == PAWL_CLUSTER_LOST && !status ? result : status;
 }
 
 /* --- the beginning of a call ------------------------------------------------------------------------------------------ */

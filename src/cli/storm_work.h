@@ -44,8 +44,8 @@ struct pwi_storm_work_report {
   uint64_t open;     /* pushes that had not ended when it left */
 };
 
-/* Works until it is told to stop, or nothing can go on: PAWL_TIMED_OUT if a push does not end, else what the journal or a call
- * failed with. Tasks that fail one by one are counted and do not end it. The report is filled in whatever happens. */
+/* Works until it is told to stop, or nothing can go on: PAWL_TIMED_OUT if a push does not end, PAWL_CLUSTER_LOST if the library says
+ * that acknowledged data was lost, else what the journal or a call failed with. Other tasks that fail are counted and do not end it. The report is filled in whatever happens. */
 PAWL_MUST_USE pawl_status pwi_storm_work(const struct pwi_storm_work_config *config,
                                          struct pwi_storm_work_report *report_out);
 

@@ -28,6 +28,15 @@ static void print_nodes(struct pwi_metrics *metrics, const struct pwi_manager_fi
   pwi_metrics_u64(metrics, figures->nodes_down, PWI_LABELS({"state", "down"}));
   pwi_metrics_u64(metrics, figures->nodes_draining, PWI_LABELS({"state", "draining"}));
   gauge(metrics, "pawl_server_processes", "Server processes in the view.", figures->processes);
+  gauge(metrics, "pawl_server_processes_up", "Server processes that can be given arcs.", figures->processes_up);
+}
+
+static void print_chains(struct pwi_metrics *metrics, const struct pwi_manager_figures *figures) {
+  gauge(metrics, "pawl_whole", "1 if every arc has all the members it can have and nothing moves.", figures->whole);
+  gauge(metrics, "pawl_replicas", "Members an arc should have besides its head.", figures->replicas);
+  gauge(metrics, "pawl_arcs_under_replicated", "Arcs with fewer full members than that.", figures->under_replicated);
+  gauge(metrics, "pawl_arcs_filling", "Arcs with a member that is being filled.", figures->filling);
+  gauge(metrics, "pawl_arcs_waiting", "Arcs that wait for a server that is down.", figures->waiting);
 }
 
 static void print_traffic(struct pwi_metrics *metrics, const struct pwi_net_counts *counts) {
@@ -43,11 +52,13 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   const struct pwi_manager_figures *figures = &page->figures;
   struct pwi_metrics metrics = {.text = text};
   gauge(&metrics, "pawl_ready", "1 if there are arcs and the head of each is up.", figures->ready);
+  gauge(&metrics, "pawl_stopped", "1 if the manager decides nothing any more.", figures->stopped != PAWL_OK);
   gauge(&metrics, "pawl_epoch", "Number of the view.", figures->epoch);
   gauge(&metrics, "pawl_catalogue", "Number of the catalogue.", figures->catalogue);
   gauge(&metrics, "pawl_roster", "Number of the roster.", figures->roster);
   print_nodes(&metrics, figures);
   gauge(&metrics, "pawl_arcs", "Arcs of the ring.", figures->arcs);
+  print_chains(&metrics, figures);
   gauge(&metrics, "pawl_vectors", "Vectors there are.", figures->vectors);
   gauge(&metrics, "pawl_groups", "Groups there are.", figures->groups);
   gauge(&metrics, "pawl_clients", "Clients that may push.", figures->clients);
@@ -68,6 +79,12 @@ unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t
   if (figures->ready) {
     pwi_text_add(text, "ok\n");
     return GOOD;
+  }
+  if (figures->stopped) {
+    bool is_old = figures->stopped == PAWL_CLUSTER_HISTORY;
+    pwi_text_print(text, "the manager decides nothing any more: %s: %s\n",
+                   is_old ? "its log is not the newest" : "its log failed", pawl_status_text(figures->stopped));
+    return BAD;
   }
   if (figures->arcs == 0)
     pwi_text_print(text, "no servers hold the ring yet: server_processes=%llu\n",

@@ -39,6 +39,7 @@ static void destroy_vector(struct pwi_held *vector) {
 
 void pwi_holding_destroy(struct pwi_holding *holding) {
   if (!holding) return;
+  pwi_together_fini(holding);
   for (size_t i = 0; i < holding->vector_count; i++) destroy_vector(holding->vectors[i]);
   pwi_lists_fini(&holding->lists);
   pwi_rangeset_fini(&holding->held);
@@ -177,6 +178,7 @@ pawl_status pwi_holding_renew(struct pwi_holding *holding, const struct pwi_entr
   holding->recent = NULL;
   holding->row_bytes -= old->bytes;
   pwi_lists_drop(&holding->lists, entry->id, NULL);
+  pwi_together_leave(holding, old, pawl_range_of(0, old->place.size), PWI_CODE_NOT_HERE, PAWL_OK);
   destroy_vector(old);
   if (vector->table) pwi_holding_count_bytes(holding, vector);
   return PAWL_OK;
@@ -197,6 +199,7 @@ void pwi_holding_close(struct pwi_holding *holding, struct pwi_vector_id id) {
   holding->row_bytes -= vector->bytes;
   pwi_lists_drop(&holding->lists, id, NULL);
   pwi_group_dismiss(holding, vector, PWI_CODE_FAILED, PAWL_NOT_FOUND);
+  pwi_together_leave(holding, vector, pawl_range_of(0, vector->place.size), PWI_CODE_FAILED, PAWL_NOT_FOUND);
   destroy_vector(vector);
 }
 
@@ -270,4 +273,5 @@ void pwi_holding_set_roster(struct pwi_holding *holding, const struct pwi_roster
     vector->ranked = false;
     if (vector->is_group) pwi_group_examine(holding, vector);
   }
+  pwi_together_examine(holding);
 }

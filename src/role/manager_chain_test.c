@@ -156,6 +156,53 @@ static void test_the_last_full_member_is_waited_for(void **state) {
   world_close(&world);
 }
 
+static void test_figures_say_when_chains_are_short_and_when_they_are_whole(void **state) {
+  (void)state;
+  open_chains(53, 1, 3);
+  struct pwi_manager_figures figures = figures_of(&world);
+  assert_true(figures.whole && figures.ready);
+  assert_int_equal(figures.replicas, 1);
+  assert_int_equal(figures.processes_up, 3);
+  assert_int_equal(figures.under_replicated + figures.filling + figures.waiting, 0);
+  kill_for_good(&world.actors[0]);
+  run_for(&world, 3 * PWI_SIM_MILLISECOND);
+  figures = figures_of(&world);
+  assert_false(figures.whole);
+  assert_true(figures.ready && figures.under_replicated > 0);
+  assert_int_equal(figures.processes_up, 2);
+  assert_int_equal(figures.filling, 0); /* nothing is planned yet */
+  run_for(&world, 56 * PWI_SIM_MILLISECOND);
+  figures = figures_of(&world);
+  assert_true(figures.filling > 0 && figures.moves > 0 && !figures.whole);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  figures = figures_of(&world);
+  assert_true(figures.whole);
+  assert_int_equal(figures.under_replicated + figures.filling, 0);
+  world_close(&world);
+}
+
+static void test_chains_without_processes_enough_are_short_and_whole(void **state) {
+  (void)state;
+  open_chains(54, 2, 2);
+  struct pwi_manager_figures figures = figures_of(&world);
+  assert_true(figures.whole);
+  assert_int_equal(figures.under_replicated, figures.arcs);
+  assert_int_equal(figures.processes_up, 2);
+  world_close(&world);
+}
+
+static void test_arcs_that_wait_for_the_only_copy_are_counted(void **state) {
+  (void)state;
+  open_chains(55, 0, 3);
+  kill_for_good(&world.actors[1]);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  struct pwi_manager_figures figures = figures_of(&world);
+  assert_true(figures.waiting > 0 && figures.waiting < figures.arcs);
+  assert_false(figures.whole || figures.ready);
+  assert_int_equal(figures.under_replicated, 0);
+  world_close(&world);
+}
+
 static void test_a_node_that_comes_back_is_given_work_again(void **state) {
   (void)state;
   open_chains(52, 1, 4);
@@ -639,6 +686,9 @@ int main(void) {
       cmocka_unit_test(test_chains_are_completed_when_processes_come),
       cmocka_unit_test(test_a_lost_member_is_followed_by_the_next_and_replaced),
       cmocka_unit_test(test_the_last_full_member_is_waited_for),
+      cmocka_unit_test(test_figures_say_when_chains_are_short_and_when_they_are_whole),
+      cmocka_unit_test(test_chains_without_processes_enough_are_short_and_whole),
+      cmocka_unit_test(test_arcs_that_wait_for_the_only_copy_are_counted),
       cmocka_unit_test(test_a_node_that_comes_back_is_given_work_again),
       cmocka_unit_test(test_source_and_target_of_a_fill_may_be_lost),
       cmocka_unit_test(test_a_manager_that_loses_most_at_once_suspects_itself),

@@ -206,8 +206,7 @@ pawl_status pwi_manager_plan(struct pwi_manager *manager) {
 
 /* --- when to plan --------------------------------------------------------------------------------------------------- */
 
-/* How many processes could have a member of a chain. */
-static size_t count_processes(const struct pwi_manager *manager) {
+size_t pwi_manager_processes(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
   size_t count = 0;
   for (size_t i = 0; i < view->node_count; i++) {
@@ -223,7 +222,7 @@ static size_t count_processes(const struct pwi_manager *manager) {
 
 /* True if an arc has too few members, or too many, or one that is leaving, and somebody who is there has all of it. */
 static bool needs_repair(const struct pwi_manager *manager, const struct pwi_arc *arcs, size_t count) {
-  size_t processes = count_processes(manager), most = (size_t)manager->config.replicas + 1;
+  size_t processes = pwi_manager_processes(manager), most = (size_t)manager->config.replicas + 1;
   size_t least = processes < most ? processes : most;
   for (size_t i = 0; i < count; i++) {
     bool here = false, leaves = false;

@@ -41,7 +41,7 @@ mkdir kept
 expect 0 "$pawl" bench failover --servers 2 --workers 2 --kills 1 --mode pause --seed 7 --keep kept --json
 line="^{\"bench\":\"failover\",\"mode\":\"pause\",\"servers\":2,\"shards\":1,\"workers\":2,\"replicas\":null,\"kills\":1"
 line="$line,\"gigabytes\":0.0,\"transport\":\"auto\",\"seed\":7,\"p50_ms\":$number,\"p99_ms\":$number,\"max_ms\":$number"
-line="$line,\"quiet_ms\":$number,\"whole_ms\":$number,\"pushes_per_s\":$number,\"acked\":[1-9][0-9]*,\"open\":0,\"lost\":0"
+line="$line,\"quiet_ms\":$number,\"whole_ms\":$number,\"pushes_per_s\":$number,\"acked\":[1-9][0-9]*,\"open\":0,\"unknown\":0,\"lost\":0"
 line="$line,\"double\":0,\"stale\":0,\"machine\":{.*}}\$"
 said "$line"
 [ -s kept/0.journal ] || fail 'the journals are not kept'
@@ -74,12 +74,12 @@ expect 1 "$pawl" storm work --worker 0 --journal honest --pushes 1
 complained 'exists already'
 expect 0 "$pawl" storm work --worker 1 --journal early --pushes 500 --plant early
 expect 0 "$pawl" storm verify honest
-said '500 pushes, 500 acknowledged, 0 open: 0 lost, 0 double'
+said '500 pushes, 500 acknowledged, 0 open, 0 unknown: 0 lost, 0 double'
 expect 1 "$pawl" storm verify honest early
 said ' [1-9][0-9]* lost, 0 double'
 said 'of worker 1: 1 lost: push [1-5]00$'
 expect 1 "$pawl" storm verify --json early
-said '"acked":500,"open":0,"lost":[1-9]'
+said '"acked":500,"open":0,"unknown":0,"lost":[1-9]'
 expect 1 "$pawl" storm verify honest honest
 complained 'honest: exists already'
 expect 1 "$pawl" storm verify nothing

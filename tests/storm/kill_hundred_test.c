@@ -13,7 +13,7 @@ static void test_a_hundred_kills_in_a_row_lose_nothing(void **state) {
   pwi_random_init(&random, kit_seed(), 0);
   struct pwi_storm *storm = kit_begin(&config, 4);
   for (int i = 0; i < 10; i++) {
-    kit_kill_servers(storm, &random, 10, NULL);
+    kit_kill_servers(storm, &random, 10);
     pwi_storm_kill(storm, kit_draw(storm, PWI_STORM_WORKER, &random));
     kit_add(storm, PWI_STORM_WORKER, NULL);
     kit_settle(storm);

@@ -10,7 +10,7 @@ static void test_nothing_is_lost_with_servers_that_are_killed(void **state) {
   struct pwi_random random;
   pwi_random_init(&random, kit_seed(), 0);
   struct pwi_storm *storm = kit_begin(&config, 2);
-  kit_kill_servers(storm, &random, 3, NULL);
+  kit_kill_servers(storm, &random, 3);
   kit_end(storm);
 }
 

@@ -45,12 +45,6 @@ int kit_replicas(int replicas) {
 
 /* --- a storm ---------------------------------------------------------------------------------------------------------- */
 
-void kit_must(struct pwi_storm *storm, bool good) {
-  if (good) return;
-  pwi_storm_keep(storm);
-  fail_msg("%s; see %s", pwi_storm_problem(storm), pwi_storm_folder(storm));
-}
-
 size_t kit_add(struct pwi_storm *storm, enum pwi_storm_role role, const struct pwi_storm_extra *extra) {
   size_t member = 0;
   kit_must(storm, pwi_storm_add(storm, role, extra, &member));
@@ -101,12 +95,11 @@ size_t kit_draw(const struct pwi_storm *storm, enum pwi_storm_role role, struct 
   return kit_member(storm, role, (size_t)pwi_random_below(random, count_alive(storm, role)));
 }
 
-void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills,
-                      const struct pwi_storm_extra *extra) {
+void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills) {
   for (int i = 0; i < kills; i++) {
     pwi_storm_kill(storm, kit_draw(storm, PWI_STORM_SERVER, random));
     kit_sleep_ms((unsigned)pwi_random_below(random, 300));
-    kit_add(storm, PWI_STORM_SERVER, extra);
+    kit_add(storm, PWI_STORM_SERVER, NULL);
     kit_settle(storm);
     kit_await_whole(storm);
     kit_sleep_ms((unsigned)pwi_random_below(random, 300));
@@ -117,11 +110,33 @@ void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int ki
 
 static void print_verdict(const struct pwi_storm_verdict *verdict) {
   char text[256];
-  printf("%" PRIu64 " pushes, %" PRIu64 " acknowledged, %" PRIu64 " open: %" PRIu64 " lost, %" PRIu64
-         " double, %" PRIu64 " stale\n",
-         verdict->pushes, verdict->acked, verdict->open, verdict->lost, verdict->doubled, verdict->stale);
+  printf("%" PRIu64 " pushes, %" PRIu64 " acknowledged, %" PRIu64 " open, %" PRIu64 " unknown: %" PRIu64
+         " lost, %" PRIu64 " double, %" PRIu64 " stale\n",
+         verdict->pushes, verdict->acked, verdict->open, verdict->unknown, verdict->lost, verdict->doubled,
+         verdict->stale);
   for (size_t i = 0; i < verdict->finding_count && i < 10; i++)
     printf("  %s\n", pwi_storm_finding_print(&verdict->findings[i], text, sizeof text));
+}
+
+/* What the journals say so far, for whoever reads why the test has failed. */
+static void print_what_is_lost(struct pwi_storm *storm) {
+  struct pwi_storm_verdict verdict;
+  bool is_calm = pwi_storm_calm(storm, 5 * PWI_HOST_SECOND);
+  if (!is_calm) printf("%s\n", pwi_storm_problem(storm));
+  if (pwi_storm_judge(storm, 2 * PWI_HOST_SECOND, &verdict)) print_verdict(&verdict);
+}
+
+void kit_must(struct pwi_storm *storm, bool good) {
+  static bool has_failed;
+  char problem[640];
+  if (good) return;
+  snprintf(problem, sizeof problem, "%s", pwi_storm_problem(storm));
+  pwi_storm_keep(storm);
+  if (!has_failed) {
+    has_failed = true;
+    print_what_is_lost(storm);
+  }
+  fail_msg("%s; see %s", problem, pwi_storm_folder(storm));
 }
 
 static struct pwi_storm_verdict judge(struct pwi_storm *storm) {

@@ -50,9 +50,8 @@ void kit_await_whole(struct pwi_storm *storm);
 size_t kit_member(const struct pwi_storm *storm, enum pwi_storm_role role, size_t n);
 size_t kit_draw(const struct pwi_storm *storm, enum pwi_storm_role role, struct pwi_random *random);
 
-/* kill -9 of random servers, another in the place of each (with `extra`, or NULL), and the cluster whole again before the next. */
-void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills,
-                      const struct pwi_storm_extra *extra);
+/* kill -9 of random servers, another in the place of each, and the cluster whole again before the next. */
+void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills);
 
 /* Calms the storm and verifies; closes it. `kit_end` wants nothing lost or doubled. */
 struct pwi_storm_verdict kit_judge(struct pwi_storm *storm);

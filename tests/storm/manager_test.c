@@ -30,7 +30,7 @@ static void test_a_manager_that_is_killed_comes_back_to_the_same_cluster(void **
   struct pwi_storm *storm = kit_begin(&config, 2);
   kill_manager(storm, 0);
   kill_manager(storm, 1500);
-  if (config.replicas > 0) kit_kill_servers(storm, &random, 1, NULL);
+  if (config.replicas > 0) kit_kill_servers(storm, &random, 1);
   kit_await_pushes(storm, 500);
   kit_end(storm);
   snprintf(command, sizeof command, "rm -rf %s", folder);

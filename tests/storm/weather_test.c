@@ -19,7 +19,7 @@ static unsigned draw_ms(struct weather *weather, unsigned most) {
   return (unsigned)pwi_random_below(&weather->random, most) + 1;
 }
 
-static void kill_server(struct weather *weather) { kit_kill_servers(weather->storm, &weather->random, 1, NULL); }
+static void kill_server(struct weather *weather) { kit_kill_servers(weather->storm, &weather->random, 1); }
 
 static void pause_one(struct weather *weather, enum pwi_storm_role role) {
   size_t member = kit_draw(weather->storm, role, &weather->random);
