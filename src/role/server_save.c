@@ -1,7 +1,7 @@
 /* Saving arcs for a checkpoint, while traffic goes on (design, section 9).
  *
  * One arc after another. Of each, rows are copied chunk by chunk, a slice at a time; then those that changed meanwhile, and
- * again, until little is left or it does not become less; then the rest and all clocks in one step, between two requests.
+ * again, until little is left or it does not become much less; then the rest and all clocks in one step, between two requests.
  * That is the *cut*: what the arc was at this version. It counts once the version is confirmed, for else it might be a
  * version that never was. If the arc gets another head first, it is left out, and the manager orders it from that one. Rows
  * of it that are in the file already do no harm: the manifest lists the file before the one that has the arc, and later rows
@@ -24,7 +24,7 @@
 #define WINDOW 8                   /* sheets on their way */
 #define SLICE 4                    /* chunks copied before others have their turn */
 #define BURST ((uint64_t)1 << 20)  /* bytes that may go ahead of the rate */
-#define REST_MAX ((size_t)2 << 20) /* what may be left for the last step */
+#define REST_MAX ((size_t)8 << 20) /* what may be left for the last step: some milliseconds */
 #define PASSES_MAX 6
 #define PAUSE_NS INT64_C(500000)
 #define REPORT_NS INT64_C(100000000)
@@ -58,7 +58,7 @@ struct server_saving {
   struct pwi_copying copying;
   uint64_t pass_version; /* of the arc when this pass began */
   unsigned pass;
-  size_t pass_bytes;
+  size_t pass_bytes, last_bytes; /* of this one, and the one before */
   struct pwi_archive_cut cut;
   uint64_t cut_version;
   struct pwi_archive_cut *cuts;
@@ -353,7 +353,9 @@ static pawl_status copy_on(struct server_saving *saving, const struct pwi_chain 
   bool more;
   pawl_status status = copy_chunk(saving, &more);
   if (status || more) return status;
-  if (saving->pass_bytes <= REST_MAX || saving->pass >= PASSES_MAX) return cut_arc(saving, chain);
+  bool shrinks = saving->pass == 1 || saving->pass_bytes < saving->last_bytes / 2;
+  if (saving->pass_bytes <= REST_MAX || !shrinks || saving->pass >= PASSES_MAX) return cut_arc(saving, chain);
+  saving->last_bytes = saving->pass_bytes;
   begin_pass(saving, chain, true, saving->pass_version);
   return PAWL_OK;
 }
