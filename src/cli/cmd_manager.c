@@ -21,6 +21,10 @@ enum {
   LETTER_REPLICAS,
   LETTER_DATA,
   LETTER_NEW,
+  LETTER_META,
+  LETTER_META_AUTHORITY,
+  LETTER_META_CERTIFICATE,
+  LETTER_META_PRIVATE_KEY,
   LETTER_CHECKPOINT_DIR,
   LETTER_CHECKPOINT_EVERY,
   LETTER_CHECKPOINT_KEEP,
@@ -51,7 +55,8 @@ static void greet_log(const struct pwi_run_manager *manager) {
          (unsigned long long)figures.vectors);
 }
 
-static void greet(const struct pwi_run_manager *manager, const struct pwi_role_options *options) {
+static void greet(const struct pwi_run_manager *manager, const struct pwi_role_options *options,
+                  const struct pwi_run_store *store) {
   const char *address = pwi_role_short(pwi_run_manager_address(manager));
   char page[512];
   bool is_secured = options->net.keys || options->net.certificate;
@@ -59,12 +64,24 @@ static void greet(const struct pwi_run_manager *manager, const struct pwi_role_o
          is_secured ? "" : ", without a key: for this machine only");
   printf("  add a server:  pawl server --join %s\n", address);
   printf("  look at it:    pawl status --cluster %s\n", address);
-  greet_log(manager);
+  if (store->place)
+    printf("  it takes turns with others: %s\n", store->place);
+  else
+    greet_log(manager);
   if (options->http) {
     pwi_role_page(options->http, pwi_run_manager_http_port(manager), page, sizeof page);
     printf("  watch it:      %smetrics and %shealthz\n", page, page);
   }
   fflush(stdout);
+}
+
+static int serve(const struct pwi_command *command, const struct pwi_role_options *options,
+                 const struct pwi_run_store *store, struct pwi_run_manager *manager) {
+  struct pwi_run_problem problem;
+  greet(manager, options, store);
+  pawl_status status = pwi_run_process_ready(pwi_run_manager_address(manager));
+  if (status) return pwi_cli_failure(command, "our parent is out of reach: %s", pawl_status_text(status));
+  return pwi_run_manager_loop(manager, &problem) ? pwi_cli_failure(command, "%s", problem.text) : PWI_EXIT_OK;
 }
 
 static int run_manager(const struct pwi_command *command, const struct pwi_role_options *options,
@@ -75,14 +92,18 @@ static int run_manager(const struct pwi_command *command, const struct pwi_role_
   struct pwi_run_process_config process = {
       .parent = options->parent, .ready_fd = options->ready_fd, .stop = stop, .context = manager};
   pawl_status status = pwi_run_process_open(&process);
-  if (!status) {
-    greet(manager, options);
-    status = pwi_run_process_ready(pwi_run_manager_address(manager));
-    if (!status) pwi_run_manager_loop(manager);
-    pwi_run_process_close();
-  }
+  int exit_code = status ? pwi_cli_failure(command, "cannot watch our parent: %s", pawl_status_text(status))
+                         : serve(command, options, &config->store, manager);
+  pwi_run_process_close();
   pwi_run_manager_close(manager);
-  return status ? pwi_cli_failure(command, "our parent is out of reach: %s", pawl_status_text(status)) : PWI_EXIT_OK;
+  return exit_code;
+}
+
+static void read_store(int letter, const char *value, struct pwi_run_store *store) {
+  if (letter == LETTER_META) store->place = value;
+  if (letter == LETTER_META_AUTHORITY) store->authority = value;
+  if (letter == LETTER_META_CERTIFICATE) store->certificate = value;
+  if (letter == LETTER_META_PRIVATE_KEY) store->private_key = value;
 }
 
 /* "10m", "1h", "30s", or a number of seconds. */
@@ -140,6 +161,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
     config->data = value;
   }
   if (letter == LETTER_NEW) config->anew = true;
+  read_store(letter, value, &config->store);
   if (letter == LETTER_FIRST_SERVERS) {
     if (!pwi_cli_number(value, &number) || number == 0 || number > SERVERS_MAX) {
       *exit_out = pwi_cli_usage(command, "the first servers are a whole number from 1 on, not '%s'", value);
@@ -203,6 +225,12 @@ static const struct pwi_cli_option options[] = {
     {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
     {LETTER_REPLICAS, "replicas", "K", "keep every key on K servers besides the first (default: 1)"},
     {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
+    {LETTER_META, "meta", "PLACE",
+     "keep decisions in etcd and take turns with other managers that do so:\n"
+     "etcd://host:port,host:port/prefix (etcds:// for TLS)"},
+    {LETTER_META_AUTHORITY, "meta-authority", "FILE", "PEM file: who must have signed etcd's certificate"},
+    {LETTER_META_CERTIFICATE, "meta-certificate", "FILE", "our own, if etcd asks for one,"},
+    {LETTER_META_PRIVATE_KEY, "meta-private-key", "FILE", "and its key"},
     {LETTER_CHECKPOINT_DIR, "checkpoint-dir", "DIR",
      "where checkpoints go, the same for all servers; an absolute path"},
     {LETTER_CHECKPOINT_EVERY, "checkpoint-every", "TIME", "save one as often as this: 30s, 10m, 1h"},
@@ -221,10 +249,14 @@ const struct pwi_command pwi_command_manager = {
             "Data does not pass through it.\n\n"
             "  pawl manager                                  # for this machine\n"
             "  pawl key new cluster.key\n"
-            "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key   # for others too\n\n"
+            "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key   # for others too\n"
+            "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key \\\n"
+            "    --meta etcd://e1:2379,e2:2379,e3:2379/training     # on two machines or more\n\n"
             "What it decides is in a log on disk before anybody hears of it. SIGTERM or\n"
             "SIGINT ends it; started again with the same log it is the same manager, and\n"
-            "servers and clients, which go on without it meanwhile, come back by themselves.\n",
+            "servers and clients, which go on without it meanwhile, come back by themselves.\n"
+            "With --meta the log is in etcd; of several managers one leads, and another takes\n"
+            "over within seconds when it is lost.\n",
     .options = options,
     .run = run,
 };

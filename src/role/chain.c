@@ -176,10 +176,12 @@ static pawl_status inherit_log(struct pwi_chain *chain, const struct pwi_chain *
   return PAWL_OK;
 }
 
+/* One that is about more than one of the new arcs cannot be given: what it waits for may be safe in one of them and be lost
+ * in the other. */
 static pawl_status inherit_answers(struct pwi_chain *chain, const struct pwi_chain *old) {
   for (size_t i = 0; i < pwi_fifo_count(&old->put_off); i++) {
     const struct pwi_put_off *waiting = pwi_fifo_at(&old->put_off, i);
-    if (!pawl_range_has(chain->positions, waiting->position)) continue;
+    if (!pawl_range_contains(chain->positions, waiting->positions)) continue;
     struct pwi_put_off *place = pwi_fifo_push(&chain->put_off);
     if (!place) return PAWL_NO_MEMORY;
     *place = *waiting;
@@ -235,7 +237,7 @@ static void leave_answers(struct pwi_chain *old, struct pwi_chain *const *items,
     struct pwi_put_off waiting = *(struct pwi_put_off *)pwi_fifo_at(&old->put_off, 0);
     bool is_taken = false;
     for (size_t i = 0; i < count; i++)
-      is_taken |= items[i] != old && items[i]->is_head && pawl_range_has(items[i]->positions, waiting.position);
+      is_taken |= items[i] != old && items[i]->is_head && pawl_range_contains(items[i]->positions, waiting.positions);
     pwi_fifo_pop(&old->put_off);
     if (is_taken) continue;
     struct pwi_put_off *place = pwi_fifo_push(&old->put_off); /* there is room: one was just taken out */

@@ -39,7 +39,7 @@ struct server_peer;
 /* An answer that waits. What it means is the holder's business. */
 struct pwi_put_off {
   uint64_t version;             /* it waits for this to be confirmed */
-  uint64_t position;            /* that it is about */
+  struct pawl_range positions;  /* that it is about */
   struct pwi_holder_link *link; /* NULL: it is gone */
   uint64_t number, task;
   struct pwi_served served;

@@ -51,7 +51,7 @@ struct pwi_client_config {
   struct pwi_net *net;       /* created with pwi_client_actor; the caller listens first if others are to reach us */
   struct pwi_random *random; /* borrowed */
   const struct pwi_log *log; /* borrowed */
-  const char *manager;       /* its address; copied, like the next two */
+  const char *manager;       /* address, or several with commas (role/managers.h); copied, like the next two */
   const char *host;          /* label of our machine; may be "" */
   const char *job;           /* "": "default" */
   bool reader;               /* will only pull */

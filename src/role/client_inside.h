@@ -20,6 +20,7 @@
 #include "role/client.h"
 #include "role/holder.h"
 #include "role/mail.h"
+#include "role/managers.h"
 #include "store/clock.h"
 
 /* The clock of what was sent has one sender: us, whatever our id is just now. */
@@ -197,7 +198,7 @@ enum renewal { RENEWAL_NONE, RENEWAL_JOINING, RENEWAL_COLLECTING };
 
 struct pwi_client {
   struct pwi_client_config config;
-  char *manager_address, *host;
+  char *host;
   char job[PWI_JOB_MAX + 1];
   struct pwi_greeting greeting;
   struct pwi_mailer mailer;
@@ -205,8 +206,9 @@ struct pwi_client {
   struct client_link *all_links;
 
   /* Membership. */
-  struct client_link *manager;
-  int64_t manager_retry_at, manager_retry_ns;
+  struct client_link *manager; /* NULL: no link, not even one that is being made */
+  struct pwi_managers managers;
+  int64_t manager_tried_at, manager_retry_at;
   pawl_status trouble;
   uint64_t sender, secret;
   struct pwi_joined joined;
@@ -266,6 +268,7 @@ void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after wh
 /* client_manager.c */
 #define PWI_CLIENT_RETRY_MIN INT64_C(10000000) /* between two attempts to reach the manager, at first */
 void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
+void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
 PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_letter *letter,

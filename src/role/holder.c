@@ -174,7 +174,8 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
     pwi_holder_send(&put_off);
     return;
   }
-  put_off.position = pwi_place_position(&place, request->terms.claim.begin);
+  put_off.positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
+                                    pwi_place_position(&place, request->terms.claim.end - 1) + 1);
   pwi_holder_keep_payload(&put_off);
   if (!pwi_chain_put_off(chain, &put_off)) return;
   /* It cannot be remembered: the client will ask again over another link. */

@@ -310,6 +310,8 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   manager->config = *config;
   struct pwi_manager_config *c = &manager->config;
   if (c->first_processes == 0) c->first_processes = 1;
+  if (c->term == 0) c->term = 1;
+  if (!c->meta) c->meta = "memory";
   if (c->client_grace_ns == 0) c->client_grace_ns = CLIENT_GRACE_NS;
   if (c->server_grace_ns == 0) c->server_grace_ns = SERVER_GRACE_NS;
   if (c->keep_retired_ns == 0) c->keep_retired_ns = KEEP_RETIRED_NS;
@@ -337,6 +339,7 @@ static pawl_status remember(struct pwi_manager *manager) {
   if (!status) status = pwi_manager_make_node_room(manager);
   if (!status) status = pwi_manager_make_sender_room(manager);
   if (status) return status;
+  if (manager->config.cluster && manager->config.cluster != manager->ledger.cluster) return PAWL_CLUSTER_OTHER;
   manager->greeting.cluster = manager->ledger.cluster;
   status = pwi_greeting_set(manager->config.net, &manager->greeting);
   if (!status) status = pwi_fifo_reserve(&manager->decisions, 1);

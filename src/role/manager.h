@@ -75,6 +75,9 @@ struct pwi_manager_config {
   struct pwi_random *random;   /* for cluster id and secrets; borrowed. On real machines seeded from the system. */
   const struct pwi_log *log;   /* borrowed */
   const char *host;            /* label of our machine; borrowed during create */
+  const char *meta;            /* where the journal is, for `pawl status`; NULL: in memory. Borrowed */
+  uint64_t cluster;            /* if it is not 0: the journal must be this cluster's, or PAWL_CLUSTER_OTHER */
+  uint64_t term;               /* of this leadership, where managers take turns; 0: 1, for those that do not */
   pwi_rights_of rights;        /* NULL: everybody may do everything */
   void *rights_context;
   uint32_t first_processes; /* 0: 1 */
@@ -98,7 +101,7 @@ struct pwi_depot;
 struct pwi_manager;
 
 /* Replays the journal, sets the greeting, and is ready for links; the caller listens. PAWL_NO_MEMORY, PAWL_CORRUPT (the
- * journal). `config->net` must have been created with pwi_manager_actor. */
+ * journal), PAWL_CLUSTER_OTHER. `config->net` must have been created with pwi_manager_actor. */
 PAWL_MUST_USE pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct pwi_manager **manager_out);
 
 /* After the net is destroyed or will not be polled again. NULL is fine. */

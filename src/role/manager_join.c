@@ -59,6 +59,11 @@ static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
   pwi_manager_stop(manager, PAWL_CLUSTER_HISTORY);
 }
 
+/* It has heard of a later leadership than ours: we have been replaced, and do not know it yet. */
+static bool is_of_a_later_term(const struct pwi_manager *manager, const struct peer *peer) {
+  return peer->letter.head.tick > manager->config.term;
+}
+
 /* The same node or sender has come over a new link: nothing is heard or lost of the old one any more. */
 static void replace_peer(struct pwi_manager *manager, struct peer *old, struct peer *peer) {
   if (!old || old == peer) return;
@@ -311,6 +316,10 @@ void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void
   pwi_manager_timer_cancel(manager, &peer->patience);
   peer->state = PEER_JOINING;
   peer->is_server = peer->join.role == PWI_ROLE_SERVER;
+  if (is_of_a_later_term(manager, peer)) {
+    turn_away(manager, peer, PAWL_NODE_DEPOSED);
+    return;
+  }
   struct decision decision = {.decide = peer->is_server ? decide_server : decide_client,
                               .conclude = peer->is_server ? conclude_server : conclude_client,
                               .link = peer->link};

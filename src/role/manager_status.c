@@ -270,8 +270,11 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
   struct pwi_manager_figures figures;
   pwi_manager_figures(manager, &figures);
   return put(root, "cluster", json_sprintf("%016llx", (unsigned long long)figures.cluster)) &&
-         put(root, "epoch", whole(figures.epoch)) && put(root, "catalogue", whole(figures.catalogue)) &&
-         put(root, "roster", whole(figures.roster)) && put(root, "ready", json_boolean(figures.ready)) &&
+         put(root, "term", whole(manager->config.term)) &&
+         put(root, "leader", json_string(pwi_net_address(manager->config.net))) &&
+         put(root, "meta", json_string(manager->config.meta)) && put(root, "epoch", whole(figures.epoch)) &&
+         put(root, "catalogue", whole(figures.catalogue)) && put(root, "roster", whole(figures.roster)) &&
+         put(root, "ready", json_boolean(figures.ready)) &&
          put(root, "stopped", figures.stopped ? json_string(pawl_status_name(figures.stopped)) : json_null()) &&
          put(root, "whole", json_boolean(figures.whole)) && put(root, "replicas", whole(figures.replicas)) &&
          put(root, "under_replicated", whole(figures.under_replicated)) &&

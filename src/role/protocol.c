@@ -184,6 +184,7 @@ void pwi_joined_encode(const struct pwi_joined *joined, struct pwi_writer *write
   pwi_write_u64(writer, joined->secret);
   write_flag(writer, joined->may_write);
   pwi_write_text(writer, joined->space);
+  pwi_write_text(writer, joined->leader);
 }
 
 pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined *joined_out) {
@@ -196,6 +197,7 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   joined.secret = pwi_read_u64(&reader);
   joined.may_write = read_flag(&reader);
   pwi_read_text(&reader, joined.space, sizeof joined.space);
+  pwi_read_text(&reader, joined.leader, sizeof joined.leader);
   pawl_status status = as_corrupt(pwi_reader_end(&reader));
   if (status == PAWL_OK) *joined_out = joined;
   return status;

@@ -4,6 +4,9 @@
  * its sender knows; whoever is behind catches up before acting. docs/protocol.md tells the story in order; this header
  * is the reference for the bytes.
  *
+ * Everything that a manager says carries in the head's `tick` its term, the number of its leadership (role/managers.h). A
+ * JOIN carries there the highest term that the node has heard of. Whoever is of a lower term is not heard any more.
+ *
  * Two conversations:
  *
  *   REQUEST and ANSWER, on the data lane. A client asks a *holder* (a server shard, or a node that opened a vector
@@ -203,12 +206,14 @@ struct pwi_join {
 
 /* Payload of JOINED. */
 struct pwi_joined {
-  pawl_status status; /* PAWL_OK, or why not; then the rest is 0. PAWL_NODE_RETIRED: come again as somebody new */
+  pawl_status status; /* PAWL_OK, or why not; then the rest is 0. PAWL_NODE_RETIRED: come again as somebody new.
+                         PAWL_NODE_STANDBY: another manager leads, */
   uint64_t cluster;
   uint64_t id;
   uint64_t secret;
-  bool may_write;                /* what the key that the link was opened with permits */
-  char space[PWI_SPACE_MAX + 1]; /* in this space only; "": in all */
+  bool may_write;                 /* what the key that the link was opened with permits */
+  char space[PWI_SPACE_MAX + 1];  /* in this space only; "": in all */
+  char leader[PWI_LABEL_MAX + 1]; /* as far as is known, at this address; "": it is not known */
 };
 
 struct pwi_writer;

@@ -217,7 +217,7 @@ static void test_join_has_one_form(void **state) {
 
 static void test_joined_has_one_form(void **state) {
   (void)state;
-  struct pwi_joined joined = {PAWL_NODE_RETIRED, 1, 2, 3, true, "space"};
+  struct pwi_joined joined = {PAWL_NODE_RETIRED, 1, 2, 3, true, "space", "host:1"};
   struct pwi_writer writer = {0};
   pwi_joined_encode(&joined, &writer);
   assert_one_form(&writer, joined_again);

@@ -33,7 +33,7 @@
 struct pwi_server_config {
   struct pwi_net *net;       /* created with pwi_server_actor, and listening */
   const struct pwi_log *log; /* borrowed */
-  const char *manager;       /* address; copied, like the next three */
+  const char *manager;       /* address, or several with commas (role/managers.h); copied, like the next three */
   const char *address;       /* where we are reached; "": what the net says */
   const char *host;
   const char *rack;

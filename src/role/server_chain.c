@@ -163,6 +163,18 @@ static void close_unneeded(struct pwi_server *server) {
       pwi_net_close(server->config.net, peer->link, PAWL_OK);
 }
 
+static void log_chain(const struct pwi_server *server, const struct pwi_chain *chain) {
+  if (chain->since != server->numbers.view) return;
+  pwi_log(server->config.log, PAWL_LOG_DEBUG, "chain.since",
+          "node=%llu since=%llu begin=%016llx end=%016llx place=%zu filling=%d previous=%llu following=%llu fills=%d "
+          "version=%llu even=%d processed=%llu log=%zu",
+          (unsigned long long)server->node, (unsigned long long)chain->since,
+          (unsigned long long)chain->positions.begin, (unsigned long long)chain->positions.end, chain->place,
+          chain->is_filling, (unsigned long long)chain->previous, (unsigned long long)chain->following,
+          chain->following_fills, (unsigned long long)chain->version, chain->is_even,
+          (unsigned long long)chain->processed, pwi_fifo_count(&chain->log));
+}
+
 void pwi_server_chains_changed(struct pwi_server *server) {
   for (struct filling *filling = server->fillings, *next; filling; filling = next) {
     next = filling->next;
@@ -173,6 +185,7 @@ void pwi_server_chains_changed(struct pwi_server *server) {
   relink(server);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
+    log_chain(server, chain);
     open_chain(server, chain);
     if (!chain->is_greeted) say_ready(server, chain, false);
     pwi_server_moves_look(server, chain);

@@ -16,6 +16,7 @@
 #include "role/holder.h"
 #include "role/inbox.h"
 #include "role/mail.h"
+#include "role/managers.h"
 #include "role/parcel.h"
 #include "role/reading.h"
 #include "role/server.h"
@@ -62,7 +63,7 @@ struct filling {
 
 struct pwi_server {
   struct pwi_server_config config;
-  char *manager_address, *address, *host, *rack;
+  char *address, *host, *rack;
   struct pwi_greeting greeting;
   struct pwi_mailer mailer;
   struct pwi_idmap links; /* to peers */
@@ -71,9 +72,10 @@ struct pwi_server {
 
   /* Membership. */
   struct server_peer *manager; /* NULL: no link, not even one that is being made */
-  struct pwi_timer retry;
-  int64_t retry_ns;
+  struct pwi_managers managers;
+  struct pwi_timer retry; /* until the next is tried, or this one is given up */
   pawl_status trouble;
+  bool has_complained; /* of a manager of another cluster, since we were last let in */
   uint64_t node, secret;
   bool joined, is_leaving, has_left;
 

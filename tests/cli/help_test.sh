@@ -52,7 +52,8 @@ explains key 'pawl key new' 'pawl key show'
 explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
 explains manager --listen --advertise --http --data --new --first-servers --client-grace --key-file --certificate --private-key \
-  --authority --require-encryption --transport --ready-fd --parent
+  --authority --require-encryption --transport --ready-fd --parent --meta --meta-authority --meta-certificate \
+  --meta-private-key
 explains server --join --listen --advertise --shards --memory --host --rack --http --drain-timeout --key-file \
   --require-encryption --ready-fd --parent
 explains 'server drain' --wait --cluster --timeout --json 'NODE|ADDRESS'

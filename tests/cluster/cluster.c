@@ -72,7 +72,7 @@ static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, c
   uint64_t memory_max = server->cluster->config.memory_max;
   struct pwi_server_config config = {.net = boot->net,
                                      .log = boot->log,
-                                     .manager = CLUSTER_MANAGER,
+                                     .manager = server->cluster->manager_address,
                                      .host = server->name,
                                      .process = 1000 + server->process + 100 * (uint64_t)boot->incarnation,
                                      .shard = server->shard,
@@ -125,6 +125,19 @@ bool cluster_is_ready(struct cluster *cluster) {
   return figures.ready;
 }
 
+static void open_manager(struct cluster *cluster) {
+  struct pwi_sim_program program = {.name = "m", .boot = boot_manager, .halt = halt_manager, .context = cluster};
+  if (!cluster->config.durable) assert_int_equal(pwi_journal_memory_create(&cluster->journal), PAWL_OK);
+  check(cluster, pwi_sim_node_add(cluster->sim, &program, &cluster->manager_node), "adding the manager");
+  check(cluster, pwi_sim_start(cluster->sim, cluster->manager_node), "starting the manager");
+  cluster->manager_address = CLUSTER_MANAGER;
+}
+
+static void open_leaders(struct cluster *cluster) {
+  leaders_open(&cluster->leaders, cluster, cluster->config.managers);
+  cluster->manager_address = cluster->leaders.addresses;
+}
+
 void cluster_open(struct cluster *cluster, const struct cluster_config *config) {
   *cluster = (struct cluster){.config = *config};
   struct pwi_sim_config sim;
@@ -133,15 +146,15 @@ void cluster_open(struct cluster *cluster, const struct cluster_config *config) 
   if (config->checked_hosts) sim.plane_chance = sim.plane_chance_host = 0;
   if (config->tune) config->tune(&sim, config->context);
   assert_int_equal(pwi_sim_create(&sim, &cluster->sim), PAWL_OK);
-  if (!config->durable) assert_int_equal(pwi_journal_memory_create(&cluster->journal), PAWL_OK);
   pwi_sim_stream(cluster->sim, 77, &cluster->random);
-  struct pwi_sim_program program = {.name = "m", .boot = boot_manager, .halt = halt_manager, .context = cluster};
-  check(cluster, pwi_sim_node_add(cluster->sim, &program, &cluster->manager_node), "adding the manager");
+  if (config->managers > 0)
+    open_leaders(cluster);
+  else
+    open_manager(cluster);
   for (uint32_t process = 0; process < config->processes; process++)
     for (uint32_t shard = 0; shard < config->shards; shard++) add_server(cluster, process, shard, config->shards);
   size_t first = cluster->server_count;
   for (uint32_t late = 0; late < config->late; late++) add_server(cluster, config->processes + late, 0, 1);
-  check(cluster, pwi_sim_start(cluster->sim, cluster->manager_node), "starting the manager");
   for (size_t i = 0; i < first; i++)
     check(cluster, pwi_sim_start(cluster->sim, cluster->servers[i].node), "starting a server");
 }
@@ -149,6 +162,7 @@ void cluster_open(struct cluster *cluster, const struct cluster_config *config) 
 void cluster_close(struct cluster *cluster) {
   pwi_sim_destroy(cluster->sim);
   close_journal(cluster);
+  leaders_close(&cluster->leaders);
 }
 
 /* --- clients ---------------------------------------------------------------------------------------------------------- */
@@ -215,7 +229,7 @@ static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, c
   struct pwi_client_config config = {.net = boot->net,
                                      .random = boot->random,
                                      .log = boot->log,
-                                     .manager = CLUSTER_MANAGER,
+                                     .manager = client->cluster->manager_address,
                                      .host = client->name,
                                      .job = client->job,
                                      .reader = client->reader};

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/random.h"
+#include "leaders.h"
 #include "role/depot.h"
 #include "role/client.h"
 #include "role/journal.h"
@@ -28,6 +29,7 @@ struct cluster_config {
   uint64_t seed;
   uint32_t processes, shards; /* that are there from the beginning */
   uint32_t late;              /* more processes, of one shard, that the test starts later */
+  uint32_t managers;          /* that take turns (leaders.h); 0: one, with a journal in memory */
   uint64_t memory_max;        /* of each shard; 0: no cap */
   uint32_t replicas;
   int64_t client_grace_ns; /* 0: the manager's default */
@@ -55,8 +57,10 @@ struct cluster {
   struct cluster_config config;
   struct pwi_random random; /* for the test's own draws */
   struct pwi_sim_node manager_node;
-  struct pwi_manager *manager;
+  struct pwi_manager *manager; /* NULL while there is none that leads */
   struct pwi_journal *journal; /* on disk: NULL while the manager is down */
+  struct leaders leaders;      /* if there are several managers; then the two above are not used */
+  const char *manager_address;
   struct cluster_server servers[CLUSTER_SERVERS];
   size_t server_count;
 };
