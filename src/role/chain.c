@@ -93,7 +93,7 @@ pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *cha
 pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain, const struct pwi_request *request,
                               size_t row_bytes, size_t state_bytes, size_t stamps, struct pwi_parcel **parcel_out) {
   const struct pwi_terms *terms = &request->terms;
-  bool has_rows = terms->kind == PWI_REQUEST_PUSH || terms->kind == PWI_REQUEST_PUSHPULL;
+  bool has_rows = pwi_request_has_rows(terms->kind);
   size_t rows = has_rows ? (size_t)terms->rows : 0, bytes;
   size_t keys = has_rows && terms->keys == PWI_KEYS_LIST ? request->encoded_as.length : 0;
   *parcel_out = NULL;
@@ -136,6 +136,8 @@ void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct
   }
   for (size_t i = chains->routed_first; i <= chains->routed_last; i++) {
     advance(chains->items[i], chains->items[i]->version + 1);
+    if (served->effect == PWI_EFFECT_ROWS)
+      pwi_holding_mark(holding, request, chains->items[i]->positions, chains->items[i]->version);
     if (!parcel) pwi_chain_settle(chains, chains->items[i]);
   }
   if (parcel) {

@@ -87,8 +87,17 @@ struct pwi_manager_config {
   uint32_t points;          /* arcs per node at first; 0: the planner's default */
   uint32_t replicas;        /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */
   uint64_t journal_bytes;   /* 0: 1 MiB; a journal below that is left as it is */
+
+  /* Checkpoints. */
+  struct pwi_depot *depot;          /* role/depot.h; borrowed. NULL: there are none */
+  const char *checkpoint_directory; /* where those go that name no other; borrowed. NULL: nowhere */
+  int64_t checkpoint_every_ns;      /* 0: only when asked for */
+  uint32_t checkpoint_keep;         /* of those made by themselves; 0: all */
+  bool checkpoint_incremental;
+  uint64_t checkpoint_rate; /* bytes a second; 0: no limit */
 };
 
+struct pwi_depot;
 struct pwi_manager;
 
 /* Replays the journal, sets the greeting, and is ready for links; the caller listens. PAWL_NO_MEMORY, PAWL_CORRUPT (the

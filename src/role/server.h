@@ -45,8 +45,10 @@ struct pwi_server_config {
   uint64_t cache_max;   /* bytes of kept key lists; 0: the holding's default */
   pwi_rights_of rights; /* NULL: everybody may do everything */
   void *rights_context;
+  struct pwi_depot *depot; /* where checkpoints go, see role/depot.h; borrowed. NULL: none can be saved here */
 };
 
+struct pwi_depot;
 struct pwi_server;
 struct pwi_view;
 
