@@ -16,6 +16,10 @@
  * process that was started anew is a new node. A manager that loses most processes at once suspects itself, and gives
  * them `server_grace_ns` to come back.
  *
+ * COMPLAINTS. Of two neighbours in a chain that do not reach one another the one behind is dropped, or, if the one ahead has
+ * no link to us either, that one; who cannot follow for want of memory is dropped himself. Never the last full member that is
+ * here. Such a pair is not made neighbours again for a minute, if there are others.
+ *
  * CHAINS are changed step by step, by views that obey ring/view.h, towards a goal that the planner sets (ring/plan.h): a
  * missing member is listed as filling, the last full member is told to fill it, then it is full; who is not wanted any
  * more is dropped; and where the new head stood behind others that stay, the old one hands over first. What is on its way
@@ -82,7 +86,7 @@ struct pwi_manager_config {
   void *rights_context;
   uint32_t first_processes; /* 0: 1 */
   int64_t client_grace_ns;  /* 0: 2 s */
-  int64_t server_grace_ns;  /* 0: 1 s; until a server whose link is down is marked so */
+  int64_t server_grace_ns;  /* 0: 1 s; until a server that nobody can replace, or one of most, is marked down */
   int64_t keep_retired_ns;  /* 0: one hour */
   uint32_t points;          /* arcs per node at first; 0: the planner's default */
   uint32_t replicas;        /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */

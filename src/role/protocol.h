@@ -7,14 +7,17 @@
  * Everything that a manager says carries in the head's `tick` its term, the number of its leadership (role/managers.h). A
  * JOIN carries there the highest term that the node has heard of. Whoever is of a lower term is not heard any more.
  *
- * Two conversations:
+ * Three conversations:
  *
  *   REQUEST and ANSWER, on the data lane. A client asks a *holder* (a server shard, or a node that opened a vector
  *   locally) to push, pull, tick, wait or tell. One request is about one claim: one arc of one vector, or a piece of it.
- *   Requests of one link are dealt with in the order in which they were sent; waiting (AWAIT) is the only one that may
- *   be answered later than those behind it.
+ *   Requests of one link are dealt with in the order in which they were sent. Answers about one arc come in that order;
+ *   those about another may overtake them while a chain is waited for. Whoever waits for others (AWAIT, a push that is
+ *   applied with those of a group) is answered when they have come.
  *
- *   Everything else, on the link lane, between the manager and everybody, and between two servers while keys move.
+ *   CHAIN, on the data lane, between servers that are neighbours in a chain.
+ *
+ *   Everything else, on the link lane, between the manager and everybody.
  *
  * Decoders here are safe on any bytes: PAWL_CORRUPT for anything that is not as described.
  */
@@ -42,7 +45,7 @@
   X(HAVE, 6, "have")          /* back: the numbers in the head are in force here */                                    \
   X(ASK, 7, "ask")            /* client to manager */                                                                  \
   X(REPLY, 8, "reply")        /* back */                                                                               \
-  X(MOVE, 9, "move")          /* manager to the server that holds an arc: copy it there */                             \
+  X(MOVE, 9, "move")          /* manager to a member of a chain: fill another one, or hand over */                     \
   X(MOVED, 10, "moved")       /* back */                                                                               \
   X(REPORT, 13, "report")     /* server to manager: what it holds and does */                                          \
   X(LEAVE, 14, "leave")       /* server or client to manager: I am going; JOINED's opposite */                         \
