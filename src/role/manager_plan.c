@@ -320,11 +320,14 @@ void pwi_manager_node_came(struct pwi_manager *manager) {
 
 /* --- orders of operators -------------------------------------------------------------------------------------------- */
 
+/* They may reach beyond `positions`: whoever wants to leave needs another plan for the rest. */
 static void drop_wanted_in(struct pwi_manager *manager, struct pawl_range positions) {
   size_t kept = 0;
   for (size_t i = 0; i < manager->move_count; i++) {
     const struct move *move = &manager->moves[i];
     bool overlaps = !pawl_range_is_empty(pawl_range_common(move->positions, positions));
+    const struct pwi_view_node *source = find_node(manager, move->source);
+    if (overlaps && source && source->state == PWI_NODE_DRAINING) pwi_manager_plan_later(manager);
     if (move->step == MOVE_WANTED && overlaps) continue;
     if (move->step == MOVE_FAILED && overlaps) manager->moves[i].unwanted = true;
     manager->moves[kept++] = manager->moves[i];

@@ -112,6 +112,7 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
     pwi_log(server->config.log, PAWL_LOG_ERROR, "server.refused", "why=%s", pawl_status_name(joined->status));
     server->trouble = joined->status;
     if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
+    if (joined->status == PAWL_NODE_RETIRED && server->is_leaving) server->has_left = true; /* LEFT was lost */
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
     return;
   }
@@ -429,5 +430,6 @@ void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *
                                          .moves_in = server->moves_in};
 }
 
+const struct pwi_view *pwi_server_view(const struct pwi_server *server) { return server->view; }
 const struct pwi_holding *pwi_server_holding(const struct pwi_server *server) { return server->holding; }
 const struct pwi_catalogue *pwi_server_catalogue(const struct pwi_server *server) { return &server->catalogue; }

@@ -72,6 +72,9 @@ struct pwi_server_state {
 
 void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *state_out);
 
+/* The newest that took effect; NULL: none has come. Valid until the next callback of the net runs. */
+const struct pwi_view *pwi_server_view(const struct pwi_server *server);
+
 /* For metrics and tests; valid as long as the server. */
 const struct pwi_holding *pwi_server_holding(const struct pwi_server *server);
 const struct pwi_catalogue *pwi_server_catalogue(const struct pwi_server *server);
