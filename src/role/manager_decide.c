@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "role/manager_inside.h"
+#include "role/planted.h"
 
 #define RETRY_NS INT64_C(100000000) /* after memory ran out */
 
@@ -104,7 +105,10 @@ void pwi_manager_record_is_safe(void *context, pawl_status status) {
     pwi_log(manager->config.log, PAWL_LOG_ERROR, "journal.failed", "why=%s", pawl_status_name(status));
     return;
   }
-  apply(manager);
+  if (pwi_is_planted(PWI_PLANTED_ACK_BEFORE_SAFE))
+    manager->recording = false;
+  else
+    apply(manager);
   pwi_manager_work(manager);
 }
 
@@ -117,6 +121,7 @@ static void take_next_step(struct pwi_manager *manager) {
     conclude(manager, status);
     return;
   }
+  if (pwi_is_planted(PWI_PLANTED_ACK_BEFORE_SAFE)) apply(manager);
   manager->recording = true;
   manager->config.journal->ops->append(manager->config.journal, manager->record.data, manager->record.size);
 }
