@@ -61,8 +61,9 @@ explains put --file --create --type --width --size --function --placement --layo
 explains bench 'pawl bench net'
 explains 'bench net' --transport --json
 explains 'bench kv' --case --workers --servers --transport --json
-explains sim 'pawl sim demo'
+explains sim 'pawl sim demo' 'pawl sim faults'
 explains 'sim demo' --seed --bug --json
+explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
 
 # refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.
 refuses() {
