@@ -159,6 +159,19 @@ static void test_a_server_that_dies_without_a_replica_is_missed(void **state) {
   assert_true(killed > 0);
 }
 
+static void test_servers_meet_faults_of_all_kinds_and_the_run_ends(void **state) {
+  (void)state;
+  struct pwi_campaign_figures met = {0};
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    struct pwi_campaign_config config;
+    pwi_campaign_draw(seed, 1 + (int)(seed % 2), &config);
+    config.is_reckless = true;
+    struct pwi_campaign_result result = run(&config);
+    pwi_campaign_figures_add(&met, &result.figures);
+  }
+  assert_true(met.server_kills > 0 && met.server_faults > 0 && met.faults > 0);
+}
+
 static pawl_status digest_by_server(const struct pwi_server *server, struct pawl_range positions, uint64_t *since_out,
                                     uint64_t *sequence_out, uint64_t *digest_out) {
   struct pwi_server_state server_state;
@@ -253,6 +266,7 @@ int main(void) {
       cmocka_unit_test(test_one_of_two_may_be_lost_and_then_nobody_until_there_is_another),
       cmocka_unit_test(test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
+      cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
       cmocka_unit_test(test_members_whose_contents_differ_are_found),
       cmocka_unit_test(test_a_campaign_without_memory_ends_and_leaves_nothing_behind),
       cmocka_unit_test(test_many_seeds_in_several_threads_give_what_they_give_in_one),

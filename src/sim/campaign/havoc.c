@@ -287,11 +287,12 @@ static void trouble_clients(void *context) {
   struct pwi_sim_node node = is_harmless ? draw_anybody(campaign) : draw_client(campaign);
   struct pwi_sim_node other = draw_anybody(campaign);
   bool takes_one = kind == PWI_SIM_FAULT_PAUSE || kind == PWI_SIM_FAULT_SLOW || kind == PWI_SIM_FAULT_ISOLATE;
-  if (takes_one) other = PWI_SIM_ALL;
-  if (node.index != other.index) {
-    campaign->figures.faults++;
-    part_pair(campaign, kind, node, other, pwi_havoc_duration(campaign, MS, 1200 * MS));
-  }
+  int64_t duration = pwi_havoc_duration(campaign, MS, 1200 * MS);
+  campaign->figures.faults++;
+  if (takes_one)
+    pwi_havoc_do(campaign, kind, node, PWI_SIM_ALL, duration);
+  else if (node.index != other.index)
+    part_pair(campaign, kind, node, other, duration);
   pwi_havoc_again(campaign, campaign->config.gap_nodes_ns, trouble_clients);
 }
 
