@@ -37,8 +37,8 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
-  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server, &pwi_command_key,
-                                                      NULL};
+  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server,
+                                                      &pwi_command_server_drain, &pwi_command_key, NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
   printf("pawl %s shares model parameters between machines, so that learning can use many of them.\n\n"
@@ -60,6 +60,7 @@ static void print_overview(void) {
          "  2  the command line was wrong; nothing was done\n");
   printf("\nenvironment:\n"
          "  PAWL_ADDRESS       the manager's address, where no --cluster is given\n"
+         "  PAWL_DATA          where a manager keeps its log\n"
          "  PAWL_KEY_FILE      a file with the cluster's keys; PAWL_KEY: a key itself\n"
          "  PAWL_LOG_LEVEL     as --log-level\n"
          "  NO_COLOR           if set: no colours\n");

@@ -79,6 +79,8 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
                                         .moves = manager->move_count,
                                         .moves_done = manager->moves_done};
   if (ledger->view) count_view(ledger->view, &figures);
+  figures.stopped = manager->stopped;
+  if (manager->stopped) figures.ready = false;
   for (size_t i = 0; i < ledger->catalogue.count; i++) {
     bool is_vector = ledger->catalogue.entries[i].kind == PWI_ENTRY_VECTOR;
     figures.vectors += is_vector;
@@ -233,6 +235,7 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
   return put(root, "cluster", json_sprintf("%016llx", (unsigned long long)figures.cluster)) &&
          put(root, "epoch", whole(figures.epoch)) && put(root, "catalogue", whole(figures.catalogue)) &&
          put(root, "roster", whole(figures.roster)) && put(root, "ready", json_boolean(figures.ready)) &&
+         put(root, "stopped", figures.stopped ? json_string(pawl_status_name(figures.stopped)) : json_null()) &&
          put(root, "processes", whole(figures.processes)) && put(root, "clients", whole(figures.clients)) &&
          put(root, "retired", whole(figures.retired)) && put(root, "moves_done", whole(figures.moves_done));
 }

@@ -216,7 +216,8 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
   X(MOVE, 7, "move")       /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */    \
   X(BALANCE, 8, "balance") /* plan anew from the measured load, and move what should move */                           \
   X(LISTEN, 9, "listen")   /* text address: where this client serves vectors that it opened locally */                 \
-  X(SYNC, 10, "sync")      /* nothing: the reply's head tells how far view, roster and catalogue are */
+  X(SYNC, 10, "sync")      /* nothing: the reply's head tells how far view, roster and catalogue are */                \
+  X(DRAIN, 11, "drain")    /* u64 node, or 0 and text address: have the server that this is a shard of leave */
 
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),

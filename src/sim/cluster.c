@@ -3,17 +3,23 @@
 
 #include <stdio.h>
 
+#include "role/journal_file.h"
+
 /* --- the manager ---------------------------------------------------------------------------------------------------- */
 
 static pawl_status open_journal(struct pwi_cluster *cluster, const struct pwi_sim_boot *boot) {
   if (cluster->config.open_journal)
     return cluster->config.open_journal(cluster->config.context, boot, &cluster->journal);
+  if (cluster->config.durable) return pwi_journal_file_open(boot->files, PWI_CLUSTER_LOG, boot->log, &cluster->journal);
   cluster->journal = cluster->memory_journal;
   return PAWL_OK;
 }
 
 static void close_journal(struct pwi_cluster *cluster) {
-  if (cluster->config.open_journal) cluster->config.close_journal(cluster->config.context, cluster->journal);
+  if (cluster->config.open_journal)
+    cluster->config.close_journal(cluster->config.context, cluster->journal);
+  else if (cluster->config.durable)
+    cluster->journal->ops->destroy(cluster->journal);
   cluster->journal = NULL;
 }
 
@@ -25,7 +31,8 @@ static pawl_status create_manager(struct pwi_cluster *cluster, const struct pwi_
                                       .host = boot->name,
                                       .rights = cluster->config.rights,
                                       .first_processes = cluster->config.processes,
-                                      .client_grace_ns = cluster->config.client_grace_ns};
+                                      .client_grace_ns = cluster->config.client_grace_ns,
+                                      .journal_bytes = cluster->config.journal_bytes};
   /* REPLICAS: config.replicas = cluster->config.replicas, as soon as the manager has such a field. */
   return pwi_manager_create(&config, &cluster->manager);
 }

@@ -24,6 +24,7 @@
 #define PWI_CLUSTER_SERVERS 16  /* shards, of all processes */
 #define PWI_CLUSTER_PROCESSES 8 /* those that come late included */
 #define PWI_CLUSTER_MANAGER "m:7000"
+#define PWI_CLUSTER_LOG "manager.log" /* of a durable manager, on its disk */
 
 struct pwi_cluster;
 
@@ -36,11 +37,13 @@ struct pwi_cluster_config {
   int64_t client_grace_ns; /* 0: the manager's default */
   bool shared_hosts;       /* clients and servers on the same machines: data planes everywhere */
   bool checked_hosts;      /* no data planes at all */
+  bool durable;            /* the manager's journal is a file on its disk */
+  uint64_t journal_bytes;  /* 0: the manager's default */
   pwi_rights_of rights;
   void (*tune)(struct pwi_sim_config *config, void *context); /* may be NULL */
 
-  /* The manager's journal, whenever it boots, and what becomes of it when it is down. NULL: one in memory, which
-   * outlives it. */
+  /* The manager's journal, whenever it boots, and what becomes of it when it is down. NULL: a file, or one in memory
+   * which outlives it. */
   pawl_status (*open_journal)(void *context, const struct pwi_sim_boot *boot, struct pwi_journal **journal_out);
   void (*close_journal)(void *context, struct pwi_journal *journal);
   void (*manager_timer)(void *context, uint64_t cookie); /* set with pwi_sim_shell_timer on the manager's net */

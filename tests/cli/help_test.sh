@@ -24,7 +24,7 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
-  'pawl manager' 'pawl server' 'pawl status' 'pawl get' 'pawl put'; do
+  'pawl manager' 'pawl server' 'pawl server drain' 'pawl status' 'pawl get' 'pawl put'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -51,10 +51,11 @@ explains version --json
 explains key 'pawl key new' 'pawl key show'
 explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
-explains manager --listen --advertise --http --first-servers --client-grace --key-file --certificate --private-key \
+explains manager --listen --advertise --http --data --new --first-servers --client-grace --key-file --certificate --private-key \
   --authority --require-encryption --transport --ready-fd --parent
 explains server --join --listen --advertise --shards --memory --host --rack --http --drain-timeout --key-file \
   --require-encryption --ready-fd --parent
+explains 'server drain' --wait --cluster --timeout --json 'NODE|ADDRESS'
 explains status --cluster --watch --timeout --json
 explains get --list --limit --cluster --json KEY
 explains put --file --create --type --width --size --function --placement --layout --cluster --json

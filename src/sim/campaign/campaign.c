@@ -48,6 +48,7 @@ static pawl_status open_cluster(struct campaign *campaign) {
                                        .replicas = config->replicas,
                                        .memory_max = config->memory_max,
                                        .client_grace_ns = config->client_grace_ns,
+                                       .journal_bytes = config->journal_bytes,
                                        .shared_hosts = config->shared_hosts,
                                        .checked_hosts = config->checked_hosts,
                                        .open_journal = pwi_keeper_open,

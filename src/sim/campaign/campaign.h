@@ -55,6 +55,7 @@ struct pwi_campaign_config {
   uint64_t memory_max;        /* of each shard; 0: no cap */
   int64_t client_grace_ns;
   enum pwi_campaign_keeper keeper;
+  uint64_t journal_bytes; /* of a file, before it is made short; 0: the manager's default */
 
   int64_t window_ns;    /* for so long things go wrong; then everything heals */
   int64_t gap_nodes_ns; /* mean time between two faults that every cluster must bear; 0: none, as below */
@@ -84,6 +85,8 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(server_faults, "servers paused or cut off")                                                                        \
   X(manager_kills, "managers killed")                                                                                  \
   X(disk_faults, "journals slow or failing")                                                                           \
+  X(replays, "journals read again")                                                                                    \
+  X(snapshots, "journals made short")                                                                                  \
   X(joins, "servers joined")                                                                                           \
   X(leaves, "servers left")                                                                                            \
   X(views, "views")                                                                                                    \

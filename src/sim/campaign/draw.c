@@ -40,8 +40,8 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
   *config_out = (struct pwi_campaign_config){.seed = seed, .replicas = replicas < 0 ? drawn : (uint32_t)replicas};
   draw_shape(&random, config_out);
   draw_rates(&random, config_out);
-  config_out->keeper =
-      PWI_KEEPER_STORE; /* JOURNAL: or PWI_KEEPER_FILE, one time in two, once there is such a journal */
+  config_out->keeper = pwi_random_chance(&random, 0.5) ? PWI_KEEPER_FILE : PWI_KEEPER_STORE;
+  config_out->journal_bytes = pwi_random_chance(&random, 0.8) ? 3000 : 0;
 }
 
 void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text, size_t size) {

@@ -163,7 +163,10 @@ struct keeper {
   struct pwi_journal journal; /* as the manager sees it */
   struct campaign *campaign;
   struct pwi_random random;
-  struct pwi_journal *file;        /* the one on disk, while the manager is up */
+  struct pwi_journal *file;    /* the one on disk, while the manager is up */
+  int64_t clock_offset;        /* of the manager's clock */
+  struct kept *due, **due_end; /* records that the manager takes for safe, and will be when its disk is done */
+  bool is_replacing;
   struct pwi_net *net;             /* the manager's */
   struct kept *first, **end;       /* the store */
   struct kept *pending;            /* on its way there */

@@ -4,6 +4,9 @@
  * the manager may tell others. A journal that is read again, after the manager died, must tell the same history, as far as
  * it was safe; one record more may be in it that was on its way.
  *
+ * A journal in a file blocks its node: what the manager does after a sync happens when that is over, and if it is killed
+ * before, it has not happened. So what it takes for safe is safe at that time only.
+ *
  * A journal in a store elsewhere takes time. A record that is on its way when the manager dies may get there or not. While
  * the store is slow each record takes long, and while it fails nobody knows whether it has the record: the manager is told
  * that it does not, and stops. */
@@ -11,19 +14,12 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "role/journal_file.h"
 #include "sim/campaign/inside.h"
-
-#define FILE_NAME "manager.journal"
-
-/* JOURNAL: pwi_journal_file_open, as soon as there is one; then draw.c may draw PWI_KEEPER_FILE. */
-static pawl_status open_file(struct pwi_files *files, const char *name, const struct pwi_log *log,
-                             struct pwi_journal **journal_out) {
-  (void)files, (void)name, (void)log, (void)journal_out;
-  return PAWL_UNSUPPORTED;
-}
 
 struct kept {
   struct kept *next;
+  int64_t due; /* in a file: when it is safe */
   size_t size;
   unsigned char bytes[];
 };
@@ -85,7 +81,8 @@ static int64_t draw_delay(struct keeper *keeper) {
   return pwi_sim_delay_draw(is_slow ? &slow : &quick, &keeper->random);
 }
 
-static void append_to_store(struct keeper *keeper, const void *record, size_t size) {
+static void append_to_store(struct pwi_journal *journal, const void *record, size_t size) {
+  struct keeper *keeper = keeper_of(journal);
   keeper->pending = copy_record(record, size);
   pawl_status status = keeper->pending ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = pwi_sim_shell_timer(keeper->net, draw_delay(keeper), 0);
@@ -105,32 +102,76 @@ void pwi_keeper_timer(void *context, uint64_t cookie) {
   tell(keeper, PAWL_OK);
 }
 
-static pawl_status replay_store(struct keeper *keeper,
+static pawl_status replay_store(struct pwi_journal *journal,
                                 pawl_status (*visit)(void *context, const void *record, size_t size), void *context) {
   pawl_status status = PAWL_OK;
-  for (struct kept *kept = keeper->first; kept && !status; kept = kept->next)
+  for (struct kept *kept = keeper_of(journal)->first; kept && !status; kept = kept->next)
     status = visit(context, kept->bytes, kept->size);
   return status;
 }
 
 /* --- a file --------------------------------------------------------------------------------------------------------- */
 
+/* Some of what the disk was busy with is done. */
+static void note_due(void *context) {
+  struct keeper *keeper = &((struct campaign *)context)->keeper;
+  while (keeper->due && keeper->due->due <= pwi_campaign_now(keeper->campaign)) {
+    struct kept *kept = keeper->due;
+    keeper->due = kept->next;
+    if (!keeper->due) keeper->due_end = &keeper->due;
+    note_safe(keeper, kept->bytes, kept->size);
+    pwi_free(kept);
+  }
+}
+
+static void forget_due(struct keeper *keeper) {
+  while (keeper->due) {
+    struct kept *kept = keeper->due;
+    keeper->due = kept->next;
+    pwi_free(kept);
+  }
+  keeper->due_end = &keeper->due;
+}
+
+/* A snapshot says nothing new. */
 static void file_is_safe(void *context, pawl_status status) {
   struct keeper *keeper = context;
   struct kept *kept = keeper->pending;
   keeper->pending = NULL;
-  if (!status && kept) note_safe(keeper, kept->bytes, kept->size);
-  pwi_free(kept);
+  if (status || keeper->is_replacing) {
+    pwi_free(kept);
+  } else {
+    kept->due = pwi_net_now(keeper->net) - keeper->clock_offset;
+    *keeper->due_end = kept;
+    keeper->due_end = &kept->next;
+    pwi_campaign_later(keeper->campaign, kept->due - pwi_campaign_now(keeper->campaign), note_due);
+  }
+  keeper->is_replacing = false;
   tell(keeper, status);
 }
 
-static void append_to_file(struct keeper *keeper, const void *record, size_t size) {
+static bool copy_pending(struct keeper *keeper, const void *record, size_t size) {
   keeper->pending = copy_record(record, size);
-  if (!keeper->pending) {
-    pwi_sim_fail(keeper->campaign->cluster.sim, PAWL_NO_MEMORY, "no memory for a record");
-    return;
-  }
-  keeper->file->ops->append(keeper->file, record, size);
+  if (!keeper->pending) pwi_sim_fail(keeper->campaign->cluster.sim, PAWL_NO_MEMORY, "no memory for a record");
+  return keeper->pending != NULL;
+}
+
+static void append_to_file(struct pwi_journal *journal, const void *record, size_t size) {
+  struct keeper *keeper = keeper_of(journal);
+  if (copy_pending(keeper, record, size)) keeper->file->ops->append(keeper->file, record, size);
+}
+
+static void replace_file(struct pwi_journal *journal, const void *record, size_t size) {
+  struct keeper *keeper = keeper_of(journal);
+  if (!copy_pending(keeper, record, size)) return;
+  keeper->is_replacing = true;
+  keeper->campaign->figures.snapshots++;
+  keeper->file->ops->replace(keeper->file, record, size);
+}
+
+static uint64_t size_of_file(const struct pwi_journal *journal) {
+  const struct keeper *keeper = (const struct keeper *)journal;
+  return keeper->file->ops->size(keeper->file);
 }
 
 struct reading {
@@ -154,8 +195,9 @@ static bool has_lost(const struct pwi_ledger *safe, const struct pwi_ledger *rea
          read->catalogue.number < safe->catalogue.number || read->last_sender < safe->last_sender;
 }
 
-static pawl_status replay_file(struct keeper *keeper,
+static pawl_status replay_file(struct pwi_journal *journal,
                                pawl_status (*visit)(void *context, const void *record, size_t size), void *context) {
+  struct keeper *keeper = keeper_of(journal);
   struct reading reading = {.keeper = keeper, .visit = visit, .context = context};
   pawl_status status = keeper->file->ops->replay(keeper->file, read_record, &reading);
   if (status) {
@@ -171,37 +213,29 @@ static pawl_status replay_file(struct keeper *keeper,
 
 /* --- as the manager sees it ----------------------------------------------------------------------------------------- */
 
-static void append(struct pwi_journal *journal, const void *record, size_t size) {
-  struct keeper *keeper = keeper_of(journal);
-  if (keeper->file)
-    append_to_file(keeper, record, size);
-  else
-    append_to_store(keeper, record, size);
-}
-
-static pawl_status replay(struct pwi_journal *journal,
-                          pawl_status (*visit)(void *context, const void *record, size_t size), void *context) {
-  struct keeper *keeper = keeper_of(journal);
-  return keeper->file ? replay_file(keeper, visit, context) : replay_store(keeper, visit, context);
-}
-
 static void destroy(struct pwi_journal *journal) { (void)journal; /* it is part of the campaign */ }
 
-static const struct pwi_journal_ops ops = {.append = append, .replay = replay, .destroy = destroy};
+static const struct pwi_journal_ops store_ops = {.append = append_to_store, .replay = replay_store, .destroy = destroy};
+
+static const struct pwi_journal_ops file_ops = {
+    .append = append_to_file, .replace = replace_file, .size = size_of_file, .replay = replay_file, .destroy = destroy};
 
 void pwi_keeper_init(struct campaign *campaign) {
   struct keeper *keeper = &campaign->keeper;
   keeper->campaign = campaign;
-  keeper->journal.ops = &ops;
+  keeper->journal.ops = campaign->config.keeper == PWI_KEEPER_FILE ? &file_ops : &store_ops;
   keeper->end = &keeper->first;
+  keeper->due_end = &keeper->due;
 }
 
 pawl_status pwi_keeper_open(void *context, const struct pwi_sim_boot *boot, struct pwi_journal **journal_out) {
   struct keeper *keeper = &((struct campaign *)context)->keeper;
   keeper->net = boot->net;
   if (boot->incarnation == 1) pwi_sim_stream(keeper->campaign->cluster.sim, STREAM_KEEPER, &keeper->random);
+  keeper->clock_offset = pwi_net_now(boot->net) - pwi_campaign_now(keeper->campaign);
+  keeper->campaign->figures.replays += boot->incarnation > 1;
   if (keeper->campaign->config.keeper == PWI_KEEPER_FILE) {
-    pawl_status status = open_file(boot->files, FILE_NAME, boot->log, &keeper->file);
+    pawl_status status = pwi_journal_file_open(boot->files, PWI_CLUSTER_LOG, boot->log, &keeper->file);
     if (status) return status;
     keeper->file->safe = file_is_safe;
     keeper->file->context = keeper;
@@ -218,6 +252,7 @@ void pwi_keeper_close(void *context, struct pwi_journal *journal) {
     keeper->file = NULL;
     pwi_free(keeper->pending);
     keeper->pending = NULL;
+    forget_due(keeper);
   }
   leave_pending(keeper);
   keeper->net = NULL;
@@ -230,6 +265,7 @@ void pwi_keeper_fini(struct campaign *campaign) {
     keeper->first = kept->next;
     pwi_free(kept);
   }
+  forget_due(keeper);
   pwi_free(keeper->pending);
   pwi_ledger_fini(&keeper->ledger);
 }
