@@ -6,12 +6,15 @@
 #include "cli/role_options.h"
 #include "host/run_manager.h"
 #include "host/run_process.h"
+#include "role/manager.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:7295"
 #define DEFAULT_HTTP "127.0.0.1:7296"
 #define SERVERS_MAX 1000000
 
-enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE, LETTER_DATA, LETTER_NEW };
+#define DEFAULT_REPLICAS 1
+
+enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE, LETTER_REPLICAS, LETTER_DATA, LETTER_NEW };
 
 static void stop(void *context, int times) {
   (void)times; /* there is nothing to hand over */
@@ -88,6 +91,13 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
     }
     config->first_servers = (uint32_t)number;
   }
+  if (letter == LETTER_REPLICAS) {
+    if (!pwi_cli_number(value, &number) || number > PWI_REPLICAS_MAX) {
+      *exit_out = pwi_cli_usage(command, "replicas are a whole number from 0 to %d, not '%s'", PWI_REPLICAS_MAX, value);
+      return false;
+    }
+    config->replicas = (uint32_t)number;
+  }
   if (letter == LETTER_CLIENT_GRACE &&
       (!pwi_role_seconds(value, &config->client_grace_ns) || !config->client_grace_ns)) {
     *exit_out = pwi_cli_usage(command, "'%s' is no number of seconds above 0", value);
@@ -99,7 +109,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct pwi_role_options options;
-  struct pwi_run_manager_config config = {.data = getenv("PAWL_DATA")};
+  struct pwi_run_manager_config config = {.replicas = DEFAULT_REPLICAS, .data = getenv("PAWL_DATA")};
   int letter, exit_code = PWI_EXIT_OK;
   pwi_role_options_init(&options);
   options.listen = DEFAULT_LISTEN;
@@ -131,6 +141,7 @@ static const struct pwi_cli_option options[] = {
      "(default: PAWL_DATA, or ~/.local/state/pawl/PORT; with port 0: none)"},
     {LETTER_NEW, "new", NULL, "begin a new cluster: a log that is there is set aside"},
     {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "keep every key on K servers besides the first (default: 1)"},
     {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
     PWI_ROLE_OPTIONS,
     {0},

@@ -71,6 +71,44 @@ static const char *bytes_text(double value, char text[CELL]) {
 
 static size_t count_of(const json_t *root, const char *name) { return json_array_size(json_object_get(root, name)); }
 
+/* The nodes that are down and alone have everything of some arc, as "4, 7". */
+static void print_awaited(const json_t *root) {
+  const char *separator = "";
+  size_t i, j;
+  json_t *node, *arc;
+  json_array_foreach(json_object_get(root, "nodes"), i, node) {
+    bool awaited = false;
+    if (strcmp(text_of(node, "state"), "down") != 0) continue;
+    json_array_foreach(json_object_get(root, "arcs"), j, arc) {
+      const json_t *head = json_array_get(json_object_get(arc, "chain"), 0);
+      awaited |= whole_of(head, "node") == whole_of(node, "node");
+    }
+    if (awaited) printf("%s%lld", separator, whole_of(node, "node"));
+    if (awaited) separator = ", ";
+  }
+}
+
+/* Arcs that should have more members, and why they have not. */
+static void print_chains(const struct pwi_paint *paint, const json_t *root) {
+  long long wanted = whole_of(root, "replicas") + 1, up = whole_of(root, "processes_up");
+  long long lacking = whole_of(root, "under_replicated"), filling = whole_of(root, "filling");
+  if (whole_of(root, "waiting") > 0) {
+    printf("  %s%lld arcs wait%s for a server that is down and has the only copy: node ",
+           pwi_paint_ink(paint, PWI_INK_RED), whole_of(root, "waiting"), pwi_paint_ink(paint, PWI_INK_PLAIN));
+    print_awaited(root);
+    printf("\n");
+  }
+  if (lacking == 0) return;
+  printf("  %s%lld of %zu arcs are under-replicated%s: %lld copies are wanted; ", pwi_paint_ink(paint, PWI_INK_YELLOW),
+         lacking, count_of(root, "arcs"), pwi_paint_ink(paint, PWI_INK_PLAIN), wanted);
+  if (up < wanted) printf("too few server processes are up: %lld%s", up, filling > 0 ? "; " : "");
+  if (filling > 0)
+    printf("%lld being filled, %lld to be", filling, lacking > filling ? lacking - filling : 0);
+  else if (up >= wanted)
+    printf("they will be filled");
+  printf("\n");
+}
+
 static void print_head(const struct status *status, const struct pwi_paint *paint, const json_t *root) {
   bool ready = json_is_true(json_object_get(root, "ready"));
   printf("cluster %s at %s: %s%s%s\n", text_of(root, "cluster"), pwi_role_short(status->choice.options.address),
@@ -84,6 +122,7 @@ static void print_head(const struct status *status, const struct pwi_paint *pain
          count_of(root, "vectors"), whole_of(root, "clients"));
   if (whole_of(root, "moves_done") > 0 || count_of(root, "moves") > 0)
     printf("  %zu arcs being moved, %lld moved so far\n", count_of(root, "moves"), whole_of(root, "moves_done"));
+  print_chains(paint, root);
 }
 
 static void print_node(const struct pwi_paint *paint, const json_t *root, const json_t *node) {

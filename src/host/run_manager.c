@@ -125,7 +125,8 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .rights = pwi_run_rights,
                                     .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
                                     .first_processes = config->first_servers,
-                                    .client_grace_ns = config->client_grace_ns};
+                                    .client_grace_ns = config->client_grace_ns,
+                                    .replicas = config->replicas};
   if (!status) status = pwi_manager_create(&role, &manager->role);
   if (!status) manager->net->self = manager->role;
   if (status) pwi_run_log_problem(&manager->run_log, status, problem);

@@ -22,6 +22,7 @@ struct pwi_run_manager_config {
   const char *data;          /* the log's directory, or "none"; NULL: as run_log.h chooses */
   bool anew;                 /* begin a new cluster, whatever the log says: it is set aside */
   uint32_t first_servers;    /* 0: 1 */
+  uint32_t replicas;         /* of each arc, besides its head */
   int64_t client_grace_ns;   /* 0: the manager's default */
 };
 

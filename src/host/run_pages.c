@@ -28,6 +28,15 @@ static void print_nodes(struct pwi_metrics *metrics, const struct pwi_manager_fi
   pwi_metrics_u64(metrics, figures->nodes_down, PWI_LABELS({"state", "down"}));
   pwi_metrics_u64(metrics, figures->nodes_draining, PWI_LABELS({"state", "draining"}));
   gauge(metrics, "pawl_server_processes", "Server processes in the view.", figures->processes);
+  gauge(metrics, "pawl_server_processes_up", "Server processes that can be given arcs.", figures->processes_up);
+}
+
+static void print_chains(struct pwi_metrics *metrics, const struct pwi_manager_figures *figures) {
+  gauge(metrics, "pawl_whole", "1 if every arc has all the members it can have and nothing moves.", figures->whole);
+  gauge(metrics, "pawl_replicas", "Members an arc should have besides its head.", figures->replicas);
+  gauge(metrics, "pawl_arcs_under_replicated", "Arcs with fewer full members than that.", figures->under_replicated);
+  gauge(metrics, "pawl_arcs_filling", "Arcs with a member that is being filled.", figures->filling);
+  gauge(metrics, "pawl_arcs_waiting", "Arcs that wait for a server that is down.", figures->waiting);
 }
 
 static void print_traffic(struct pwi_metrics *metrics, const struct pwi_net_counts *counts) {
@@ -49,6 +58,7 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   gauge(&metrics, "pawl_roster", "Number of the roster.", figures->roster);
   print_nodes(&metrics, figures);
   gauge(&metrics, "pawl_arcs", "Arcs of the ring.", figures->arcs);
+  print_chains(&metrics, figures);
   gauge(&metrics, "pawl_vectors", "Vectors there are.", figures->vectors);
   gauge(&metrics, "pawl_groups", "Groups there are.", figures->groups);
   gauge(&metrics, "pawl_clients", "Clients that may push.", figures->clients);

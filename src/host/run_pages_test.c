@@ -38,10 +38,17 @@ static void assert_families_are_whole(const struct pwi_text *text) {
 static void test_a_manager_shows_its_figures(void **state) {
   (void)state;
   struct pwi_text text = {0};
-  struct pwi_run_manager_page page = {
-      .figures = {.epoch = 7, .nodes_up = 3, .nodes_down = 1, .vectors = 2, .moves_done = 5, .ready = true},
-      .counts = {.links_up = 9},
-      .at_ns = NOW};
+  struct pwi_run_manager_page page = {.figures = {.epoch = 7,
+                                                  .nodes_up = 3,
+                                                  .nodes_down = 1,
+                                                  .vectors = 2,
+                                                  .moves_done = 5,
+                                                  .replicas = 2,
+                                                  .under_replicated = 6,
+                                                  .filling = 4,
+                                                  .ready = true},
+                                      .counts = {.links_up = 9},
+                                      .at_ns = NOW};
   pwi_run_manager_metrics(&page, &text);
   assert_int_equal(pwi_text_status(&text), PAWL_OK);
   assert_families_are_whole(&text);
@@ -49,6 +56,11 @@ static void test_a_manager_shows_its_figures(void **state) {
   assert_line(&text, "pawl_nodes{state=\"up\"} 3");
   assert_line(&text, "pawl_nodes{state=\"down\"} 1");
   assert_line(&text, "pawl_moves_done_total 5");
+  assert_line(&text, "pawl_replicas 2");
+  assert_line(&text, "pawl_arcs_under_replicated 6");
+  assert_line(&text, "pawl_arcs_filling 4");
+  assert_line(&text, "pawl_arcs_waiting 0");
+  assert_line(&text, "pawl_whole 0");
   assert_line(&text, "pawl_net_links_total 9");
   pwi_text_fini(&text);
 }

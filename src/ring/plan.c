@@ -27,18 +27,30 @@ static bool is_new(const struct pwi_view *present, const struct pwi_view_node *n
   return present && !pwi_view_find(present, node->node);
 }
 
-/* The nodes that are up, in dealing order, and their processes. */
+/* Nobody else has all of some arc. */
+static bool is_waited_for(const struct pwi_view *present, const struct pwi_view_node *node) {
+  for (size_t i = 0; present && node->state == PWI_NODE_DOWN && i < present->arc_count; i++) {
+    const struct pwi_arc *arc = &present->arcs[i];
+    if (arc->chain[0].node.id == node->node.id && pwi_arc_full(arc) == 1) return true;
+  }
+  return false;
+}
+
+/* The nodes that are up or waited for, in dealing order, and their processes. */
 static pawl_status hire(struct pwi_planner *planner, const struct pwi_view_node *nodes, size_t count,
                         const struct pwi_view *present) {
   planner->workers = pwi_alloc_zero(count, sizeof *planner->workers);
   planner->processes = pwi_alloc_zero(count, sizeof *planner->processes);
   if (!planner->workers || !planner->processes) return PAWL_NO_MEMORY;
+  size_t up = 0;
   for (size_t i = 0; i < count; i++) {
-    if (nodes[i].state != PWI_NODE_UP) continue;
+    bool is_up = nodes[i].state == PWI_NODE_UP;
+    if (!is_up && !is_waited_for(present, &nodes[i])) continue;
     planner->workers[planner->worker_count++] = (struct pwi_plan_worker){
-        .node = &nodes[i], .first_cell = PWI_PLAN_NOBODY, .is_new = is_new(present, &nodes[i])};
+        .node = &nodes[i], .first_cell = PWI_PLAN_NOBODY, .is_new = is_new(present, &nodes[i]), .is_away = !is_up};
+    up += is_up;
   }
-  if (planner->worker_count == 0) return PAWL_NOT_FOUND;
+  if (up == 0) return PAWL_NOT_FOUND;
   qsort(planner->workers, planner->worker_count, sizeof *planner->workers, dealing_order);
   for (size_t i = 0; i < planner->worker_count; i++) {
     uint32_t process = find_process(planner, i, planner->workers[i].node->process);

@@ -43,11 +43,18 @@ struct pwi_load {
   bool whole;
 };
 
+/* Two nodes that should not be in one chain, if there are others; `b` may be 0: `a` with anybody. */
+struct pwi_plan_quarrel {
+  struct pwi_node a, b;
+};
+
 struct pwi_plan_options {
   unsigned points;              /* arcs per node to begin with; 0: PWI_PLAN_POINTS */
   unsigned replicas;            /* members of a chain besides its head: below PWI_CHAIN_MAX */
   const struct pwi_load *loads; /* by rising position, none overlapping; NULL: all positions carry the same */
   size_t load_count;
+  const struct pwi_plan_quarrel *quarrels;
+  size_t quarrel_count;
   uint32_t move_limit; /* millionths of all bytes that may change their head for the sake of balance, besides what a
                           leaving node holds. 0: if nodes come or go, as much as makes 1.2 times what has to move;
                           else as much as balance asks for. */
@@ -71,10 +78,11 @@ struct pwi_plan {
   struct pwi_plan_figures figures;
 };
 
-/* Plans for those of `nodes` that are up; the others are leaving or gone. `nodes` obey the rules of a view. `present`
+/* Plans for those of `nodes` that are up; the others are leaving or gone. But one that is down and has arcs of which nobody
+ * else is a full member keeps these and is given nothing more: they wait for it. `nodes` obey the rules of a view. `present`
  * may be NULL or without arcs: then everything is new and moving costs nothing.
  *
- * Chains: members in different processes, always; on different hosts wherever there are such; then in different racks,
+ * Chains: members in different processes, always; without quarrels if they can be; on different hosts wherever there are such; then in different racks,
  * as long as nobody is given more than a tenth over his share of replicas for it; then whoever is a member already.
  *
  * PAWL_INVALID for options out of range or loads out of order, PAWL_NOT_FOUND if no node is up, PAWL_TOO_LARGE for more

@@ -110,14 +110,15 @@ static bool fits(const struct pwi_planner *planner, const struct pwi_plan_bin *b
 
 /* The worker whose badness rises least, those that hold the data before all others if they have room for it. */
 static uint32_t best_owner(struct pwi_planner *planner, const struct pwi_plan_cell *cell) {
-  uint32_t best = 0;
+  uint32_t best = PWI_PLAN_NOBODY;
   bool best_holds = false;
   badness least = 0;
   for (uint32_t i = 0; i < planner->worker_count; i++) {
     const struct pwi_plan_bin *bin = &planner->workers[i].bin;
+    if (planner->workers[i].is_away) continue;
     bool has = holds(planner, cell, i) && fits(planner, bin, cell);
     badness rises = rise(bin, cell) + rise(process_of(planner, i), cell);
-    if (i > 0 && (has == best_holds ? rises >= least : best_holds)) continue;
+    if (best != PWI_PLAN_NOBODY && (has == best_holds ? rises >= least : best_holds)) continue;
     best = i;
     best_holds = has;
     least = rises;
@@ -207,7 +208,7 @@ static size_t add_receivers(struct pwi_planner *planner, uint32_t donor, int kin
   for (uint32_t i = 0; i < planner->worker_count; i++) {
     const struct pwi_plan_bin *bin = &planner->workers[i].bin;
     uint64_t level = pwi_plan_level(bin, bin->load[kind]);
-    if (i != donor && level < limit) note_low(&lowest, i, level);
+    if (i != donor && !planner->workers[i].is_away && level < limit) note_low(&lowest, i, level);
   }
   for (size_t i = 0; i < lowest.count; i++) receivers[i] = lowest.workers[i];
   return lowest.count;
@@ -316,7 +317,7 @@ static uint32_t next_donor(struct pwi_planner *planner) {
  * nothing. */
 static size_t run_round(struct pwi_planner *planner) {
   size_t moves = 0;
-  for (size_t i = 0; i < planner->worker_count; i++) planner->workers[i].stuck = false;
+  for (size_t i = 0; i < planner->worker_count; i++) planner->workers[i].stuck = planner->workers[i].is_away;
   for (;;) {
     uint32_t donor = next_donor(planner);
     if (donor == PWI_PLAN_NOBODY) return moves;

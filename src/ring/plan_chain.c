@@ -7,6 +7,7 @@
 /* Candidates are compared by these in turn. A host shared is a machine whose loss takes two members; a rack shared is
  * worth less than a node with twice the replicas of the others. */
 struct merit {
+  bool peaceful;
   bool new_host;
   bool has_room; /* for one more arc, within a tenth over its share of replicas */
   bool new_rack;
@@ -51,9 +52,25 @@ static bool shares_rack(const struct choosing *choosing, const struct pwi_plan_w
   return false;
 }
 
+static bool is_one_of(const struct pwi_plan_quarrel *quarrel, uint64_t one, uint64_t other) {
+  uint64_t a = quarrel->a.id, b = quarrel->b.id;
+  return (a == one && (b == other || b == 0)) || (a == other && (b == one || b == 0));
+}
+
+static bool is_peaceful(const struct choosing *choosing, const struct pwi_plan_worker *worker) {
+  const struct pwi_plan_options *options = choosing->planner->options;
+  for (size_t i = 0; i < options->quarrel_count; i++) {
+    for (size_t j = 0; j < choosing->count; j++) {
+      if (is_one_of(&options->quarrels[i], worker->node->node.id, node_at(choosing, j)->node.id)) return false;
+    }
+  }
+  return true;
+}
+
 static struct merit merit_of(const struct choosing *choosing, const struct pwi_plan_worker *worker) {
   uint64_t share = worker->bin.share * choosing->planner->options->replicas;
   struct merit merit = {
+      .peaceful = is_peaceful(choosing, worker),
       .new_host = !shares_host(choosing, worker),
       .has_room = worker->replicas + choosing->bytes <= share + share / 10,
       .new_rack = !shares_rack(choosing, worker),
@@ -67,6 +84,7 @@ static struct merit merit_of(const struct choosing *choosing, const struct pwi_p
 }
 
 static bool is_better(const struct merit *a, const struct merit *b) {
+  if (a->peaceful != b->peaceful) return a->peaceful;
   if (a->new_host != b->new_host) return a->new_host;
   if (a->has_room != b->has_room) return a->has_room;
   if (a->new_rack != b->new_rack) return a->new_rack;
@@ -83,7 +101,7 @@ static bool add_member(struct choosing *choosing) {
   for (size_t i = 1; i < planner->worker_count; i++) {
     uint32_t index = (uint32_t)((choosing->chain[0] + i) % planner->worker_count);
     const struct pwi_plan_worker *worker = &planner->workers[index];
-    if (shares_process(choosing, worker)) continue;
+    if (worker->is_away || shares_process(choosing, worker)) continue;
     struct merit merit = merit_of(choosing, worker);
     if (found != PWI_PLAN_NOBODY && !is_better(&merit, &best)) continue;
     best = merit;

@@ -27,6 +27,7 @@ struct pwi_plan_worker {
   uint32_t first_cell; /* of the list of its cells */
   uint64_t replicas;   /* bytes it holds for other heads */
   bool is_new;         /* not in the present view */
+  bool is_away;        /* down, and waited for: keeps what it has */
   bool stuck;          /* nothing it could give away would help */
 };
 

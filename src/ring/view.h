@@ -161,6 +161,12 @@ size_t pwi_arc_find(const struct pwi_arc *arc, struct pwi_node node);
 /* True if both have the same members in the same order and state. */
 bool pwi_arc_same_chain(const struct pwi_arc *a, const struct pwi_arc *b);
 
+/* True if this arc and the next are held by one node alone: then one request may be about both. */
+static inline bool pwi_view_arcs_join(const struct pwi_view *view, size_t arc) {
+  return arc + 1 < view->arc_count && view->arcs[arc].count == 1 && view->arcs[arc + 1].count == 1 &&
+         view->arcs[arc].chain[0].node.id == view->arcs[arc + 1].chain[0].node.id;
+}
+
 /* How many arcs have fewer than `replicas` + 1 full members. */
 size_t pwi_view_under_replicated(const struct pwi_view *view, unsigned replicas);
 

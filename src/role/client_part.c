@@ -256,9 +256,9 @@ static struct client_peer *route(struct pwi_client *client, struct part *part) {
   size_t arc = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, part->claim.begin));
   const struct pwi_view_node *head = pwi_view_head(client->view, arc);
   uint64_t end = 0;
-  for (; arc < client->view->arc_count && pwi_view_head(client->view, arc) == head; arc++) {
+  for (;; arc++) {
     end = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, arc)).end;
-    if (end >= part->claim.end) break;
+    if (end >= part->claim.end || !pwi_view_arcs_join(client->view, arc)) break;
   }
   if (end < part->claim.end) {
     struct part *rest = pwi_part_split(client, part, end);

@@ -2,8 +2,8 @@
  *
  * A call is cut three times: by the arcs of the view, because each head is asked for its own; by what was sent before,
  * because a part names one predecessor that has to be true of all its claim (store/clock.h); and by size. Neighbouring
- * pieces for the same head with the same predecessor are joined again, so in the normal case a call is one part per run
- * of arcs that one head holds.
+ * pieces for the same chain with the same predecessor are joined again; so are those of neighbouring arcs that one node
+ * holds alone, so that without replicas a call is in the normal case one part per run of arcs of one head.
  *
  * A push claims whole arcs, whatever keys it names: else clocks would break into ever smaller pieces. So where an arc's
  * clock is in pieces, all of them are claimed, also those in which no key is named. A pull claims what it reads.
@@ -76,6 +76,7 @@ struct call {
   const char *in;
   char *out;
   uint64_t tick;
+  uint64_t together;
 
   struct part *open; /* the last part, which the next piece may still be joined to */
   uint64_t open_head;
@@ -144,6 +145,7 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->number = call->task->number;
   part->prior = piece->prior;
   part->tick = call->tick;
+  part->together = call->together;
   part->claim = piece->claim;
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
@@ -274,7 +276,13 @@ static void cut_by_view(struct call *call) {
   struct pwi_cut cut;
   struct pwi_cut_part part;
   pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
-  while (pwi_cut_next(&cut, &part)) add_arc(call, part.claim, part.first, part.last, part.head.id);
+  if (call->together) pwi_cut_every_arc(&cut); /* every member's part is awaited everywhere */
+  for (size_t last = SIZE_MAX; pwi_cut_next(&cut, &part); last = part.arc) {
+    bool joins =
+        last != SIZE_MAX && part.arc == last + 1 && call->together == 0 && pwi_view_arcs_join(call->client->view, last);
+    if (!joins) settle_open(call); /* a request is about one chain */
+    add_arc(call, part.claim, part.first, part.last, part.head.id);
+  }
 }
 
 static void cut(struct call *call) {
@@ -314,7 +322,9 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
                       .list = where->list,
                       .range = where->range,
                       .in = in,
-                      .out = out};
+                      .out = out,
+                      .tick = where->tick,
+                      .together = where->together};
   if (call.range.begin == 0 && call.range.end == 0) call.range.end = flow->place.size;
   pwi_task_open(client, task, is_push(kind));
   if (flow->place.mixed) {

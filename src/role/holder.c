@@ -7,11 +7,8 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "role/holder_inside.h"
-#include "wire/keys.h"
-#include "wire/values.h"
 
-#define STAGING_KEEP ((size_t)32 << 20) /* staging larger than this is given back after use */
-#define ANSWER_MAX ((size_t)64 << 20)   /* bytes of values that one answer may carry */
+#define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
 
 pawl_status pwi_holder_create(const struct pwi_holder_config *config, struct pwi_holder **holder_out) {
@@ -34,7 +31,7 @@ static void free_link(struct pwi_holder_link *link) {
     holder->links = link->next;
   if (link->next) link->next->before = link->before;
   pwi_holder_free_buffers(link);
-  pwi_pages_fini(&link->staging);
+  pwi_inbox_fini(&link->inbox);
   pwi_free(link);
 }
 
@@ -42,8 +39,8 @@ static void free_link(struct pwi_holder_link *link) {
 void pwi_holder_destroy(struct pwi_holder *holder) {
   if (!holder) return;
   while (holder->links) free_link(holder->links);
-  pwi_pages_fini(&holder->keys);
-  pwi_pages_fini(&holder->loose);
+  pwi_reading_fini(&holder->reading);
+  pwi_pages_fini(&holder->stamps);
   pwi_free(holder);
 }
 
@@ -66,6 +63,7 @@ void pwi_holder_link_down(struct pwi_holder_link *link) {
   if (!link) return;
   struct pwi_holding *holding = link->holder->config.holding;
   if (holding) pwi_holding_forget_waiters(holding, link->link.id);
+  if (link->holder->config.chains) pwi_chains_forget_link(link->holder->config.chains, link);
   pwi_holder_close_buffers(link);
   free_link(link);
 }
@@ -73,153 +71,11 @@ void pwi_holder_link_down(struct pwi_holder_link *link) {
 /* --- receiving ----------------------------------------------------------------------------------------------------- */
 
 struct pwi_receive pwi_holder_message(struct pwi_holder_link *link, const struct pwi_message *message) {
-  memcpy(link->head_bytes, message->head, sizeof link->head_bytes);
-  link->span_count = 0;
-  link->body_size = message->body_size;
-  link->is_dropped = false;
-  struct pwi_receive refuse = {.how = PWI_RECEIVE_REFUSE, .context = link};
-  if (pwi_message_parse_head(link->head_bytes, message->body_size, &link->peering.data, &link->head)) return refuse;
-  if (message->ready) return (struct pwi_receive){.how = PWI_RECEIVE_PIECES, .context = link};
-  if (pwi_pages_grow(&link->staging, message->body_size)) {
-    link->is_dropped = true;
-    return (struct pwi_receive){.how = PWI_RECEIVE_PIECES, .context = link};
-  }
-  link->spans[link->span_count++] = (struct iovec){link->staging.memory, message->body_size};
-  return (struct pwi_receive){.how = PWI_RECEIVE_INTO, .into = link->staging.memory, .context = link};
-}
-
-/* What cannot be kept is read for its terms alone. */
-static void keep_beginning(struct pwi_holder_link *link, size_t offset, const void *data, size_t size) {
-  if (offset >= PWI_HOLDER_HEAD) return;
-  size_t part = size < PWI_HOLDER_HEAD - offset ? size : PWI_HOLDER_HEAD - offset;
-  memcpy(link->beginning + offset, data, part);
+  return pwi_inbox_begin(&link->inbox, message, &link->peering.data, link);
 }
 
 void pwi_holder_piece(struct pwi_holder_link *link, size_t offset, const void *data, size_t size) {
-  if (link->is_dropped) {
-    keep_beginning(link, offset, data, size);
-    return;
-  }
-  assert(link->span_count < PWI_NET_READY_PIECES);
-  link->spans[link->span_count++] = (struct iovec){(void *)(uintptr_t)data, size};
-}
-
-/* `size` bytes of the body from `offset` on, in one piece: where they lie, or copied to `scratch`. */
-static const void *body_at(const struct pwi_holder_link *link, size_t offset, size_t size, void *scratch) {
-  size_t begin = 0, copied = 0;
-  for (size_t i = 0; i < link->span_count; i++) {
-    const struct iovec *span = &link->spans[i];
-    if (offset < begin + span->iov_len) {
-      const char *at = (const char *)span->iov_base + (offset - begin);
-      size_t here = span->iov_len - (offset - begin);
-      if (copied == 0 && here >= size) return at;
-      size_t part = here < size - copied ? here : size - copied;
-      memcpy((char *)scratch + copied, at, part);
-      copied += part;
-      offset += part;
-      if (copied == size) return scratch;
-    }
-    begin += span->iov_len;
-  }
-  return scratch;
-}
-
-/* The same bytes as parts, without copying. */
-static size_t body_parts(const struct pwi_holder_link *link, size_t offset, size_t size, struct iovec *parts) {
-  size_t begin = 0, count = 0;
-  for (size_t i = 0; i < link->span_count && size > 0; i++) {
-    const struct iovec *span = &link->spans[i];
-    if (offset < begin + span->iov_len) {
-      size_t here = span->iov_len - (offset - begin);
-      size_t part = here < size ? here : size;
-      parts[count++] = (struct iovec){(char *)span->iov_base + (offset - begin), part};
-      offset += part;
-      size -= part;
-    }
-    begin += span->iov_len;
-  }
-  return count;
-}
-
-static pawl_status check_body(const struct pwi_holder_link *link, struct pwi_sections *sections_out) {
-  struct pwi_message_check check;
-  pwi_message_check_init(&check, link->head_bytes, &link->head, &link->peering.data);
-  for (size_t i = 0; i < link->span_count; i++) {
-    pawl_status status = pwi_message_check_add(&check, link->spans[i].iov_base, link->spans[i].iov_len);
-    if (status) return status;
-  }
-  pawl_status status = pwi_message_check_end(&check);
-  if (!status) *sections_out = check.sections;
-  return status;
-}
-
-static pawl_status read_terms(const struct pwi_holder_link *link, const struct pwi_sections *sections,
-                              struct pwi_terms *terms_out) {
-  uint8_t scratch[PWI_TERMS_SIZE];
-  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_TERMS);
-  if (!section || section->length != sizeof scratch) return PAWL_CORRUPT;
-  return pwi_terms_decode(body_at(link, section->offset, sizeof scratch, scratch), sizeof scratch, terms_out);
-}
-
-/* --- keys and values ------------------------------------------------------------------------------------------------ */
-
-static pawl_status read_raw_keys(const void *data, size_t count, uint64_t *keys) {
-  memcpy(keys, data, count * sizeof *keys);
-  return pwi_keys_rise(keys, count) ? PAWL_OK : PAWL_UNSORTED;
-}
-
-static pawl_status read_list(struct pwi_holder_link *link, const struct pwi_section *section,
-                             struct pwi_request *request) {
-  struct pwi_holder *holder = link->holder;
-  if (!section || section->count != request->terms.rows) return PAWL_CORRUPT;
-  pawl_status status = pwi_pages_grow(&holder->keys, ((size_t)section->count + 1) * sizeof(uint64_t));
-  if (!status) status = pwi_pages_grow(&holder->loose, section->length + 1);
-  if (status) return status;
-  uint64_t *keys = holder->keys.memory;
-  const void *data = body_at(link, section->offset, section->length, holder->loose.memory);
-  size_t count = section->count;
-  if (section->codec == PWI_SECTION_CODEC_KEYS)
-    status = pwi_keys_decode(data, section->length, keys, count, &count);
-  else if (section->codec == PWI_CODEC_RAW && section->value_type == PWI_TYPE_U64)
-    status = read_raw_keys(data, count, keys);
-  else
-    status = PAWL_UNSUPPORTED;
-  if (!status && count != section->count) status = PAWL_CORRUPT;
-  request->keys = keys;
-  if (!status && request->terms.keep) request->signature = pwi_keys_signature(keys, count);
-  return status;
-}
-
-static pawl_status read_signature(const struct pwi_holder_link *link, const struct pwi_section *section,
-                                  struct pwi_request *request) {
-  uint64_t scratch;
-  if (!section || section->length != sizeof scratch) return PAWL_CORRUPT;
-  memcpy(&request->signature, body_at(link, section->offset, sizeof scratch, &scratch), sizeof scratch);
-  return PAWL_OK;
-}
-
-static pawl_status read_keys(struct pwi_holder_link *link, const struct pwi_sections *sections,
-                             struct pwi_request *request) {
-  switch (request->terms.keys) {
-  case PWI_KEYS_LIST:
-    return read_list(link, pwi_sections_find(sections, PWI_SECTION_KEYS), request);
-  case PWI_KEYS_SIGNED:
-    return read_signature(link, pwi_sections_find(sections, PWI_SECTION_SIGNATURE), request);
-  case PWI_KEYS_RANGE:
-    break;
-  }
-  return PAWL_OK;
-}
-
-static pawl_status find_values(const struct pwi_holder_link *link, const struct pwi_sections *sections,
-                               struct iovec *parts, struct pwi_request *request) {
-  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_VALUES);
-  if (!section) return PAWL_OK;
-  if (section->codec != PWI_CODEC_RAW) return PAWL_UNSUPPORTED;
-  request->values = parts;
-  request->value_parts = body_parts(link, section->offset, section->length, parts);
-  request->value_type = section->value_type;
-  return PAWL_OK;
+  pwi_inbox_piece(&link->inbox, offset, data, size);
 }
 
 /* --- serving -------------------------------------------------------------------------------------------------------- */
@@ -228,8 +84,8 @@ static pawl_status find_values(const struct pwi_holder_link *link, const struct 
 static bool is_behind(const struct pwi_holder_link *link, const struct pwi_request *request,
                       const struct pwi_entry *entry) {
   const struct pwi_holder_numbers *numbers = link->holder->config.numbers;
-  if (!entry && link->head.catalogue > (uint32_t)numbers->catalogue->number) return true;
-  if (link->head.roster > (uint32_t)numbers->roster->number &&
+  if (!entry && link->inbox.head.catalogue > (uint32_t)numbers->catalogue->number) return true;
+  if (link->inbox.head.roster > (uint32_t)numbers->roster->number &&
       ((pwi_request_is_numbered(request->terms.kind) && !pwi_roster_is_live(numbers->roster, request->sender)) ||
        request->terms.kind == PWI_REQUEST_COLLECT || request->terms.kind == PWI_REQUEST_AWAIT ||
        request->terms.kind == PWI_REQUEST_ENTER))
@@ -259,6 +115,16 @@ static bool decide_early(const struct pwi_holder_link *link, const struct pwi_re
   return true;
 }
 
+/* The chain whose head we are: false if the claim is not ours to serve. A holder without chains serves what it holds. */
+static bool route(const struct pwi_holder_link *link, const struct pwi_request *request, const struct pwi_entry *entry,
+                  struct pwi_chain **chain_out) {
+  struct pwi_place place = pwi_entry_place(entry);
+  if (!link->holder->config.chains) return true;
+  if (request->terms.claim.begin >= place.size) return true; /* the holding will say what is wrong with it */
+  *chain_out = pwi_chains_route(link->holder->config.chains, &place, request->terms.claim);
+  return *chain_out != NULL;
+}
+
 /* What the answer may have to hold: values and, for a scan, keys behind them. */
 static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request *request, size_t *bytes_out) {
   size_t values;
@@ -271,27 +137,88 @@ static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request 
   return PAWL_OK;
 }
 
-/* A payload that the net does not copy needs a buffer of the link as well. */
-static pawl_status make_payload_room(struct pwi_holder_link *link, const struct pwi_served *served,
+/* A payload that the net does not copy, or that has to wait, needs a buffer of the link as well. */
+static pawl_status make_payload_room(struct pwi_holder_link *link, const struct pwi_served *served, bool may_wait,
                                      struct pwi_holder_buffer **buffer) {
   char *unused;
-  if (*buffer || served->payload_size + 2 * PWI_ANSWER_PREFIX <= PWI_NET_COPY_MAX) return PAWL_OK;
-  return pwi_holder_make_room(link, served->payload_size + PWI_NET_COPY_MAX, buffer, &unused);
+  if (*buffer || served->payload_size == 0) return PAWL_OK;
+  if (!may_wait && served->payload_size + 2 * PWI_ANSWER_PREFIX <= PWI_NET_COPY_MAX) return PAWL_OK;
+  return pwi_holder_make_room(link, served->payload_size + PWI_NET_COPY_MAX, true, buffer, &unused);
 }
 
-static void serve(struct pwi_holder_link *link, struct pwi_request *request, const struct pwi_entry *entry) {
+/* The answer goes out now, or when everything that it has seen is with all members of the chain. */
+static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
+                   const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer *buffer,
+                   const char *values) {
+  enum pawl_type type = entry->is.type;
+  struct pwi_place place = pwi_entry_place(entry);
+  struct pwi_put_off put_off = {.link = link,
+                                .number = request->terms.number,
+                                .task = request->task,
+                                .served = *served,
+                                .value_type = (uint8_t)type,
+                                .value_size = pawl_type_size(type),
+                                .buffer = buffer,
+                                .values = values};
+  bool tells = served->outcome.code == PWI_CODE_OK || served->outcome.code == PWI_CODE_REFUSED;
+  if (!chain || !tells || pwi_chain_is_settled(chain)) {
+    pwi_holder_send(&put_off);
+    return;
+  }
+  put_off.positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
+                                    pwi_place_position(&place, request->terms.claim.end - 1) + 1);
+  pwi_holder_keep_payload(&put_off);
+  if (!pwi_chain_put_off(chain, &put_off)) return;
+  /* It cannot be remembered: the client will ask again over another link. */
+  pwi_holder_unmake_room(buffer);
+  pwi_net_close(link->holder->config.net, link->link, PAWL_NO_MEMORY);
+}
+
+static void say_failed(struct pwi_holder_link *link, const struct pwi_request *request, enum pwi_code code,
+                       pawl_status status) {
+  struct pwi_outcome outcome = {.code = code, .status = status};
+  pwi_holder_say(link, request->terms.number, request->task, &outcome);
+}
+
+static pawl_status prepare_parcel(struct pwi_holder *holder, struct pwi_chain *chain, const struct pwi_request *request,
+                                  const struct pwi_entry *entry, size_t stamps, struct pwi_parcel **parcel_out) {
+  struct pwi_table_options table = pwi_entry_table(entry);
+  size_t state = table.state_width * pawl_type_size(entry->is.type);
+  return pwi_chain_prepare(holder->config.chains, chain, request, pwi_entry_row_bytes(entry), state, stamps,
+                           parcel_out);
+}
+
+/* A parcel for what the request may change; false if an answer was given instead. */
+static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
+                    const struct pwi_entry *entry, struct pwi_parcel **parcel_out) {
+  *parcel_out = NULL;
+  if (!chain || !pwi_request_is_numbered(request->terms.kind)) return true;
+  pawl_status status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
+  if (!status) return true;
+  say_failed(link, request, status == PAWL_QUEUE_FULL ? PWI_CODE_NOT_HERE : PWI_CODE_FAILED,
+             status == PAWL_QUEUE_FULL ? PAWL_OK : status);
+  return false;
+}
+
+static void serve(struct pwi_holder_link *link, struct pwi_request *request, const struct pwi_entry *entry,
+                  struct pwi_chain *chain) {
+  struct pwi_holder *holder = link->holder;
   struct pwi_holder_buffer *buffer;
+  struct pwi_parcel *parcel;
   struct pwi_served served;
   char *values;
   size_t bytes = 0;
+  if (!prepare(link, chain, request, entry, &parcel)) return;
+  bool may_wait = chain && (parcel || !pwi_chain_is_settled(chain));
   pawl_status status = answer_room(link, request, &bytes);
-  if (!status) status = pwi_holder_make_room(link, bytes, &buffer, &values);
+  if (!status) status = pwi_holder_make_room(link, bytes, may_wait && bytes > 0, &buffer, &values);
   if (status) {
-    struct pwi_outcome outcome = {.code = PWI_CODE_FAILED, .status = status};
-    pwi_holder_say(link, request->terms.number, request->task, &outcome);
+    pwi_parcel_release(parcel);
+    say_failed(link, request, PWI_CODE_FAILED, status);
     return;
   }
-  pwi_holding_serve(link->holder->config.holding, request, values, &served);
+  pwi_holding_serve(holder->config.holding, request, values, &served);
+  if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
   if (served.put_off) {
     pwi_holder_unmake_room(buffer);
     return;
@@ -300,22 +227,83 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     pwi_holder_unmake_room(buffer);
     buffer = NULL;
   }
-  if (make_payload_room(link, &served, &buffer)) {
-    struct pwi_outcome outcome = {.code = PWI_CODE_FAILED, .status = PAWL_NO_MEMORY};
-    pwi_holder_say(link, request->terms.number, request->task, &outcome);
+  if (make_payload_room(link, &served, may_wait, &buffer)) {
+    say_failed(link, request, PWI_CODE_FAILED, PAWL_NO_MEMORY);
     return;
   }
-  enum pawl_type type = entry->is.type;
-  pwi_holder_send(link, request->terms.number, request->task, &served, (uint8_t)type, pawl_type_size(type), buffer,
-                  values);
+  answer(link, chain, request, entry, &served, buffer, values);
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------------ */
+
+static struct pwi_holder_link *find_link(const struct pwi_holder *holder, uint64_t id) {
+  struct pwi_holder_link *link = holder->links;
+  while (link && link->link.id != id) link = link->next;
+  return link;
+}
+
+struct telling {
+  struct pwi_holder *holder;
+  struct pwi_chain *chain;
+  const struct pwi_entry *entry;
+  struct pwi_request request;
+};
+
+/* One of those whose push is in. */
+static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task) {
+  struct telling *telling = context;
+  struct pwi_holder_link *link = find_link(telling->holder, waiter.owner);
+  struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
+  if (!link) return;
+  telling->request.terms.number = waiter.number;
+  telling->request.task = task;
+  answer(link, telling->chain, &telling->request, telling->entry, &served, NULL, NULL);
+}
+
+/* The sum becomes one change of the chain. */
+static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *sum, struct telling *telling) {
+  const struct pwi_request *request = &telling->request;
+  size_t count = pwi_gathering_stamps(sum, NULL);
+  struct pwi_parcel *parcel = NULL;
+  struct pwi_served served;
+  pawl_status status = pwi_pages_grow(&holder->stamps, (count + 1) * sizeof(struct pwi_stamp));
+  if (status) return status;
+  struct pwi_stamp *stamps = holder->stamps.memory;
+  pwi_gathering_stamps(sum, stamps);
+  if (count > 0) status = prepare_parcel(holder, telling->chain, request, telling->entry, count, &parcel);
+  if (!status) status = pwi_holding_apply_sum(holder->config.holding, sum, request, &served);
+  if (status) {
+    pwi_parcel_release(parcel);
+    return status;
+  }
+  pwi_chain_commit(holder->config.chains, telling->chain, holder->config.holding, request, &served, stamps, parcel);
+  return PAWL_OK;
+}
+
+void pwi_holder_settle_sums(struct pwi_holder *holder) {
+  struct telling telling = {.holder = holder};
+  struct pwi_holding *holding = holder->config.holding;
+  struct pwi_gathering *sum;
+  if (!holder->config.chains) return;
+  while ((sum = pwi_holding_next_sum(holding, &telling.request))) {
+    telling.entry = pwi_catalogue_find(holder->config.numbers->catalogue, telling.request.terms.vector);
+    struct pwi_place place = telling.entry ? pwi_entry_place(telling.entry) : (struct pwi_place){0};
+    telling.chain = telling.entry ? pwi_chains_route(holder->config.chains, &place, telling.request.terms.claim) : NULL;
+    pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
+    if (!status)
+      pwi_holding_end_sum(holding, sum, tell_in, &telling);
+    else /* nothing has happened: they send it again, and each by itself where the memory is full */
+      pwi_holding_drop_sum(holding, sum, status == PAWL_NODE_FULL ? PWI_CODE_FAILED : PWI_CODE_NOT_HERE,
+                           status == PAWL_NODE_FULL ? PAWL_NODE_FULL : PAWL_OK);
+  }
 }
 
 static pawl_status deal_with(struct pwi_holder_link *link) {
   struct pwi_sections sections;
-  struct iovec parts[PWI_NET_READY_PIECES];
-  struct pwi_request request = {.sender = {link->head.sender}, .task = link->head.task, .tick = link->head.tick};
-  pawl_status status = check_body(link, &sections);
-  if (!status) status = read_terms(link, &sections, &request.terms);
+  struct pwi_request request = {
+      .sender = {link->inbox.head.sender}, .task = link->inbox.head.task, .tick = link->inbox.head.tick};
+  pawl_status status = pwi_inbox_check(&link->inbox, &sections);
+  if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (status) return status;
   request.waiter = (struct pwi_waiter){link->link.id, request.terms.number};
 
@@ -326,15 +314,24 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
     return PAWL_OK;
   }
   request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
-  status = read_keys(link, &sections, &request);
-  if (!status) status = find_values(link, &sections, parts, &request);
+  status = pwi_reading_body(&link->holder->reading, &link->inbox, &sections, &request);
   if (status == PAWL_NO_MEMORY || status == PAWL_UNSUPPORTED || status == PAWL_UNSORTED) {
     outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
     pwi_holder_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
   }
   if (status) return status;
-  serve(link, &request, entry);
+  struct pwi_chain *chain = NULL;
+  if (!route(link, &request, entry, &chain)) {
+    say_failed(link, &request, PWI_CODE_NOT_HERE, PAWL_OK);
+    return PAWL_OK;
+  }
+  if (chain && request.terms.kind == PWI_REQUEST_PUSH && request.terms.other != 0) {
+    struct pwi_place place = pwi_entry_place(entry);
+    request.arc = pwi_place_keys(&place, chain->positions);
+  }
+  serve(link, &request, entry, chain);
+  pwi_holder_settle_sums(link->holder);
   return PAWL_OK;
 }
 
@@ -342,29 +339,21 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
 static pawl_status turn_away(struct pwi_holder_link *link) {
   struct pwi_sections sections;
   struct pwi_terms terms;
-  size_t size = link->body_size < PWI_HOLDER_HEAD ? link->body_size : PWI_HOLDER_HEAD;
-  link->spans[0] = (struct iovec){link->beginning, size};
-  link->span_count = 1;
-  pawl_status status = pwi_message_parse_table(&link->head, link->beginning, size, &link->peering.data, &sections);
-  if (!status) {
-    const struct pwi_section *section = pwi_sections_find(&sections, PWI_SECTION_TERMS);
-    if (!section || section->offset + PWI_TERMS_SIZE > size) return PAWL_CORRUPT;
-    status = read_terms(link, &sections, &terms);
-  }
+  pawl_status status = pwi_inbox_check(&link->inbox, &sections);
+  if (!status) status = pwi_reading_terms(&link->inbox, &sections, &terms);
   if (status) return status;
   struct pwi_outcome outcome = {.code = PWI_CODE_FAILED, .status = PAWL_NO_MEMORY};
-  pwi_holder_say(link, terms.number, link->head.task, &outcome);
+  pwi_holder_say(link, terms.number, link->inbox.head.task, &outcome);
   return PAWL_OK;
 }
 
 void pwi_holder_message_end(struct pwi_holder_link *link, pawl_status status) {
   if (status) return; /* incomplete: nothing of it is applied */
-  status = link->is_dropped ? turn_away(link) : deal_with(link);
+  status = link->inbox.is_dropped ? turn_away(link) : deal_with(link);
   if (status) {
     pwi_log(link->holder->config.log, PAWL_LOG_WARN, "request.bad", "link=%llu why=%s",
             (unsigned long long)link->link.id, pawl_status_name(status));
     pwi_net_close(link->holder->config.net, link->link, status);
   }
-  if (link->staging.size > STAGING_KEEP) pwi_pages_fini(&link->staging);
-  link->span_count = 0;
+  pwi_inbox_end(&link->inbox);
 }

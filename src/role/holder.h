@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "net/net.h"
 #include "role/catalogue.h"
+#include "role/chain.h"
 #include "role/holding.h"
 #include "role/mail.h"
 #include "role/manager.h" /* struct pwi_rights */
@@ -45,6 +46,9 @@ struct pwi_holder_config {
   struct pwi_holding *holding; /* borrowed; its config.answer must be pwi_holder_answer, context the holder */
   const struct pwi_holder_numbers *numbers; /* borrowed; the owner keeps them up to date */
   const struct pwi_log *log;
+  struct pwi_chains
+      *chains; /* borrowed: only what we head is served, and answers wait for the chain. NULL: everything that
+                                is held is served */
 };
 
 /* The holding may be set after creation, since each needs the other. */
@@ -70,6 +74,12 @@ void pwi_holder_message_end(struct pwi_holder_link *link, pawl_status status);
 /* From `done`: cookies of a holder have PWI_HOLDER_COOKIE set and PWI_MAIL_COOKIE not. */
 #define PWI_HOLDER_COOKIE (UINT64_C(1) << 62)
 void pwi_holder_done(struct pwi_holder_link *link, uint64_t cookie);
+
+/* Sums of pushes that are complete become changes; also after a roster has come. */
+void pwi_holder_settle_sums(struct pwi_holder *holder);
+
+/* For struct pwi_chains. */
+void pwi_holder_answer_put_off(void *holder, struct pwi_put_off *put_off, bool is_lost);
 
 /* For pwi_holding_config. */
 void pwi_holder_answer(void *holder, struct pwi_waiter waiter, const struct pwi_outcome *outcome);

@@ -50,11 +50,11 @@ static pawl_status open_region(struct pwi_holder_link *link, struct pwi_holder_b
   return status;
 }
 
-pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, struct pwi_holder_buffer **buffer_out,
-                                 char **values_out) {
+pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, bool may_wait,
+                                 struct pwi_holder_buffer **buffer_out, char **values_out) {
   *buffer_out = NULL;
   *values_out = link->holder->small;
-  if (bytes <= SMALL_MAX) return PAWL_OK;
+  if (bytes <= SMALL_MAX && !may_wait) return PAWL_OK;
   struct pwi_holder_buffer *buffer = find_buffer(link, bytes);
   if (!buffer || buffer->size < bytes) {
     struct pwi_holder_buffer *fresh = add_buffer(link);
@@ -123,24 +123,27 @@ static size_t index_of(const struct pwi_holder_link *link, const struct pwi_hold
   return i;
 }
 
-void pwi_holder_send(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_served *served,
-                     uint8_t value_type, size_t value_size, struct pwi_holder_buffer *buffer, const char *values) {
-  struct pwi_holder *holder = link->holder;
+void pwi_holder_keep_payload(struct pwi_put_off *answer) {
+  struct pwi_served *served = &answer->served;
+  if (served->payload_size == 0) return;
+  assert(answer->buffer && "room was made");
+  char *place = (char *)pwi_net_region_memory(answer->buffer->region) + served->value_bytes;
+  if (place != served->payload) memcpy(place, served->payload, served->payload_size);
+  served->payload = place;
+}
+
+void pwi_holder_send(struct pwi_put_off *answer) {
+  struct pwi_holder_link *link = answer->link;
+  struct pwi_holder_buffer *buffer = answer->buffer;
   struct pwi_message_builder local, *builder = buffer ? &buffer->builder : &local;
-  struct pwi_message_head head = answer_head(holder, number, task);
+  struct pwi_message_head head = answer_head(link->holder, answer->number, answer->task);
+  if (buffer) pwi_holder_keep_payload(answer); /* it must live as long as the values: behind them */
+  const struct pwi_served *served = &answer->served;
   pwi_message_begin(builder, &link->peering.data, &head);
   pawl_status status = add_outcome(builder, &served->outcome);
-  if (!status && served->payload_size > 0) {
-    const char *payload = served->payload;
-    if (buffer) { /* it must live as long as the values: behind them */
-      char *place = (char *)pwi_net_region_memory(buffer->region) + served->value_bytes;
-      memcpy(place, payload, served->payload_size);
-      payload = place;
-    }
-    status = add_payload(builder, payload, served->payload_size);
-  }
+  if (!status && served->payload_size > 0) status = add_payload(builder, served->payload, served->payload_size);
   if (!status && served->value_bytes > 0)
-    status = add_values(builder, value_type, value_size, values, served->value_bytes);
+    status = add_values(builder, answer->value_type, answer->value_size, answer->values, served->value_bytes);
   if (!status) status = pwi_message_finish(builder);
   assert(status == PAWL_OK && "an answer of ours is sound");
   /* Without a buffer the net has to copy. */
@@ -149,8 +152,20 @@ void pwi_holder_send(struct pwi_holder_link *link, uint64_t number, uint64_t tas
 }
 
 void pwi_holder_say(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome) {
-  struct pwi_served served = {.outcome = *outcome};
-  pwi_holder_send(link, number, task, &served, 0, 1, NULL, NULL);
+  pwi_holder_send(&(struct pwi_put_off){
+      .link = link, .number = number, .task = task, .served = {.outcome = *outcome}, .value_size = 1});
+}
+
+void pwi_holder_answer_put_off(void *context, struct pwi_put_off *put_off, bool is_lost) {
+  (void)context;
+  if (!put_off->link) return; /* its buffers went with it */
+  if (!is_lost) {
+    pwi_holder_send(put_off);
+    return;
+  }
+  pwi_holder_unmake_room(put_off->buffer);
+  struct pwi_outcome outcome = {.code = PWI_CODE_NOT_HERE};
+  pwi_holder_say(put_off->link, put_off->number, put_off->task, &outcome);
 }
 
 void pwi_holder_done(struct pwi_holder_link *link, uint64_t cookie) {

@@ -2,10 +2,9 @@
 #ifndef PWI_ROLE_HOLDER_INSIDE_H
 #define PWI_ROLE_HOLDER_INSIDE_H
 
-#include "base/pages.h"
 #include "role/holder.h"
-
-#define PWI_HOLDER_HEAD 512 /* bytes of a body that always hold its table and terms */
+#include "role/inbox.h"
+#include "role/reading.h"
 
 /* A body that goes out: the region that its values lie in, and the small parts in front of them. Both are read by the
  * net until `done`. */
@@ -23,15 +22,7 @@ struct pwi_holder_link {
   struct pwi_peering peering;
   struct pwi_rights rights;
 
-  /* The request on its way in. */
-  uint8_t head_bytes[PWI_MESSAGE_HEAD_SIZE];
-  struct pwi_message_head head;
-  size_t body_size;
-  bool is_dropped; /* there was no memory for it: only its terms are kept, to say so */
-  uint8_t beginning[PWI_HOLDER_HEAD];
-  struct iovec spans[PWI_NET_READY_PIECES];
-  size_t span_count;
-  struct pwi_pages staging;
+  struct pwi_inbox inbox; /* the request on its way in */
 
   struct pwi_holder_buffer **buffers;
   size_t buffer_count;
@@ -40,22 +31,24 @@ struct pwi_holder_link {
 struct pwi_holder {
   struct pwi_holder_config config;
   struct pwi_holder_link *links;
-  struct pwi_pages keys;  /* a decoded list */
-  struct pwi_pages loose; /* an encoded list that came in pieces */
+  struct pwi_reading reading;
+  struct pwi_pages stamps; /* of the sum that is being applied */
   char small[PWI_NET_COPY_MAX];
 };
 
-/* Where the values of an answer are to be written: in `holder->small` if the net will copy them (then there is no buffer),
- * else in a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
-PAWL_MUST_USE pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes,
+/* Where the values of an answer are to be written: in `holder->small` if the net will copy them at once (then there is no
+ * buffer), else in a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
+PAWL_MUST_USE pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, bool may_wait,
                                                struct pwi_holder_buffer **buffer_out, char **values_out);
 
 /* Gives a buffer back that was not used. NULL is fine. */
 void pwi_holder_unmake_room(struct pwi_holder_buffer *buffer);
 
 /* Sends an answer; the buffer goes with it. */
-void pwi_holder_send(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_served *served,
-                     uint8_t value_type, size_t value_size, struct pwi_holder_buffer *buffer, const char *values);
+void pwi_holder_send(struct pwi_put_off *answer);
+
+/* The payload of an answer that has to wait moves into its buffer. */
+void pwi_holder_keep_payload(struct pwi_put_off *answer);
 
 /* An answer that is only an outcome. */
 void pwi_holder_say(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome);

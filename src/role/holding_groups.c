@@ -81,6 +81,9 @@ void pwi_group_dismiss(struct pwi_holding *holding, const struct pwi_held *group
 }
 
 void pwi_groups_leave(struct pwi_holding *holding, struct pawl_range positions) {
+  for (size_t i = 0; i < holding->vector_count && holding->gatherings; i++)
+    pwi_together_leave(holding, holding->vectors[i], pwi_held_keys(holding->vectors[i], positions), PWI_CODE_NOT_HERE,
+                       PAWL_OK);
   for (size_t i = 0; i < holding->vector_count && holding->waiting_count > 0; i++) {
     const struct pwi_held *vector = holding->vectors[i];
     if (!vector->is_group || !pawl_range_has(pwi_held_keys(vector, positions), vector->group_key)) continue;
@@ -88,8 +91,13 @@ void pwi_groups_leave(struct pwi_holding *holding, struct pawl_range positions) 
   }
 }
 
+void pwi_holding_dismiss(struct pwi_holding *holding, struct pawl_range positions) {
+  pwi_groups_leave(holding, positions);
+}
+
 void pwi_holding_forget_waiters(struct pwi_holding *holding, uint64_t owner) {
   size_t kept = 0;
+  pwi_together_forget_waiters(holding, owner);
   for (size_t i = 0; i < holding->waiting_count; i++) {
     struct pwi_waiting waiting = holding->waiting[i];
     if (waiting.waiter.owner != owner) holding->waiting[kept++] = waiting;
@@ -170,6 +178,8 @@ void pwi_serve_tick(struct pwi_holding *holding, struct pwi_held *group, const s
       pwi_serve_refuse(holding, group, request, status, served);
       return;
     }
+    served->effect = PWI_EFFECT_TICK;
+    served->tick = time_of(group, PWI_TICKS, request->sender);
   }
   pwi_served_say(served, PWI_CODE_OK, time_of(group, PWI_TICKS, request->sender));
   if (!due || (group->ranked && group->last.id != request->sender.id)) return;

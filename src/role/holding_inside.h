@@ -3,10 +3,13 @@
  *   holding.c           its life, vectors, memory
  *   holding_positions.c which positions are held or frozen
  *   holding_serve.c     requests: order of checks, pushes
+ *   holding_apply.c     values into tables
+ *   holding_follow.c    what members of a chain do
  *   holding_answers.c   requests that only read
  *   holding_lists.c     kept key lists
  *   holding_refusals.c  refusals that may have to be repeated
  *   holding_groups.c    ticks, and who waits for them
+ *   holding_together.c  pushes of a group that are applied as one
  *   holding_move.c      chunks out and in
  *   holding_loads.c     figures, and load by position
  */
@@ -92,6 +95,8 @@ struct pwi_list {
   struct pwi_list *chain;         /* the next one in the same bucket */
   struct pwi_list *newer, *older; /* by last use */
   size_t bytes;                   /* all of it, as counted in lists.bytes */
+  size_t pins;                    /* who needs it besides the cache */
+  bool is_out;                    /* of the cache: gone with the last pin */
   struct pwi_slots slots;
   size_t count;
   uint64_t keys[];
@@ -138,6 +143,17 @@ struct pwi_samples {
 void pwi_samples_draw(struct pwi_samples *samples, const struct pwi_held *vector, const uint64_t *keys, uint64_t first,
                       uint64_t count);
 
+/* --- naming ------------------------------------------------------------------------------------------------------- */
+
+/* Which keys a request names. */
+struct pwi_named {
+  const uint64_t *keys; /* NULL: all of the range */
+  size_t count;
+  struct pwi_slots *slots;
+  struct pwi_list *list; /* NULL: it is not kept */
+  size_t first;          /* the number of keys[0] among those of the request; of a part of its keys only */
+};
+
 /* --- the holding -------------------------------------------------------------------------------------------------- */
 
 struct pwi_waiting {
@@ -160,6 +176,8 @@ struct pwi_holding {
   struct pwi_lists lists;
   uint64_t row_bytes;       /* of all tables */
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
+  struct pwi_named named;   /* by the last push; valid right after it */
+  bool is_following;        /* the cap does not count just now */
 
   /* Room that is used again from request to request. */
   struct pwi_slots slots; /* of a list that is not kept */
@@ -168,6 +186,7 @@ struct pwi_holding {
   size_t row_room;
   struct pwi_writer payload;
 
+  struct pwi_gathering *gatherings;
   struct pwi_samples samples;
 };
 
@@ -210,14 +229,6 @@ PAWL_MUST_USE pawl_status pwi_holding_extend(struct pwi_holding *holding, struct
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* Which keys a request names. */
-struct pwi_named {
-  const uint64_t *keys; /* NULL: all of the range */
-  size_t count;
-  struct pwi_slots *slots;
-  struct pwi_list *list; /* NULL: it is not kept */
-};
-
 static inline void pwi_served_fail(struct pwi_served *served, pawl_status status) {
   served->outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
 }
@@ -229,6 +240,26 @@ static inline void pwi_served_say(struct pwi_served *served, enum pwi_code code,
 /* Finds the keys; false if an answer was given instead (WANTED, FAILED). */
 bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
                      struct pwi_named *named_out, struct pwi_served *served);
+
+/* --- values into tables (holding_apply.c) ------------------------------------------------------------------------- */
+
+/* True if as many values of the right type came as `rows` rows have. */
+bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows);
+
+/* Makes sure that applying cannot fail: rows are there, with new ones of zeros, in `range` of the named keys. PAWL_INVALID,
+ * PAWL_NODE_FULL, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
+                                         const struct pwi_request *request, const struct pwi_named *named,
+                                         struct pawl_range range);
+
+/* Applies those values of a request that belong to keys of `part`. Nothing here fails. */
+void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                    const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
+
+/* Remembers, for each piece of `keys` that is due, that the task was refused, and sets the clock. */
+PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock,
+                                              const struct pwi_request *request, struct pawl_range keys,
+                                              pawl_status why);
 
 /* Uses up the number of a request that is due. */
 void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
@@ -250,6 +281,28 @@ void pwi_serve_tick(struct pwi_holding *holding, struct pwi_held *group, const s
                     struct pwi_served *served);
 void pwi_serve_await(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request,
                      struct pwi_served *served);
+
+/* --- together ----------------------------------------------------------------------------------------------------- */
+
+/* What becomes of a push that names a group. */
+enum pwi_together {
+  PWI_TOGETHER_ALONE, /* it is a push like any other */
+  PWI_TOGETHER_WAITS, /* it is in, or was before; its answer comes with the others' */
+  PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
+  PWI_TOGETHER_EARLY, /* an earlier tick is not over: say GAP */
+};
+
+enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,
+                                     const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
+
+/* The roster has changed. */
+void pwi_together_examine(struct pwi_holding *holding);
+
+/* Parts for these keys have no future here. */
+void pwi_together_leave(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range keys,
+                        enum pwi_code code, pawl_status status);
+void pwi_together_forget_waiters(struct pwi_holding *holding, uint64_t owner);
+void pwi_together_fini(struct pwi_holding *holding);
 
 /* --- waiters ------------------------------------------------------------------------------------------------------ */
 

@@ -68,7 +68,23 @@ static void throw_out(struct pwi_lists *lists, struct pwi_list *list) {
   unlink_age(lists, list);
   lists->bytes -= list->bytes;
   lists->count--;
-  destroy(list);
+  list->is_out = true;
+  if (list->pins == 0) destroy(list);
+}
+
+struct pwi_list *pwi_holding_pin_list(struct pwi_holding *holding) {
+  struct pwi_list *list = holding->named.list;
+  if (list) list->pins++;
+  return list;
+}
+
+void pwi_list_unpin(struct pwi_list *list) {
+  if (list && --list->pins == 0 && list->is_out) destroy(list);
+}
+
+const uint64_t *pwi_list_keys(const struct pwi_list *list, size_t *count_out) {
+  *count_out = list->count;
+  return list->keys;
 }
 
 /* Makes room for `bytes` more, if need be of all but `except`. */

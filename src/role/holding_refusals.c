@@ -71,3 +71,24 @@ void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range) {
   }
   refusals->count = kept;
 }
+
+/* For each piece that was due: the rest has had the push, and its sender was told so. */
+pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock, const struct pwi_request *request,
+                                struct pawl_range keys, pawl_status why) {
+  struct pwi_clock_pieces pieces = {0}, again;
+  struct pawl_range due;
+  size_t count = 0;
+  pawl_status status = pwi_clock_reserve(clock, request->sender, keys);
+  if (status == PAWL_OK) status = pwi_clock_walk(clock, request->sender, keys, &pieces);
+  again = pieces;
+  while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due)) count++;
+  if (status == PAWL_OK) status = pwi_refusals_reserve(&vector->refusals, count);
+  if (status != PAWL_OK) return status;
+  while (pwi_clock_next_due(&again, request->task, &due)) {
+    struct pwi_refusal refusal = {request->sender, request->task, due, why};
+    pwi_refusals_add(&vector->refusals, &refusal);
+  }
+  status = pwi_clock_set(clock, request->sender, keys, request->task);
+  assert(status == PAWL_OK);
+  return status;
+}

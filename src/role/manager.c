@@ -151,6 +151,9 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
   case PWI_SAY_MOVED:
     if (peer->is_server) pwi_manager_moved(manager, peer, payload, size);
     return peer->is_server;
+  case PWI_SAY_COMPLAIN:
+    if (peer->is_server) pwi_manager_complain(manager, peer, payload, size);
+    return peer->is_server;
   case PWI_SAY_REPORT:
     if (peer->is_server) pwi_manager_report(manager, peer, payload, size);
     return peer->is_server;
@@ -305,6 +308,7 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   if (c->client_grace_ns == 0) c->client_grace_ns = CLIENT_GRACE_NS;
   if (c->server_grace_ns == 0) c->server_grace_ns = SERVER_GRACE_NS;
   if (c->keep_retired_ns == 0) c->keep_retired_ns = KEEP_RETIRED_NS;
+  if (c->replicas > PWI_REPLICAS_MAX) c->replicas = PWI_REPLICAS_MAX;
   if (c->journal_bytes == 0) c->journal_bytes = JOURNAL_BYTES;
   manager->replace_at = c->journal_bytes;
   const char *host = config->host ? config->host : "";
@@ -361,6 +365,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
     pwi_manager_hear(manager);
     pwi_manager_await_all(manager);
     pwi_manager_tidy(manager);
+    pwi_manager_plan_later(manager);
   }
   *manager_out = manager;
   return PAWL_OK;

@@ -7,16 +7,19 @@
  * the server says NOT_HERE and the client tries again.)
  *
  * SERVERS join as nodes, one per shard. The first arcs are dealt once `first_processes` server processes with all their
- * shards are there; who comes later is given its share by moving arcs. A server that is silent is marked down and keeps
- * its arcs, since with chains of length one nobody else has them: they wait for it. If it comes back with its id and
- * secret (it was stopped or cut off, not dead) it goes on as before. A server process that was started anew is a new
- * node.
+ * shards are there, each with a chain of `replicas` + 1 members where there are so many processes. Who comes later is
+ * given its share, as head and as replica.
  *
- * MOVING an arc is stop-and-copy, through views that obey ring/view.h: first the target is listed as filling; the source
- * is told to MOVE: it freezes the positions and copies them over; when it says MOVED the target becomes full, and one view
- * later it is the chain alone. If the target dies on the way, or says no, the next view drops it and the source, seeing
- * that, serves again. One arc per source and per target at a time. Neighbouring arcs with the same chain are merged, and
- * arcs are split where a move begins or ends.
+ * LOSS. A server whose link is down is struck off at once wherever another full member of the chain is there: one view
+ * for all its arcs. It keeps the arcs of which nobody else has everything: they wait for it. If it comes back with its id
+ * and secret (it was stopped or cut off, not dead) it goes on with these and is an empty node for the rest. A server
+ * process that was started anew is a new node. A manager that loses most processes at once suspects itself, and gives
+ * them `server_grace_ns` to come back.
+ *
+ * CHAINS are changed step by step, by views that obey ring/view.h, towards a goal that the planner sets (ring/plan.h): a
+ * missing member is listed as filling, the last full member is told to fill it, then it is full; who is not wanted any
+ * more is dropped; and where the new head stood behind others that stay, the old one hands over first. What is on its way
+ * is kept in memory only: a manager that is started again strikes off whoever is filling, and plans anew.
  *
  * BALANCE. When reports show for some time that a process has far more than its share of bytes or of requests, arcs are
  * planned anew from the load that servers measured, and moved.
@@ -50,6 +53,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "net/net.h"
+#include "ring/view.h"
 #include "role/journal.h"
 #include "role/protocol.h"
 
@@ -61,6 +65,9 @@ struct pwi_rights {
 
 /* What the identity of a link ("key:…", "cert:…", "user:…" or "", see net.h) permits. NULL instead: everything. */
 typedef struct pwi_rights (*pwi_rights_of)(void *context, const char *identity);
+
+/* A chain has room for one member that is being filled, and one that is on its way out. */
+#define PWI_REPLICAS_MAX (PWI_CHAIN_MAX - 3)
 
 struct pwi_manager_config {
   struct pwi_net *net;
@@ -75,6 +82,7 @@ struct pwi_manager_config {
   int64_t server_grace_ns;  /* 0: 1 s; until a server whose link is down is marked so */
   int64_t keep_retired_ns;  /* 0: one hour */
   uint32_t points;          /* arcs per node at first; 0: the planner's default */
+  uint32_t replicas;        /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */
   uint64_t journal_bytes;   /* 0: 1 MiB; a journal below that is left as it is */
 };
 
@@ -98,8 +106,14 @@ pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *w
 struct pwi_manager_figures {
   uint64_t cluster, epoch, catalogue, roster;
   uint64_t nodes_up, nodes_down, nodes_draining, processes, arcs, vectors, groups, clients, retired, moves, moves_done;
-  pawl_status stopped; /* why nothing is decided any more, until a manager is started anew; PAWL_OK: it is */
-  bool ready;          /* there are arcs, the head of each is up, and we decide */
+  uint64_t processes_up;     /* that could be given something now */
+  uint64_t replicas;         /* as configured */
+  uint64_t under_replicated; /* arcs with fewer than `replicas` + 1 full members */
+  uint64_t filling;          /* arcs with a member that is being filled */
+  uint64_t waiting;          /* arcs of which no full member is up: they wait for one that is down */
+  pawl_status stopped;       /* why nothing is decided any more, until a manager is started anew; PAWL_OK: it is */
+  bool ready;                /* there are arcs, the head of each is up, and we decide */
+  bool whole; /* ready; all members are here; chains are as long as the processes permit; nothing moves or is to move */
 };
 
 void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_figures *figures_out);

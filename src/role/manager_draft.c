@@ -94,13 +94,78 @@ struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions) 
   return &draft->arcs[first];
 }
 
-void pwi_draft_give_up(struct draft *draft, uint64_t node) {
+static bool strike_filling(struct pwi_arc *arc) {
+  size_t full = pwi_arc_full(arc);
+  bool any = full < arc->count;
+  while (arc->count > full) pwi_arc_strike(arc, arc->count - 1u);
+  return any;
+}
+
+bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node) {
+  size_t place = pwi_arc_find(arc, (struct pwi_node){node});
+  if (place == PWI_CHAIN_MAX) return false;
+  bool full = !arc->chain[place].filling;
+  if (full && pwi_arc_full(arc) == 1) return false;
+  pwi_arc_strike(arc, place);
+  if (full) strike_filling(arc);
+  return true;
+}
+
+static bool is_down(const struct pwi_view_node *nodes, size_t count, struct pwi_node node) {
+  size_t low = 0, high = count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (nodes[middle].node.id <= node.id)
+      low = middle;
+    else
+      high = middle;
+  }
+  return nodes[low].state == PWI_NODE_DOWN;
+}
+
+/* The first that is down and need not be kept, or PWI_CHAIN_MAX: it is filling, or a full one is there. That one is not
+ * known to be down is not enough: its link may be, and its time not over. */
+static size_t find_dead(const struct pwi_manager *manager, const struct pwi_view_node *nodes, size_t count,
+                        const struct pwi_arc *arc) {
+  size_t dead = PWI_CHAIN_MAX;
+  bool lives = false;
+  for (size_t i = arc->count; i-- > 0;) {
+    const struct node *node = pwi_manager_node(manager, arc->chain[i].node.id);
+    bool down = is_down(nodes, count, arc->chain[i].node);
+    if (down && arc->chain[i].filling) return i;
+    if (down) dead = i;
+    lives |= !down && !arc->chain[i].filling && node && node->peer;
+  }
+  return lives ? dead : PWI_CHAIN_MAX;
+}
+
+bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct draft *draft) {
+  bool changed = false;
   for (size_t i = 0; i < draft->arc_count; i++) {
     struct pwi_arc *arc = &draft->arcs[i];
-    size_t place = pwi_arc_find(arc, (struct pwi_node){node});
-    if (place == PWI_CHAIN_MAX) continue;
-    if (arc->chain[place].filling || pwi_arc_full(arc) > 1) pwi_arc_strike(arc, place);
+    size_t place;
+    while ((place = find_dead(manager, draft->nodes, draft->node_count, arc)) != PWI_CHAIN_MAX) {
+      changed = true;
+      pwi_arc_drop(arc, arc->chain[place].node.id);
+    }
   }
+  return changed;
+}
+
+bool pwi_manager_has_dead(const struct pwi_manager *manager) {
+  const struct pwi_view *view = manager->ledger.view;
+  bool down = false;
+  for (size_t i = 0; i < view->node_count && !down; i++) down = view->nodes[i].state == PWI_NODE_DOWN;
+  for (size_t i = 0; i < view->arc_count && down; i++) {
+    if (find_dead(manager, view->nodes, view->node_count, &view->arcs[i]) != PWI_CHAIN_MAX) return true;
+  }
+  return false;
+}
+
+bool pwi_draft_end_fills(struct draft *draft) {
+  bool changed = false;
+  for (size_t i = 0; i < draft->arc_count; i++) changed |= strike_filling(&draft->arcs[i]);
+  return changed;
 }
 
 /* How wide an arc is when every node has its points. Wider ones are not made: clients cut their work by arcs, and work
@@ -136,20 +201,6 @@ bool pwi_draft_merge(struct draft *draft, uint32_t points) {
   bool merged = kept < draft->arc_count;
   draft->arc_count = kept;
   return merged;
-}
-
-/* The last full member is the one that a move made so; before that, the source is the only one. */
-bool pwi_draft_end_moves(struct draft *draft) {
-  bool changed = false;
-  for (size_t i = 0; i < draft->arc_count; i++) {
-    struct pwi_arc *arc = &draft->arcs[i];
-    if (arc->count == 1) continue;
-    struct pwi_member holder = arc->chain[pwi_arc_full(arc) - 1];
-    while (arc->count > 0) pwi_arc_strike(arc, 0);
-    arc->chain[arc->count++] = holder;
-    changed = true;
-  }
-  return changed;
 }
 
 pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,

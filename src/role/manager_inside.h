@@ -3,12 +3,15 @@
  *   manager.c         life, the actor's callbacks, peers
  *   manager_decide.c  the queue of decisions
  *   manager_join.c    who comes: servers and clients
- *   manager_leave.c   who goes or is lost: draining, grace, retirement
+ *   manager_leave.c   who goes: draining, retirement
+ *   manager_loss.c    servers that are lost, and complaints of neighbours
  *   manager_ask.c     what clients ask for
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
- *   manager_move.c    moves under way: from order to order, from view to view
- *   manager_plan.c    which moves there should be
+ *   manager_step.c    from the chain that is to the chain that should be: the next step
+ *   manager_move.c    steps under way: from order to order, from view to view
+ *   manager_plan.c    plans: when, and from what
+ *   manager_goal.c    from a plan, or an operator's order, to moves
  *   manager_status.c  the state, for people
  *
  * DECISIONS. All that changes the ledger is decided in a queue, one at a time. When its turn has come, `decide` looks at
@@ -95,7 +98,9 @@ struct node {
   uint64_t id;
   struct peer *peer; /* NULL: not here now */
   struct pwi_timer
-      timer; /* while it is not: until it is marked down; then, until it is struck off if it holds nothing */
+      timer;            /* while it is not: until it is marked down; then, until it is struck off if it holds nothing */
+  int64_t lost_at, due; /* when that was, 0: never; and when it may be marked down */
+  bool declared;        /* it has been: what follows from it is done */
   bool leaving, striking; /* it has said LEAVE; a decision to strike it off is queued */
   bool heard;             /* it has come back after our own start */
   size_t reports;         /* 0, 1 or 2: how many are kept */
@@ -131,6 +136,7 @@ struct decision {
   struct pwi_link link;                 /* who asked */
   uint64_t task;                        /* of an ask */
   uint64_t id, secret;                  /* of a node, sender or vector */
+  struct pwi_complaint complaint;
   uint32_t size;
   struct pwi_entry entry;
   char address[PWI_LABEL_MAX + 1];
@@ -139,24 +145,39 @@ struct decision {
 /* --- moves --------------------------------------------------------------------------------------------------------- */
 
 enum move_step {
-  MOVE_WANTED, /* it will begin when source and target have time */
-  MOVE_LISTED, /* a view lists the target as filling: both have to hear of it */
+  MOVE_WANTED, /* the next step will begin when those concerned have time */
+  MOVE_LISTED, /* there is a view for it: both have to hear of it */
   MOVE_GOING,  /* the source has its order */
-  MOVE_LANDED, /* the target has everything: views make it the holder */
-  MOVE_FAILED, /* a view has to strike the target off */
+  MOVE_LANDED, /* it has been carried out: a view takes the target in, or makes it the head */
+  MOVE_FAILED, /* a view has to take it back */
 };
 
+/* Positions whose chain is to become another one. They always lie within one arc of the view and, from the first step on,
+ * are one. Moves do not overlap, except that one which has a step under way may be overlapped by those that were wanted
+ * later: they come behind it in the list, and wait until it has reached its goal or is given up. */
 struct move {
   struct pawl_range positions;
-  uint64_t source, target;
+  uint64_t goal[PWI_CHAIN_MAX]; /* the nodes, the head first; the order of the others does not matter */
+  size_t goal_count;
   enum move_step step;
+  enum pwi_move_step order; /* the step under way, or tried last; and who is concerned: */
+  uint64_t source, target;
   uint64_t id;    /* of the attempt; 0: none yet */
-  uint64_t epoch; /* of the view that listed it */
+  uint64_t epoch; /* of its view */
   unsigned failures;
-  bool unwanted; /* do not try it again */
-  bool chosen;   /* of decide_moves: begins with the view that is being made */
+  bool unwanted; /* ends with the step under way */
+  bool chosen;   /* of decide_moves: the step begins with the view that is being made */
   int64_t not_before;
+  int64_t deadline; /* of a handover: others wait for it */
 };
+
+/* Two nodes that are not made neighbours for a while, if there are others. */
+struct quarrel {
+  struct pwi_plan_quarrel between;
+  int64_t until;
+};
+
+#define PWI_QUARRELS 64
 
 /* --- the manager --------------------------------------------------------------------------------------------------- */
 
@@ -202,9 +223,14 @@ struct pwi_manager {
   struct move *moves;
   size_t move_count, move_room;
   uint64_t moves_done;
-  bool moves_queued; /* a decision on moves is in the queue */
-  bool unfinished;   /* the last plan could not be carried out in full: make another when somebody comes or goes */
+  bool moves_queued;  /* a decision on moves is in the queue */
+  bool losses_queued; /* likewise on those who are lost */
+  bool unfinished;    /* the last plan could not be carried out in full: make another when somebody comes or goes */
   struct pwi_timer plan_timer, moves_timer;
+  int64_t plan_pause;    /* until the next plan that nobody has given occasion to; grows */
+  int64_t patient_until; /* after a start: everybody has this long to come back, and nothing is planned */
+  struct quarrel quarrels[PWI_QUARRELS];
+  size_t next_quarrel;
   uint64_t uneven_reports; /* in a row */
   int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */
 };
@@ -240,12 +266,16 @@ void pwi_manager_hear_end(struct pwi_manager *manager); /* or when all have come
 /* manager_leave.c */
 void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer);
 void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender); /* retired and forgotten */
-void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node);
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer);
-void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_await_all(struct pwi_manager *manager); /* after a start: everybody we know has their grace */
 void pwi_manager_strike(struct pwi_manager *manager, struct node *node); /* a node that holds nothing and is leaving */
+
+/* manager_loss.c */
+void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node);
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
+void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */
 
 /* manager_ask.c */
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
@@ -281,10 +311,17 @@ bool pwi_draft_has_member(const struct draft *draft, uint64_t id);
 /* The arc of exactly these positions, which have one chain: cut at both ends and joined in between. Takes room for up to
  * two arcs more. Arcs move: earlier results are not valid any more. */
 struct pwi_arc *pwi_draft_arc(struct draft *draft, struct pawl_range positions);
-void pwi_draft_give_up(struct draft *draft, uint64_t node); /* out of all chains where it is not the last full member */
+
+/* Out of the chain, unless it is the last full member. If a full one goes, so do those that are filling: what they have
+ * been sent is not the whole any more. False if nothing has changed. */
+bool pwi_arc_drop(struct pwi_arc *arc, uint64_t node);
+
+/* Strikes those that are down off all chains where a full member is there. True if there were any. */
+bool pwi_draft_drop_dead(const struct pwi_manager *manager, struct draft *draft);
+bool pwi_manager_has_dead(const struct pwi_manager *manager); /* that pwi_draft_drop_dead would strike off */
+bool pwi_draft_end_fills(struct draft *draft); /* strikes off whoever is filling; true if there was anybody */
 bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points); /* that pwi_draft_merge would join */
 bool pwi_draft_merge(struct draft *draft, uint32_t points); /* narrow neighbours of one chain; true if there were any */
-bool pwi_draft_end_moves(struct draft *draft);              /* a single member in each chain; true if that is new */
 
 /* Writes the record VIEW, or NODE if `added` is not NULL. */
 PAWL_MUST_USE pawl_status pwi_draft_record(struct pwi_manager *manager, const struct draft *draft, uint64_t last_move,
@@ -295,16 +332,35 @@ static inline void pwi_arc_strike(struct pwi_arc *arc, size_t place) {
   arc->chain[--arc->count] = (struct pwi_member){0};
 }
 
+/* manager_step.c */
+enum step_kind {
+  STEP_NONE,     /* the goal cannot be reached: a member that is missing is not to be had */
+  STEP_WAIT,     /* somebody is filling, or who is concerned is not there now */
+  STEP_DONE,     /* this is the goal */
+  STEP_CHANGE,   /* one view, at once */
+  STEP_FILL,     /* the target, from the source */
+  STEP_HANDOVER, /* of the source to the target; then the view */
+};
+
+struct step {
+  enum step_kind kind;
+  uint64_t source, target;
+  struct pwi_arc after; /* CHANGE and HANDOVER: its chain, all full */
+};
+
+struct step pwi_manager_next_step(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
+                                  size_t goal_count);
+bool pwi_manager_is_here(const struct pwi_manager *manager, uint64_t node);
+bool pwi_manager_is_welcome(const struct pwi_manager *manager, uint64_t node); /* could be given something */
+
 /* manager_move.c */
 void pwi_manager_moves_poke(struct pwi_manager *manager); /* something has changed: see what can go on */
 
 /* The node's link is gone: what was on its way to it, or from it, is undone. If it is leaving, only what was to it. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t node, bool as_source);
-void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t target); /* it is down: none begins */
+void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t node); /* it is down: none begins */
 void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
-PAWL_MUST_USE pawl_status pwi_manager_move_add(struct pwi_manager *manager, struct pawl_range positions,
-                                               uint64_t source, uint64_t target);
-void pwi_manager_tidy(struct pwi_manager *manager); /* after a start: moves that were under way are not any more */
+void pwi_manager_tidy(struct pwi_manager *manager); /* after a start: steps that were under way are not any more */
 
 static inline bool pwi_move_is_active(const struct move *move) {
   return move->step == MOVE_LISTED || move->step == MOVE_GOING || move->step == MOVE_LANDED;
@@ -315,9 +371,20 @@ void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a pla
 void pwi_manager_plan_later(struct pwi_manager *manager);
 void pwi_manager_plan_timer(struct pwi_manager *manager);
 PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager);
+size_t pwi_manager_processes(const struct pwi_manager *manager); /* that could have a member of a chain */
+void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
+void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+
+/* manager_goal.c */
+
+/* The draft as it will be when all that is under way has ended well. */
+PAWL_MUST_USE pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out);
+
+/* Replaces what was wanted by what brings the plan about. */
+PAWL_MUST_USE pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draft *outlook,
+                                                const struct pwi_plan *plan);
 PAWL_MUST_USE pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions,
                                                  uint64_t target);
-void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
 /* manager_balance.c: a report has come. */
 #define PWI_BALANCE_PROCESSES 256 /* of larger clusters operators take care */

@@ -161,6 +161,7 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
   if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* the old link's orders may never have arrived */
   replace_peer(manager, node->peer, peer);
   node->peer = peer;
+  node->declared = false;
   pwi_manager_timer_cancel(manager, &node->timer);
   peer->id = node->id;
   peer->state = PEER_IN;

@@ -1,6 +1,5 @@
-/* Who goes, and who is lost.
+/* Who goes: servers that leave hand on what they hold first; who is lost is manager_loss.c's business.
  *
- * A server that leaves hands its arcs on first. One whose link is down is marked down after its grace and keeps its arcs.
  * A client that leaves is forgotten; one whose link is down is retired after its own grace, and forgotten when its clocks
  * need not be kept any more. Who is lost may come back before, by id and secret.
  */
@@ -54,6 +53,7 @@ static void conclude_draining(struct pwi_manager *manager, const struct decision
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (status && peer) pwi_manager_close(manager, peer, status);
   if (status) return;
+  pwi_manager_moves_unwanted(manager, decision->id);
   pwi_manager_moves_lost(manager, decision->id, false);
   pwi_manager_plan_later(manager);
   pwi_manager_moves_poke(manager);
@@ -124,67 +124,7 @@ void pwi_manager_strike(struct pwi_manager *manager, struct node *node) {
                     &(struct decision){.decide = decide_striking, .conclude = conclude_striking, .id = node->id});
 }
 
-/* --- losing --------------------------------------------------------------------------------------------------------- */
-
-void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node) {
-  node->peer = NULL;
-  pwi_manager_timer_cancel(manager, &node->timer);
-  pwi_manager_timer_set(manager, manager->config.server_grace_ns, TIMER_NODE, node->id, &node->timer);
-  pwi_manager_moves_lost(manager, node->id, true);
-}
-
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer) {
-  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
-  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
-  if (node && node->peer == peer) {
-    pwi_manager_server_lost(manager, node);
-  } else if (sender && sender->peer == peer) {
-    sender->peer = NULL;
-    if (peer->state == PEER_JOINING)
-      pwi_manager_part_with(manager, sender->id);
-    else
-      pwi_manager_timer_set(manager, manager->config.client_grace_ns, TIMER_SENDER, sender->id, &sender->timer);
-  }
-}
-
-static pawl_status decide_down(struct pwi_manager *manager, struct decision *decision) {
-  const struct node *node = pwi_manager_node(manager, decision->id);
-  struct draft draft;
-  if (!node || node->peer || view_node(manager, decision->id)->state == PWI_NODE_DOWN) return PAWL_OK;
-  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
-  if (status) return status;
-  pwi_draft_node(&draft, decision->id)->state = PWI_NODE_DOWN;
-  pwi_draft_give_up(&draft, decision->id);
-  status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
-  pwi_draft_close(&draft);
-  return status;
-}
-
-/* It is down, or has come back meanwhile, or there was no memory to say so. */
-static void conclude_down(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct node *node = pwi_manager_node(manager, decision->id);
-  if (!node || node->peer) return;
-  int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
-  pwi_manager_timer_cancel(manager, &node->timer);
-  pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
-  pwi_log(manager->config.log, PAWL_LOG_WARN, "server.down", "node=%llu why=%s", (unsigned long long)decision->id,
-          pawl_status_name(status));
-  if (status) return;
-  pwi_manager_moves_unwanted(manager, decision->id);
-  pwi_manager_plan_later(manager);
-  pwi_manager_moves_poke(manager);
-}
-
-void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
-  struct node *node = pwi_manager_node(manager, id);
-  if (!node) return;
-  node->timer.id = 0;
-  if (node->peer) return;
-  if (view_node(manager, id)->state == PWI_NODE_DOWN)
-    pwi_manager_strike(manager, node);
-  else
-    pwi_manager_queue(manager, &(struct decision){.decide = decide_down, .conclude = conclude_down, .id = id});
-}
+/* --- clients that are lost ------------------------------------------------------------------------------------------ */
 
 static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
   const struct sender *sender = pwi_manager_sender(manager, decision->id);
@@ -218,10 +158,14 @@ void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
 }
 
 void pwi_manager_await_all(struct pwi_manager *manager) {
+  int64_t now = pwi_net_now(manager->config.net);
+  manager->patient_until = now + manager->config.server_grace_ns;
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
     int64_t delay = down ? manager->config.keep_retired_ns : manager->config.server_grace_ns + PWI_MANAGER_RETURN_NS;
+    node->declared = down;
+    node->due = now + delay;
     pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
   }
   for (size_t i = 0; i < manager->sender_count; i++) {

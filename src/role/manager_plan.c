@@ -1,9 +1,8 @@
-/* Which moves there should be: the first arcs, the share of those who come, the arcs of those who go, balance by measured
- * load, and what an operator orders.
+/* Who should hold what: the first arcs, chains that are short of members, the share of those who come, the arcs of those
+ * who go, balance by measured load.
  *
- * A plan is made from the view as it will be when the moves under way have ended well, and without the nodes that hold
- * nothing: to the planner those are new, and it takes from the others no more than they need. A node that is down and
- * holds something counts as if it were up, for its arcs wait for it.
+ * A plan is made from the view as it will be when the steps under way have ended well, and without the nodes that hold
+ * nothing: to the planner those are new, and it takes from the others no more than they need.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,6 +14,8 @@
 
 #define QUIET_NS INT64_C(50000000) /* so that all shards of a process come together */
 #define RETRY_NS INT64_C(1000000000)
+#define PAUSE_MIN_NS INT64_C(1000000000) /* between plans that follow from nothing but the last one's failure */
+#define PAUSE_MAX_NS INT64_C(30000000000)
 
 /* --- the first arcs ------------------------------------------------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ static pawl_status record_first_arcs(struct pwi_manager *manager, const struct p
 }
 
 static pawl_status decide_first_arcs(struct pwi_manager *manager, struct decision *decision) {
-  struct pwi_plan_options options = {.points = manager->config.points};
+  struct pwi_plan_options options = {.points = manager->config.points, .replicas = manager->config.replicas};
   struct pwi_plan plan = {0};
   struct draft draft;
   (void)decision;
@@ -77,26 +78,11 @@ static void conclude_first_arcs(struct pwi_manager *manager, const struct decisi
   if (status) pwi_manager_plan_later(manager);
 }
 
-/* --- where everything will be --------------------------------------------------------------------------------------- */
+/* --- the present ---------------------------------------------------------------------------------------------------- */
 
 static bool holds_something(const struct draft *draft, uint64_t id) { return pwi_draft_has_member(draft, id); }
 
-/* The draft as it will be when all moves under way have landed. */
-static pawl_status open_outlook(const struct pwi_manager *manager, struct draft *draft_out) {
-  pawl_status status = pwi_draft_open(manager->ledger.view, 2 * manager->move_count, draft_out);
-  if (status) return status;
-  for (size_t i = 0; i < manager->move_count; i++) {
-    const struct move *move = &manager->moves[i];
-    if (!pwi_move_is_active(move)) continue;
-    struct pwi_arc *arc = pwi_draft_arc(draft_out, move->positions);
-    arc->count = 1;
-    arc->chain[0] = (struct pwi_member){.node = {move->target}};
-  }
-  pwi_draft_end_moves(draft_out); /* what has failed, and is not struck off yet */
-  return PAWL_OK;
-}
-
-/* The same as a view, of those only who hold something. */
+/* The outlook as a view, of those only who hold something. */
 static pawl_status make_present(const struct pwi_manager *manager, const struct draft *outlook,
                                 struct pwi_view **present_out) {
   struct pwi_view_node *holders = pwi_alloc_zero(outlook->node_count + 1, sizeof *holders);
@@ -170,93 +156,31 @@ static pawl_status collect_loads(const struct pwi_manager *manager, struct pwi_l
   return PAWL_OK;
 }
 
-/* --- from a plan to moves ------------------------------------------------------------------------------------------- */
+/* --- planning ------------------------------------------------------------------------------------------------------- */
 
-static const struct pwi_view_node *find_node(const struct pwi_manager *manager, uint64_t id) {
-  return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
-}
-
-/* Another process's node that is up: the rules of views do not let two members of a chain be of one process. The choice
- * goes round with the position, so that not all goes to one. 0 if there is none. */
-static uint64_t elsewhere(const struct pwi_manager *manager, uint64_t process, uint64_t position) {
-  const struct pwi_view *view = manager->ledger.view;
-  size_t start = (size_t)(((unsigned __int128)position * view->node_count) >> 64);
-  for (size_t i = 0; i < view->node_count; i++) {
-    const struct pwi_view_node *node = &view->nodes[(start + i) % view->node_count];
-    if (node->state == PWI_NODE_UP && node->process != process) return node->node.id;
+/* The quarrels that are not over yet. */
+static size_t collect_quarrels(const struct pwi_manager *manager, struct pwi_plan_quarrel *quarrels) {
+  int64_t now = pwi_net_now(manager->config.net);
+  size_t count = 0;
+  for (size_t i = 0; i < PWI_QUARRELS; i++) {
+    if (manager->quarrels[i].until > now) quarrels[count++] = manager->quarrels[i].between;
   }
-  return 0;
+  return count;
 }
 
-/* Adds a move, or makes the last one longer. */
-static pawl_status want(struct pwi_manager *manager, struct pawl_range positions, uint64_t source, uint64_t target) {
-  const struct pwi_view_node *from = find_node(manager, source), *to = find_node(manager, target);
-  if (from->state == PWI_NODE_DOWN || to->state == PWI_NODE_DOWN) {
-    manager->unfinished = true;
-    return PAWL_OK;
-  }
-  if (from->process == to->process) {
-    target = from->state == PWI_NODE_DRAINING ? elsewhere(manager, from->process, positions.begin) : 0;
-    if (target == 0) return PAWL_OK;
-  }
-  struct move *last = manager->move_count > 0 ? &manager->moves[manager->move_count - 1] : NULL;
-  bool longer = last && last->step == MOVE_WANTED && last->positions.end == positions.begin && last->source == source &&
-                last->target == target;
-  if (!longer) return pwi_manager_move_add(manager, positions, source, target);
-  last->positions.end = positions.end;
-  return PAWL_OK;
-}
-
-static uint64_t arc_end(const struct pwi_arc *arcs, size_t count, size_t index) {
-  return index + 1 < count ? arcs[index + 1].begin : PWI_RING_END;
-}
-
-/* Walks over both, piece by piece. */
-static pawl_status want_differences(struct pwi_manager *manager, const struct pwi_view *present,
-                                    const struct pwi_plan *plan) {
-  size_t i = 0, j = 0;
-  for (uint64_t at = 0; at < PWI_RING_END;) {
-    uint64_t here = arc_end(present->arcs, present->arc_count, i), there = arc_end(plan->arcs, plan->arc_count, j);
-    uint64_t end = here < there ? here : there;
-    uint64_t source = present->arcs[i].chain[0].node.id, target = plan->arcs[j].chain[0].node.id;
-    if (source != target) {
-      pawl_status status = want(manager, pawl_range_of(at, end), source, target);
-      if (status) return status;
-    }
-    at = end;
-    i += here == end;
-    j += there == end;
-  }
-  return PAWL_OK;
-}
-
-static void drop_wanted(struct pwi_manager *manager) {
-  size_t kept = 0;
-  for (size_t i = 0; i < manager->move_count; i++) {
-    if (manager->moves[i].step == MOVE_WANTED) continue;
-    if (manager->moves[i].step == MOVE_FAILED) manager->moves[i].unwanted = true;
-    manager->moves[kept++] = manager->moves[i];
-  }
-  manager->move_count = kept;
-}
-
-static pawl_status plan_from(struct pwi_manager *manager, struct draft *outlook, const struct pwi_view *present) {
-  struct pwi_plan_options options = {.points = manager->config.points};
+static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present) {
+  struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
+  struct pwi_plan_options options = {.points = manager->config.points,
+                                     .replicas = manager->config.replicas,
+                                     .quarrels = quarrels,
+                                     .quarrel_count = collect_quarrels(manager, quarrels)};
   struct pwi_load *loads;
   struct pwi_plan plan = {0};
-  for (size_t i = 0; i < outlook->node_count; i++) {
-    struct pwi_view_node *node = &outlook->nodes[i];
-    if (node->state == PWI_NODE_DOWN && holds_something(outlook, node->node.id)) node->state = PWI_NODE_UP;
-  }
   pawl_status status = collect_loads(manager, &loads, &options.load_count);
   if (status) return status;
   options.loads = loads;
   status = pwi_plan_make(outlook->nodes, outlook->node_count, present, &options, &plan);
-  if (!status) {
-    drop_wanted(manager);
-    manager->unfinished = false;
-    status = want_differences(manager, present, &plan);
-  }
+  if (!status) status = pwi_manager_want_plan(manager, outlook, &plan);
   pwi_plan_fini(&plan);
   pwi_free(loads);
   return status;
@@ -266,7 +190,7 @@ pawl_status pwi_manager_plan(struct pwi_manager *manager) {
   struct draft outlook;
   struct pwi_view *present;
   if (!manager->ledger.view || manager->ledger.view->arc_count == 0) return PAWL_NOT_FOUND;
-  pawl_status status = open_outlook(manager, &outlook);
+  pawl_status status = pwi_manager_open_outlook(manager, &outlook);
   if (status) return status;
   status = make_present(manager, &outlook, &present);
   if (!status) {
@@ -282,22 +206,68 @@ pawl_status pwi_manager_plan(struct pwi_manager *manager) {
 
 /* --- when to plan --------------------------------------------------------------------------------------------------- */
 
-/* True if somebody has nothing, or should have nothing. Balance alone is manager_balance.c's business. */
+size_t pwi_manager_processes(const struct pwi_manager *manager) {
+  const struct pwi_view *view = manager->ledger.view;
+  size_t count = 0;
+  for (size_t i = 0; i < view->node_count; i++) {
+    bool seen = !pwi_manager_is_welcome(manager, view->nodes[i].node.id);
+    for (size_t j = 0; j < i && !seen; j++) {
+      seen =
+          view->nodes[j].process == view->nodes[i].process && pwi_manager_is_welcome(manager, view->nodes[j].node.id);
+    }
+    count += !seen;
+  }
+  return count;
+}
+
+/* True if an arc has too few members, or too many, or one that is leaving, and somebody who is there has all of it. */
+static bool needs_repair(const struct pwi_manager *manager, const struct pwi_arc *arcs, size_t count) {
+  size_t processes = pwi_manager_processes(manager), most = (size_t)manager->config.replicas + 1;
+  size_t least = processes < most ? processes : most;
+  for (size_t i = 0; i < count; i++) {
+    bool here = false, leaves = false;
+    for (size_t j = 0; j < arcs[i].count; j++) {
+      here |= !arcs[i].chain[j].filling && pwi_manager_is_here(manager, arcs[i].chain[j].node.id);
+      leaves |= pwi_view_find(manager->ledger.view, arcs[i].chain[j].node)->state == PWI_NODE_DRAINING;
+    }
+    if (here && (leaves || pwi_arc_full(&arcs[i]) < least || pwi_arc_full(&arcs[i]) > most)) return true;
+  }
+  return false;
+}
+
+/* True if somebody has nothing, or should have nothing, or chains are not as long as they should be. Balance alone is
+ * manager_balance.c's business. */
 static bool needs_plan(const struct pwi_manager *manager) {
   struct draft draft;
   bool needed = manager->unfinished;
-  if (open_outlook(manager, &draft)) return true;
+  if (pwi_manager_open_outlook(manager, &draft)) return true;
   for (size_t i = 0; i < draft.node_count && !needed; i++) {
-    bool holds = holds_something(&draft, draft.nodes[i].node.id);
-    needed = (draft.nodes[i].state == PWI_NODE_UP && !holds) || (draft.nodes[i].state == PWI_NODE_DRAINING && holds);
+    needed = draft.nodes[i].state == PWI_NODE_UP && !holds_something(&draft, draft.nodes[i].node.id);
   }
+  needed = needed || needs_repair(manager, draft.arcs, draft.arc_count);
   pwi_draft_close(&draft);
   return needed;
 }
 
-void pwi_manager_plan_later(struct pwi_manager *manager) {
+static void plan_after(struct pwi_manager *manager, int64_t delay) {
+  int64_t patience = manager->patient_until - pwi_net_now(manager->config.net);
   pwi_manager_timer_cancel(manager, &manager->plan_timer);
-  pwi_manager_timer_set(manager, QUIET_NS, TIMER_PLAN, 0, &manager->plan_timer);
+  pwi_manager_timer_set(manager, patience > delay ? patience : delay, TIMER_PLAN, 0, &manager->plan_timer);
+}
+
+void pwi_manager_plan_later(struct pwi_manager *manager) {
+  manager->plan_pause = PAUSE_MIN_NS;
+  plan_after(manager, QUIET_NS);
+}
+
+/* A plan that did not get where it should is made again, less and less often. */
+void pwi_manager_watch_chains(struct pwi_manager *manager) {
+  const struct pwi_view *view = manager->ledger.view;
+  if (manager->move_count > 0 || manager->plan_timer.id != 0 || !needs_repair(manager, view->arcs, view->arc_count))
+    return;
+  if (manager->plan_pause < PAUSE_MIN_NS) manager->plan_pause = PAUSE_MIN_NS;
+  plan_after(manager, manager->plan_pause);
+  if (manager->plan_pause < PAUSE_MAX_NS) manager->plan_pause *= 2;
 }
 
 void pwi_manager_plan_timer(struct pwi_manager *manager) {
@@ -308,7 +278,7 @@ void pwi_manager_plan_timer(struct pwi_manager *manager) {
   }
   if (!needs_plan(manager)) return;
   pawl_status status = pwi_manager_plan(manager);
-  if (status == PAWL_NO_MEMORY) pwi_manager_timer_set(manager, RETRY_NS, TIMER_PLAN, 0, &manager->plan_timer);
+  if (status == PAWL_NO_MEMORY) plan_after(manager, RETRY_NS);
 }
 
 void pwi_manager_node_came(struct pwi_manager *manager) {
@@ -316,57 +286,6 @@ void pwi_manager_node_came(struct pwi_manager *manager) {
     pwi_manager_queue(manager, &(struct decision){.decide = decide_first_arcs, .conclude = conclude_first_arcs});
   else
     pwi_manager_plan_later(manager);
-}
-
-/* --- orders of operators -------------------------------------------------------------------------------------------- */
-
-/* They may reach beyond `positions`: whoever wants to leave needs another plan for the rest. */
-static void drop_wanted_in(struct pwi_manager *manager, struct pawl_range positions) {
-  size_t kept = 0;
-  for (size_t i = 0; i < manager->move_count; i++) {
-    const struct move *move = &manager->moves[i];
-    bool overlaps = !pawl_range_is_empty(pawl_range_common(move->positions, positions));
-    const struct pwi_view_node *source = find_node(manager, move->source);
-    if (overlaps && source && source->state == PWI_NODE_DRAINING) pwi_manager_plan_later(manager);
-    if (move->step == MOVE_WANTED && overlaps) continue;
-    if (move->step == MOVE_FAILED && overlaps) manager->moves[i].unwanted = true;
-    manager->moves[kept++] = manager->moves[i];
-  }
-  manager->move_count = kept;
-}
-
-/* The pieces of arcs that others hold. PAWL_UNSUPPORTED if one of them is of the target's own process. */
-static pawl_status want_all(struct pwi_manager *manager, const struct draft *outlook, struct pawl_range positions,
-                            const struct pwi_view_node *target, bool only_check) {
-  pawl_status status = PAWL_OK;
-  for (size_t i = 0; i < outlook->arc_count && !status; i++) {
-    struct pawl_range arc = {outlook->arcs[i].begin, arc_end(outlook->arcs, outlook->arc_count, i)};
-    struct pawl_range piece = pawl_range_common(arc, positions);
-    uint64_t source = outlook->arcs[i].chain[0].node.id;
-    if (pawl_range_is_empty(piece) || source == target->node.id) continue;
-    if (!only_check)
-      status = want(manager, piece, source, target->node.id);
-    else if (find_node(manager, source)->process == target->process)
-      status = PAWL_UNSUPPORTED;
-  }
-  return status;
-}
-
-pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions, uint64_t target) {
-  const struct pwi_view_node *node = find_node(manager, target);
-  struct draft outlook;
-  if (pawl_range_is_empty(positions)) return PAWL_INVALID;
-  if (!node || node->state != PWI_NODE_UP || manager->ledger.view->arc_count == 0) return PAWL_NOT_FOUND;
-  pawl_status status = open_outlook(manager, &outlook);
-  if (status) return status;
-  status = want_all(manager, &outlook, positions, node, true);
-  if (!status) {
-    drop_wanted_in(manager, positions);
-    status = want_all(manager, &outlook, positions, node, false);
-  }
-  pwi_draft_close(&outlook);
-  pwi_manager_moves_poke(manager);
-  return status;
 }
 
 /* --- reports -------------------------------------------------------------------------------------------------------- */

@@ -71,16 +71,52 @@ static void count_view(const struct pwi_view *view, struct pwi_manager_figures *
   }
 }
 
+/* Of one arc: its full members, and whether all its members are here. */
+static size_t look_at_chain(const struct pwi_manager *manager, const struct pwi_arc *arc, bool *all_here_out) {
+  *all_here_out = true;
+  for (size_t i = 0; i < arc->count; i++) *all_here_out &= pwi_manager_is_here(manager, arc->chain[i].node.id);
+  return pwi_arc_full(arc);
+}
+
+static bool has_nobody_up(const struct pwi_view *view, const struct pwi_arc *arc) {
+  for (size_t i = 0; i < arc->count; i++) {
+    bool up = pwi_view_find(view, arc->chain[i].node)->state != PWI_NODE_DOWN;
+    if (up && !arc->chain[i].filling) return false;
+  }
+  return true;
+}
+
+/* A chain that is shorter than it should be is as long as it can be, if there are no more processes. */
+static void count_chains(const struct pwi_manager *manager, struct pwi_manager_figures *figures) {
+  const struct pwi_view *view = manager->ledger.view;
+  size_t wanted = (size_t)figures->replicas + 1, possible = pwi_manager_processes(manager);
+  figures->processes_up = possible;
+  figures->whole = figures->ready && manager->move_count == 0 && manager->plan_timer.id == 0;
+  for (size_t i = 0; i < view->arc_count; i++) {
+    const struct pwi_arc *arc = &view->arcs[i];
+    bool all_here;
+    size_t full = look_at_chain(manager, arc, &all_here);
+    figures->under_replicated += full < wanted;
+    figures->filling += full < arc->count;
+    figures->waiting += has_nobody_up(view, arc);
+    figures->whole &= all_here && full == arc->count && (full >= wanted || full >= possible);
+  }
+}
+
 void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_figures *figures_out) {
   const struct pwi_ledger *ledger = &manager->ledger;
   struct pwi_manager_figures figures = {.cluster = ledger->cluster,
                                         .catalogue = ledger->catalogue.number,
                                         .roster = ledger->roster.number,
+                                        .replicas = manager->config.replicas,
                                         .moves = manager->move_count,
                                         .moves_done = manager->moves_done};
-  if (ledger->view) count_view(ledger->view, &figures);
+  if (ledger->view) {
+    count_view(ledger->view, &figures);
+    count_chains(manager, &figures);
+  }
   figures.stopped = manager->stopped;
-  if (manager->stopped) figures.ready = false;
+  if (manager->stopped) figures.ready = figures.whole = false;
   for (size_t i = 0; i < ledger->catalogue.count; i++) {
     bool is_vector = ledger->catalogue.entries[i].kind == PWI_ENTRY_VECTOR;
     figures.vectors += is_vector;
@@ -144,7 +180,8 @@ static bool put_arc(json_t *array, const struct pwi_view *view, size_t index) {
   for (size_t i = 0; i < view->arcs[index].count && ok; i++) {
     const struct pwi_member *member = &view->arcs[index].chain[i];
     json_t *listed = add_object(chain);
-    ok = put(listed, "node", whole(member->node.id)) && put(listed, "filling", json_boolean(member->filling));
+    ok = put(listed, "node", whole(member->node.id)) && put(listed, "filling", json_boolean(member->filling)) &&
+         put(listed, "state", json_string(pwi_node_state_text(pwi_view_find(view, member->node)->state)));
   }
   return ok;
 }
@@ -236,8 +273,12 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
          put(root, "epoch", whole(figures.epoch)) && put(root, "catalogue", whole(figures.catalogue)) &&
          put(root, "roster", whole(figures.roster)) && put(root, "ready", json_boolean(figures.ready)) &&
          put(root, "stopped", figures.stopped ? json_string(pawl_status_name(figures.stopped)) : json_null()) &&
-         put(root, "processes", whole(figures.processes)) && put(root, "clients", whole(figures.clients)) &&
-         put(root, "retired", whole(figures.retired)) && put(root, "moves_done", whole(figures.moves_done));
+         put(root, "whole", json_boolean(figures.whole)) && put(root, "replicas", whole(figures.replicas)) &&
+         put(root, "under_replicated", whole(figures.under_replicated)) &&
+         put(root, "filling", whole(figures.filling)) && put(root, "waiting", whole(figures.waiting)) &&
+         put(root, "processes", whole(figures.processes)) && put(root, "processes_up", whole(figures.processes_up)) &&
+         put(root, "clients", whole(figures.clients)) && put(root, "retired", whole(figures.retired)) &&
+         put(root, "moves_done", whole(figures.moves_done));
 }
 
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer) {

@@ -20,6 +20,7 @@
 #include "role/manager.h"
 
 #define ACTORS 16
+#define MOVED_KEPT 256 /* what servers have said of orders, at the end */
 #define MANAGER "manager:7000"
 #define RETURN_NS (10 * PWI_SIM_MILLISECOND) /* until an actor that lost its link tries again */
 #define MOVE_NS (5 * PWI_SIM_MILLISECOND)    /* that copying an arc takes */
@@ -73,6 +74,8 @@ struct world {
   struct pwi_rights rights;        /* of links that come up from now on */
   struct actor actors[ACTORS];
   size_t count;
+  struct pwi_move moved[MOVED_KEPT]; /* MOVED without an error, in a circle */
+  size_t moved_count;
   bool all_renew;        /* whoever is told that he was retired comes again as somebody new */
   bool may_miss_views;   /* there is not always memory for them */
   bool someone_returned; /* a server came back: it may be behind what clients know */
@@ -109,6 +112,7 @@ static void say_moved(struct actor *actor, const struct pwi_move *order, pawl_st
   struct pwi_writer payload = {0};
   moved.status = status;
   moved.address[0] = '\0';
+  if (!status) actor->world->moved[actor->world->moved_count++ % MOVED_KEPT] = moved;
   pwi_move_encode(&moved, &payload);
   say(actor, PWI_SAY_MOVED, 0, 0, &payload);
   pwi_writer_fini(&payload);

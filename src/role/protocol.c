@@ -230,13 +230,66 @@ pawl_status pwi_move_decode(const void *bytes, size_t size, struct pwi_move *mov
   move.target = pwi_read_u64(&reader);
   move.sequence = pwi_read_u64(&reader);
   move.step = pwi_read_u8(&reader);
-  if (move.step > PWI_FILL_END) pwi_reader_fail(&reader, PAWL_CORRUPT);
+  if (move.step > PWI_MOVE_HANDOVER) pwi_reader_fail(&reader, PAWL_CORRUPT);
   move.cancel = read_flag(&reader);
   move.status = read_status(&reader);
   pwi_read_text(&reader, move.address, sizeof move.address);
   if (reader.status) return PAWL_CORRUPT;
   *used_out = size - (size_t)(reader.end - reader.at);
   *move_out = move;
+  return PAWL_OK;
+}
+
+/* --- chains ------------------------------------------------------------------------------------------------------- */
+
+void pwi_note_encode(const struct pwi_note *note, uint8_t bytes[PWI_NOTE_SIZE]) {
+  memset(bytes, 0, PWI_NOTE_SIZE);
+  bytes[0] = (uint8_t)note->step;
+  bytes[1] = note->effect;
+  bytes[2] = note->full;
+  pwi_put_u32(bytes + 4, (uint32_t)note->status);
+  pwi_put_u64(bytes + 8, note->positions.begin);
+  pwi_put_u64(bytes + 16, note->positions.end);
+  pwi_put_u64(bytes + 24, note->since);
+  pwi_put_u64(bytes + 32, note->version);
+  pwi_put_u64(bytes + 40, note->prior);
+  pwi_put_u64(bytes + 48, note->other);
+}
+
+pawl_status pwi_note_decode(const void *data, size_t size, struct pwi_note *note_out) {
+  const uint8_t *bytes = data;
+  if (!data || size != PWI_NOTE_SIZE) return PAWL_CORRUPT;
+  struct pwi_note note = {.step = (enum pwi_note_step)bytes[0],
+                          .effect = bytes[1],
+                          .full = bytes[2] & 1,
+                          .status = (pawl_status)(int32_t)pwi_get_u32(bytes + 4),
+                          .positions = {pwi_get_u64(bytes + 8), pwi_get_u64(bytes + 16)},
+                          .since = pwi_get_u64(bytes + 24),
+                          .version = pwi_get_u64(bytes + 32),
+                          .prior = pwi_get_u64(bytes + 40),
+                          .other = pwi_get_u64(bytes + 48)};
+  if (bytes[0] < PWI_NOTE_OPEN || bytes[0] > PWI_NOTE_TAKEN || bytes[1] > PWI_EFFECT_REFUSAL || bytes[2] > 1)
+    return PAWL_CORRUPT;
+  if (note.positions.begin >= note.positions.end || note.since == 0 || note.status > 0) return PAWL_CORRUPT;
+  *note_out = note;
+  return PAWL_OK;
+}
+
+void pwi_complaint_encode(const struct pwi_complaint *complaint, struct pwi_writer *writer) {
+  write_range(writer, complaint->positions);
+  pwi_write_u64(writer, complaint->node);
+  write_status(writer, complaint->status);
+}
+
+pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_complaint *complaint_out) {
+  struct pwi_reader reader;
+  struct pwi_complaint complaint = {0};
+  pwi_reader_init(&reader, bytes, size);
+  complaint.positions = read_range(&reader);
+  complaint.node = pwi_read_u64(&reader);
+  complaint.status = read_status(&reader);
+  if (pwi_reader_end(&reader) || complaint.node == 0) return PAWL_CORRUPT;
+  *complaint_out = complaint;
   return PAWL_OK;
 }
 

@@ -31,21 +31,21 @@
 
 /* Kinds of messages. Numbers are never reused. X(name, number, text) */
 #define PWI_SAY_MAP(X)                                                                                                 \
-  X(REQUEST, 1, "request") /* client to holder */                                                                      \
-  X(ANSWER, 2, "answer")   /* back */                                                                                  \
-  X(JOIN, 3, "join")       /* server or client to manager: the first message of a link */                              \
-  X(JOINED, 4, "joined")   /* back */                                                                                  \
-  X(NEWS, 5, "news")       /* manager to everybody: view, catalogue, roster */                                         \
-  X(HAVE, 6, "have")       /* back: the numbers in the head are in force here */                                       \
-  X(ASK, 7, "ask")         /* client to manager */                                                                     \
-  X(REPLY, 8, "reply")     /* back */                                                                                  \
-  X(MOVE, 9, "move")       /* manager to the server that holds an arc: copy it there */                                \
-  X(MOVED, 10, "moved")    /* back */                                                                                  \
-  X(FILL, 11, "fill")      /* server to server: part of a moving arc */                                                \
-  X(FILLED, 12, "filled")  /* back */                                                                                  \
-  X(REPORT, 13, "report")  /* server to manager: what it holds and does */                                             \
-  X(LEAVE, 14, "leave")    /* server or client to manager: I am going; JOINED's opposite */                            \
-  X(LEFT, 15, "left")      /* back: you may */
+  X(REQUEST, 1, "request")    /* client to holder */                                                                   \
+  X(ANSWER, 2, "answer")      /* back */                                                                               \
+  X(JOIN, 3, "join")          /* server or client to manager: the first message of a link */                           \
+  X(JOINED, 4, "joined")      /* back */                                                                               \
+  X(NEWS, 5, "news")          /* manager to everybody: view, catalogue, roster */                                      \
+  X(HAVE, 6, "have")          /* back: the numbers in the head are in force here */                                    \
+  X(ASK, 7, "ask")            /* client to manager */                                                                  \
+  X(REPLY, 8, "reply")        /* back */                                                                               \
+  X(MOVE, 9, "move")          /* manager to the server that holds an arc: copy it there */                             \
+  X(MOVED, 10, "moved")       /* back */                                                                               \
+  X(REPORT, 13, "report")     /* server to manager: what it holds and does */                                          \
+  X(LEAVE, 14, "leave")       /* server or client to manager: I am going; JOINED's opposite */                         \
+  X(LEFT, 15, "left")         /* back: you may */                                                                      \
+  X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
+  X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
@@ -60,6 +60,9 @@ enum pwi_say {
 #define PWI_SECTION_VIEW 19      /* bytes: ring/view.h */
 #define PWI_SECTION_CATALOGUE 20 /* bytes: role/catalogue.h */
 #define PWI_SECTION_ROSTER 21    /* bytes: role/roster.h */
+#define PWI_SECTION_NOTE 22      /* of a CHAIN message: one record, below */
+#define PWI_SECTION_STATE 23     /* hidden state of rows, in their order; bytes */
+#define PWI_SECTION_STAMPS 24    /* of an update that is a sum: who is in it; u64 sender, u64 task each */
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
@@ -100,8 +103,9 @@ struct pwi_terms {
   uint64_t number;  /* the request's, chosen by the client and repeated in the answer's head; never 0 */
   uint64_t prior;   /* the task before; see above */
   uint64_t settled; /* every task of the sender up to this has been answered to it */
-  uint64_t other;   /* COLLECT: the retired sender */
-  uint64_t rows;    /* keys named: the list's length, the range's size; SCAN: at most */
+  uint64_t
+      other;     /* COLLECT: the retired sender; PUSH: the group whose pushes of this tick are applied together, or 0 */
+  uint64_t rows; /* keys named: the list's length, the range's size; SCAN: at most */
   struct pawl_range claim;
   struct pawl_range range; /* in the claim */
 };
@@ -227,30 +231,105 @@ enum pwi_ask {
 
 /* --- moving ------------------------------------------------------------------------------------------------------- */
 
-/* Payload of MOVE, FILL, FILLED and MOVED: this record; in FILL, role/holding.h's chunk follows it. MOVE and FILL of one
- * move carry the same `move`. */
-enum pwi_fill_step {
-  PWI_FILL_BEGIN = 1, /* throw away what you may have of this range */
-  PWI_FILL_CHUNK = 2,
-  PWI_FILL_END = 3,
+/* What a MOVE orders. */
+enum pwi_move_step {
+  PWI_MOVE_FILL = 1,     /* to the last full member of a chain: fill `target`, which the view lists behind it */
+  PWI_MOVE_HANDOVER = 2, /* to the head: take no more requests, and say when all full members are equal */
 };
 
+/* Payload of MOVE and MOVED: this record. */
 struct pwi_move {
   uint64_t move;  /* a number that the manager never uses again */
-  uint64_t epoch; /* of the view in which the target is filling: whoever is behind waits for it */
+  uint64_t epoch; /* of the view that the order is about: whoever is behind waits for it */
   struct pawl_range positions;
-  uint64_t target;                 /* the node */
-  uint64_t sequence;               /* FILL and FILLED: 1, 2, … */
-  uint8_t step;                    /* FILL: enum pwi_fill_step */
+  uint64_t target;                 /* the node that is to be filled, or to be the head */
+  uint64_t sequence;               /* not used: 0 */
+  uint8_t step;                    /* enum pwi_move_step */
   bool cancel;                     /* MOVE: stop it, and serve the positions again */
-  pawl_status status;              /* FILLED, MOVED */
+  pawl_status status;              /* MOVED */
   char address[PWI_LABEL_MAX + 1]; /* MOVE: of the target */
 };
 
 void pwi_move_encode(const struct pwi_move *move, struct pwi_writer *writer);
 
-/* `*used_out` is the size of the record: what follows it is the chunk. */
+/* `*used_out` is the size of the record. */
 PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct pwi_move *move_out, size_t *used_out);
+
+/* --- chains ------------------------------------------------------------------------------------------------------- */
+
+/* Every CHAIN message has a note. It is about an arc of the view, which is named by its positions and by `since`, the epoch
+ * that gave it its bounds and its chain: whoever has the arc with another `since` ignores the message. All of them travel on
+ * the data lane, in order.
+ *
+ *   OPEN     from the one before: I am about to send. `version` is the last that it has itself.
+ *   READY    back, or by itself as soon as the view has come: send me what follows `version`; everything up to `other` is
+ *            confirmed. `full`: with the keys of the first one, for the signature is not known here.
+ *   UPDATE   what a numbered request changed (enum pwi_effect): its sender, task and tick are in the message's head, then
+ *            sections TERMS, KEYS or SIGNATURE, VALUES, STATE, STAMPS as far as there are any. `positions` is the part of the arc that
+ *            it concerns, `version` its number, `prior` the number of the update before it: it is taken only after that.
+ *   CONFIRM  back: everything up to `version` is here, and with all full members behind.
+ *   CHUNK    to a filling member: `other` is the move, `version` counts the chunks from 1, `prior` is the version of the arc
+ *            of which the chunk is true. `effect` is enum pwi_chunk_step; as PAYLOAD follows, for DATA, a chunk of
+ *            role/holding.h and, for END, the versions of the arc by position (store/clock.h).
+ *   TAKEN    back: `version` is that of the chunk, `status` how it went. */
+#define PWI_NOTE_MAP(X)                                                                                                \
+  X(OPEN, 1, "open")                                                                                                   \
+  X(READY, 2, "ready")                                                                                                 \
+  X(UPDATE, 3, "update")                                                                                               \
+  X(CONFIRM, 4, "confirm")                                                                                             \
+  X(CHUNK, 5, "chunk")                                                                                                 \
+  X(TAKEN, 6, "taken")
+
+enum pwi_note_step {
+#define PWI_NOTE_ENUM(name, number, text) PWI_NOTE_##name = (number),
+  PWI_NOTE_MAP(PWI_NOTE_ENUM)
+#undef PWI_NOTE_ENUM
+};
+
+/* What a request did. */
+enum pwi_effect {
+  PWI_EFFECT_NONE = 0,
+  PWI_EFFECT_ROWS = 1,    /* rows have new values, and the sender's clock is at the task */
+  PWI_EFFECT_TICK = 2,    /* the sender's tick and clock */
+  PWI_EFFECT_REFUSAL = 3, /* it was refused with `status`: the clock, and that */
+};
+
+enum pwi_chunk_step {
+  PWI_CHUNK_BEGIN = 1, /* throw away what you may have of this range */
+  PWI_CHUNK_DATA = 2,
+  PWI_CHUNK_END = 3, /* that was all: you are where `prior` says */
+};
+
+struct pwi_note {
+  enum pwi_note_step step;
+  uint8_t effect;
+  bool full;
+  pawl_status status;
+  struct pawl_range positions;
+  uint64_t since;
+  uint64_t version, prior;
+  uint64_t other;
+};
+
+#define PWI_NOTE_SIZE 64
+
+/* Layout: u8 step, u8 effect, u8 flags (1: full), u8 0, i32 status, then u64 each: positions.begin, positions.end, since,
+ * version, prior, other, 0. */
+void pwi_note_encode(const struct pwi_note *note, uint8_t bytes[PWI_NOTE_SIZE]);
+
+/* PAWL_CORRUPT also if: an unknown step, no positions, since 0. */
+PAWL_MUST_USE pawl_status pwi_note_decode(const void *bytes, size_t size, struct pwi_note *note_out);
+
+/* Payload of COMPLAIN: in the chain of these positions the sender cannot reach its neighbour `node`; or, if that is the
+ * sender itself, it cannot follow there. u64 begin, u64 end, u64 node, i32 status. */
+struct pwi_complaint {
+  struct pawl_range positions;
+  uint64_t node;
+  pawl_status status;
+};
+
+void pwi_complaint_encode(const struct pwi_complaint *complaint, struct pwi_writer *writer);
+PAWL_MUST_USE pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_complaint *complaint_out);
 
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 

@@ -223,9 +223,9 @@ static void test_joined_has_one_form(void **state) {
   assert_one_form(&writer, joined_again);
 }
 
-static void test_move_has_one_form_and_a_chunk_may_follow(void **state) {
+static void test_move_has_one_form_and_something_may_follow(void **state) {
   (void)state;
-  struct pwi_move move = {1, 2, {3, 4}, 5, 6, PWI_FILL_CHUNK, true, PAWL_NODE_FULL, "host:1"}, back;
+  struct pwi_move move = {1, 2, {3, 4}, 5, 6, PWI_MOVE_FILL, true, PAWL_NODE_FULL, "host:1"}, back;
   struct pwi_writer writer = {0};
   pwi_move_encode(&move, &writer);
   size_t size = writer.size, used;
@@ -294,7 +294,7 @@ int main(void) {
       cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_join_has_one_form),
       cmocka_unit_test(test_joined_has_one_form),
-      cmocka_unit_test(test_move_has_one_form_and_a_chunk_may_follow),
+      cmocka_unit_test(test_move_has_one_form_and_something_may_follow),
       cmocka_unit_test(test_report_has_one_form),
       cmocka_unit_test(test_loads_out_of_order_are_corrupt),
       cmocka_unit_test(test_a_report_without_memory_for_its_loads_says_so),

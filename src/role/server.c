@@ -36,6 +36,7 @@ static void remove_peer(struct pwi_server *server, struct server_peer *peer) {
   else
     server->peers = peer->next;
   if (peer->next) peer->next->before = peer->before;
+  pwi_inbox_fini(&peer->inbox);
   pwi_free(peer);
 }
 
@@ -195,7 +196,7 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
     pwi_net_close(server->config.net, link, PAWL_FORBIDDEN);
     return;
   }
-  struct server_peer *peer = add_peer(server, is_server ? PEER_SOURCE : PEER_CLIENT, link);
+  struct server_peer *peer = add_peer(server, is_server ? PEER_PREVIOUS : PEER_CLIENT, link);
   pawl_status status = peer ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status && !is_server) status = pwi_holder_link_up(server->holder, link, peering, &rights, &peer->holder);
   if (status) {
@@ -204,7 +205,9 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   }
   if (peer->holder) server->client_links++;
   peer->peering = *peering;
+  peer->node = peering->hello.node;
   peer->is_up = true;
+  if (is_server) pwi_server_chain_up(server, peer);
 }
 
 static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
@@ -223,7 +226,7 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   peer->peering = peering;
   peer->is_up = true;
   if (peer->kind == PEER_MANAGER) send_join(server);
-  if (peer->kind == PEER_TARGET) pwi_server_move_target_up(server, peer);
+  if (peer->kind == PEER_NEXT) pwi_server_chain_up(server, peer);
 }
 
 /* A manager that has lost its log, or another one at that address. What we hold belongs to the cluster that we are in: we
@@ -241,12 +244,14 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer) return;
   enum server_peer_kind kind = peer->kind;
-  if (kind == PEER_TARGET) pwi_server_move_target_down(server, peer, why);
+  peer->is_up = false;
+  if (kind == PEER_NEXT || kind == PEER_PREVIOUS) pwi_server_chain_down(server, peer);
   if (kind == PEER_MANAGER) server->manager = NULL;
   if (peer->holder) server->client_links--;
   pwi_holder_link_down(peer->holder);
   remove_peer(server, peer);
   if (kind != PEER_MANAGER) return;
+  pwi_server_moves_without_manager(server);
   if (why == PAWL_CLUSTER_OTHER) note_other_cluster(server);
   if (why) server->trouble = why;
   retry_later(server);
@@ -259,22 +264,8 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer || !peer->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   if (peer->holder) return pwi_holder_message(peer->holder, message);
+  if (peer->kind != PEER_MANAGER) return pwi_inbox_begin(&peer->inbox, message, &peer->peering.data, &peer->inbox);
   return pwi_letter_begin(&peer->letter, message, &peer->peering.link);
-}
-
-static pawl_status from_server(struct pwi_server *server, struct server_peer *peer, const void *body) {
-  struct pwi_move move;
-  size_t size, used;
-  const char *payload = pwi_letter_find(&peer->letter, body, PWI_SECTION_PAYLOAD, &size);
-  pawl_status status = pwi_move_decode(payload, size, &move, &used);
-  if (status) return status;
-  if (peer->kind == PEER_SOURCE && peer->letter.head.kind == PWI_SAY_FILL)
-    pwi_server_fill(server, peer, &move, payload + used, size - used);
-  else if (peer->kind == PEER_TARGET && peer->letter.head.kind == PWI_SAY_FILLED)
-    pwi_server_move_confirmed(server, peer, &move);
-  else
-    return PAWL_LINK_PROTOCOL;
-  return PAWL_OK;
 }
 
 static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
@@ -285,10 +276,13 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
     pwi_holder_piece(peer->holder, offset, data, size);
     return;
   }
+  if (peer->kind != PEER_MANAGER) {
+    pwi_inbox_piece(&peer->inbox, offset, data, size);
+    return;
+  }
   assert(context == &peer->letter);
   pawl_status status = pwi_letter_open(&peer->letter, data, size, &peer->peering.link);
-  if (!status)
-    status = peer->kind == PEER_MANAGER ? from_manager(server, &peer->letter, data) : from_server(server, peer, data);
+  if (!status) status = from_manager(server, &peer->letter, data);
   if (!status) return;
   pwi_log(server->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", peer->letter.head.kind,
           pawl_status_name(status));
@@ -298,15 +292,27 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
 static void message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
-  if (peer && peer->holder && context == peer->holder) pwi_holder_message_end(peer->holder, status);
+  if (!peer) return;
+  if (peer->holder && context == peer->holder) pwi_holder_message_end(peer->holder, status);
+  if (context == &peer->inbox && !status) pwi_server_chain_said(server, peer);
 }
 
 static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   struct pwi_server *server = self;
-  (void)status;
   if (pwi_mail_done(&server->mailer, cookie)) return;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  if (cookie & PWI_PARCEL_COOKIE) {
+    pwi_parcel_done(&server->parcels, cookie, status);
+    if (peer && peer->is_up) pwi_server_chain_writable(server, peer);
+    return;
+  }
   if (peer && peer->holder) pwi_holder_done(peer->holder, cookie);
+}
+
+static void writable(void *self, struct pwi_link link) {
+  struct pwi_server *server = self;
+  struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
+  if (peer && peer->is_up) pwi_server_chain_writable(server, peer);
 }
 
 static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
@@ -315,6 +321,11 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   if (cookie == TIMER_RETRY) {
     server->retry.id = 0;
     seek_manager(server);
+    return;
+  }
+  if (cookie == TIMER_CHAIN) {
+    server->chain_timer.id = 0;
+    pwi_server_chain_timer(server);
     return;
   }
   send_report(server);
@@ -332,6 +343,7 @@ const struct pwi_actor pwi_server_actor = {
     .piece = piece,
     .message_end = message_end,
     .done = done,
+    .writable = writable,
     .timer = timer,
 };
 
@@ -348,9 +360,15 @@ static pawl_status copy_texts(struct pwi_server *server) {
 }
 
 static pawl_status make_parts(struct pwi_server *server) {
-  struct pwi_holder_config holder = {.net = server->config.net, .numbers = &server->numbers, .log = server->config.log};
+  struct pwi_holder_config holder = {
+      .net = server->config.net, .numbers = &server->numbers, .log = server->config.log, .chains = &server->chains};
   pawl_status status = pwi_holder_create(&holder, &server->holder);
   if (status) return status;
+  pwi_parcels_init(&server->parcels, server->config.net);
+  server->chains.parcels = &server->parcels;
+  server->chains.answer = pwi_holder_answer_put_off;
+  server->chains.pump = pwi_server_chain_pump;
+  server->chains.context = server;
   struct pwi_holding_config holding = {.memory_max = server->config.memory_max,
                                        .cache_max = server->config.cache_max,
                                        .answer = pwi_holder_answer,
@@ -398,12 +416,15 @@ void pwi_server_destroy(struct pwi_server *server) {
   if (!server) return;
   while (server->peers) remove_peer(server, server->peers);
   pwi_server_moves_fini(server);
+  pwi_chains_fini(&server->chains);
+  pwi_parcels_fini(&server->parcels);
+  pwi_reading_fini(&server->reading);
+  pwi_pages_fini(&server->stamps);
   pwi_holder_destroy(server->holder);
   pwi_holding_destroy(server->holding);
   pwi_view_release(server->view);
   pwi_catalogue_fini(&server->catalogue);
   pwi_roster_destroy(server->roster);
-  pwi_rangeset_fini(&server->held);
   pwi_mailer_fini(&server->mailer);
   pwi_writer_fini(&server->writer);
   pwi_idmap_fini(&server->links);
@@ -442,6 +463,26 @@ void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *
                                          .moves_in = server->moves_in};
 }
 
+size_t pwi_server_arcs(const struct pwi_server *server, struct pwi_server_arc *arcs, size_t room) {
+  for (size_t i = 0; i < server->chains.count && i < room; i++) {
+    const struct pwi_chain *chain = server->chains.items[i];
+    arcs[i] = (struct pwi_server_arc){.positions = chain->positions,
+                                      .since = chain->since,
+                                      .place = chain->place,
+                                      .filling = chain->is_filling,
+                                      .even = chain->is_even,
+                                      .version = chain->version,
+                                      .confirmed = chain->confirmed};
+  }
+  return server->chains.count;
+}
+
+uint64_t pwi_server_digest(const struct pwi_server *server, struct pawl_range positions,
+                           const struct pwi_roster *roster) {
+  return pwi_holding_digest(server->holding, positions, roster);
+}
+
+const struct pwi_roster *pwi_server_roster(const struct pwi_server *server) { return server->roster; }
 const struct pwi_view *pwi_server_view(const struct pwi_server *server) { return server->view; }
 const struct pwi_holding *pwi_server_holding(const struct pwi_server *server) { return server->holding; }
 const struct pwi_catalogue *pwi_server_catalogue(const struct pwi_server *server) { return &server->catalogue; }

@@ -28,6 +28,7 @@
 #include "role/holding.h"
 #include "role/manager.h" /* pwi_rights_of */
 #include "role/protocol.h"
+#include "role/roster.h"
 
 struct pwi_server_config {
   struct pwi_net *net;       /* created with pwi_server_actor, and listening */
@@ -47,6 +48,7 @@ struct pwi_server_config {
 };
 
 struct pwi_server;
+struct pwi_view;
 
 /* Begins to join. PAWL_INVALID, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi_server **server_out);
@@ -72,8 +74,25 @@ struct pwi_server_state {
 
 void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *state_out);
 
-/* The newest that took effect; NULL: none has come. Valid until the next callback of the net runs. */
-const struct pwi_view *pwi_server_view(const struct pwi_server *server);
+/* An arc that the shard is a member of. For tests: full members of one chain (the same positions and `since`) that have the
+ * same version of it are equal in content. */
+struct pwi_server_arc {
+  struct pawl_range positions;
+  uint64_t since;
+  size_t place; /* in the chain, from 0 */
+  bool filling;
+  bool even; /* the version is that of all positions */
+  uint64_t version, confirmed;
+};
+
+size_t pwi_server_arcs(const struct pwi_server *server, struct pwi_server_arc *arcs,
+                       size_t room); /* how many there are */
+
+/* Of what is on these positions: rows, state, clocks; see pwi_holding_digest. */
+uint64_t pwi_server_digest(const struct pwi_server *server, struct pawl_range positions,
+                           const struct pwi_roster *roster);
+const struct pwi_roster *pwi_server_roster(const struct pwi_server *server);
+const struct pwi_view *pwi_server_view(const struct pwi_server *server); /* NULL: none yet */
 
 /* For metrics and tests; valid as long as the server. */
 const struct pwi_holding *pwi_server_holding(const struct pwi_server *server);

@@ -1,20 +1,29 @@
-/* Inside role/server.h: the shard's state, shared by membership (server.c), views (server_view.c) and moves
- * (server_move.c). */
+/* Inside role/server.h: the shard's state, shared by its files.
+ *
+ *   server.c        membership, links, reports
+ *   server_view.c   news take effect
+ *   server_chain.c  what members of chains tell one another
+ *   server_fill.c   filling a new member, and handing an arc over
+ */
 #ifndef PWI_ROLE_SERVER_INSIDE_H
 #define PWI_ROLE_SERVER_INSIDE_H
 
 #include "base/cursor.h"
 #include "base/idmap.h"
 #include "ring/view.h"
+#include "role/chain.h"
 #include "role/holder.h"
+#include "role/inbox.h"
 #include "role/mail.h"
+#include "role/parcel.h"
+#include "role/reading.h"
 #include "role/server.h"
 
 enum server_peer_kind {
   PEER_MANAGER,
-  PEER_CLIENT, /* asks */
-  PEER_SOURCE, /* another server, which fills us */
-  PEER_TARGET, /* another server, which we fill */
+  PEER_CLIENT,   /* asks */
+  PEER_PREVIOUS, /* a server that stands before us in chains, and connected to us */
+  PEER_NEXT,     /* a server that stands behind us in chains */
 };
 
 struct server_peer {
@@ -23,29 +32,30 @@ struct server_peer {
   struct pwi_link link;
   bool is_up;
   struct pwi_peering peering;
+  uint64_t node;                  /* PEER_PREVIOUS, PEER_NEXT */
   struct pwi_holder_link *holder; /* PEER_CLIENT */
-  struct moving *moving;          /* PEER_TARGET; NULL once the move is over */
-  struct pwi_letter letter;
+  struct pwi_letter letter;       /* PEER_MANAGER */
+  struct pwi_inbox inbox;         /* PEER_PREVIOUS, PEER_NEXT */
 };
 
-/* An arc, or a part of one, on its way out. */
+/* A member that we fill, or an arc that we hand over, as the manager ordered it. */
 struct moving {
   struct moving *next;
-  struct pwi_move order;    /* as the manager gave it */
-  struct server_peer *peer; /* NULL: no link to the target */
+  struct pwi_move order;
   struct pwi_copying copying;
-  uint64_t given, confirmed; /* the last sequence sent, and answered */
-  bool has_begun;            /* we had the view that it needs, and froze the positions */
-  bool has_copied;           /* the last chunk is sent, and END */
-  bool is_over;              /* `order.status` is the result; what is left to do is a view's */
+  uint64_t given, taken; /* chunks */
+  uint64_t synced_at;    /* FILL: what the target must have before we may say that it has everything */
+  bool has_begun, has_copied;
+  bool is_over; /* `order.status` is the result; it is told again to a manager that asks again */
 };
 
-/* An arc, or a part of one, on its way in. */
+/* An arc that we are being filled with. */
 struct filling {
   struct filling *next;
   uint64_t move;
+  uint64_t since;
   struct pawl_range positions;
-  uint64_t sequence;
+  uint64_t chunk; /* the last taken */
   bool is_complete;
 };
 
@@ -74,7 +84,11 @@ struct pwi_server {
 
   struct pwi_holding *holding;
   struct pwi_holder *holder;
-  struct pwi_rangeset held; /* positions */
+  struct pwi_parcels parcels;
+  struct pwi_chains chains;
+  struct pwi_reading reading;
+  struct pwi_pages stamps; /* of the update that is being read */
+  struct pwi_timer chain_timer;
   struct moving *movings;
   struct filling *fillings;
   uint64_t moves_out, moves_in;
@@ -82,7 +96,7 @@ struct pwi_server {
 };
 
 /* Timers. */
-enum { TIMER_RETRY = 1, TIMER_REPORT = 2 };
+enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3 };
 
 /* A message on a link's own lane, with the numbers in force in its head. */
 void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
@@ -96,18 +110,37 @@ struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_pe
 PAWL_MUST_USE pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_letter *letter,
                                                const void *body);
 
-/* server_move.c */
+/* server_chain.c */
+void pwi_server_chain_said(struct pwi_server *server, struct server_peer *peer); /* its inbox has a whole message */
+void pwi_server_chain_up(struct pwi_server *server, struct server_peer *peer);
+void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *peer);
+void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer);
+void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
+void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
+void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
+void pwi_server_chain_timer(struct pwi_server *server);
+void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain); /* tells the one before us */
+
+/* The link to a node that stands behind us; NULL if it is not up. One is made if there is none. */
+struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node);
+
+void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note);
+struct pwi_parcel_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer);
+
+/* server_fill.c */
 void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *order);
-void pwi_server_move_target_up(struct pwi_server *server, struct server_peer *peer);
-void pwi_server_move_target_down(struct pwi_server *server, struct server_peer *peer, pawl_status why);
-void pwi_server_move_confirmed(struct pwi_server *server, struct server_peer *peer, const struct pwi_move *reply);
-void pwi_server_moves_seen(struct pwi_server *server);   /* a view has come */
-void pwi_server_moves_report(struct pwi_server *server); /* the manager is back: tell it what it may have missed */
-void pwi_server_fill(struct pwi_server *server, struct server_peer *peer, const struct pwi_move *fill,
-                     const void *chunk, size_t size);
+void pwi_server_moves_seen(struct pwi_server *server);                          /* a view has come */
+void pwi_server_moves_report(struct pwi_server *server);                        /* the manager is back */
+void pwi_server_moves_without_manager(struct pwi_server *server);               /* it is gone */
+void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain); /* something was confirmed */
+void pwi_server_fill_go(struct pwi_server *server, uint64_t node);              /* there is a way to it, or room */
+void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status why);
+void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note);
+void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
+                           const struct pwi_note *note, const void *chunk, size_t size);
+struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
 void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions);
-void pwi_server_fillings_settle(struct pwi_server *server); /* forget those that we hold by now */
 void pwi_server_moves_fini(struct pwi_server *server);
 
 #endif

@@ -35,6 +35,7 @@ static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, 
   pwi_catalogue_fini(&server->catalogue);
   server->catalogue = catalogue;
   close_old(server);
+  pwi_server_chains_unstick(server);
   return PAWL_OK;
 }
 
@@ -48,19 +49,20 @@ static pawl_status take_roster(struct pwi_server *server, const void *bytes, siz
   pwi_roster_destroy(server->roster);
   server->roster = roster;
   server->numbers.roster = roster;
+  pwi_holder_settle_sums(server->holder);
   return PAWL_OK;
 }
 
 /* --- view ------------------------------------------------------------------------------------------------------------ */
 
-/* Gives up what the view says others hold: rows, and what we were being filled with. */
+/* Gives up what the view says others hold, or what we are to be filled with anew. */
 static pawl_status drop(struct pwi_server *server, struct pawl_range positions) {
   pwi_server_fillings_forget(server, positions);
   pawl_status status = pwi_holding_drop(server->holding, positions);
-  return status ? status : pwi_rangeset_remove(&server->held, positions);
+  return status ? status : pwi_chains_drop(&server->chains, positions);
 }
 
-/* Takes a part of an arc of which we are the head, and that we do not hold yet. */
+/* Takes a part of an arc of which we are a full member, and that we do not hold yet. */
 static pawl_status take(struct pwi_server *server, struct pawl_range positions, bool is_first) {
   bool is_filled = pwi_server_is_filled(server, positions);
   if (!is_first && !is_filled) {
@@ -69,17 +71,21 @@ static pawl_status take(struct pwi_server *server, struct pawl_range positions, 
             (unsigned long long)server->node, (unsigned long long)positions.begin, (unsigned long long)positions.end);
     return PAWL_OK;
   }
+  const struct pwi_chain *chain = pwi_chains_find(&server->chains, positions.begin);
+  if (!is_filled) chain = NULL;
+  if (pwi_holding_holds(server->holding, positions)) return pwi_chains_hold(&server->chains, positions, chain);
   pawl_status status =
       is_filled ? pwi_holding_adopt(server->holding, positions) : pwi_holding_hold(server->holding, positions);
-  if (!status) status = pwi_rangeset_add(&server->held, positions);
+  if (!status) status = pwi_chains_hold(&server->chains, positions, chain);
   if (!status && is_filled) server->moves_in++;
   return status;
 }
 
+/* What is held is what has a version: that comes last, so that what memory ran out for is tried again. */
 static pawl_status take_missing(struct pwi_server *server, struct pawl_range positions, bool is_first) {
   struct pawl_range gap;
   for (uint64_t at = positions.begin; at < positions.end; at = gap.end) {
-    if (!pwi_rangeset_next_gap(&server->held, at, &gap)) return PAWL_OK;
+    if (!pwi_rangeset_next_gap(&server->chains.versions.held, at, &gap)) return PAWL_OK;
     if (gap.begin >= positions.end) return PAWL_OK;
     if (gap.end > positions.end) gap.end = positions.end;
     pawl_status status = take(server, gap, is_first);
@@ -88,21 +94,27 @@ static pawl_status take_missing(struct pwi_server *server, struct pawl_range pos
   return PAWL_OK;
 }
 
+/* Filling goes on only in the chain in which it began. */
+static pawl_status await_filling(struct pwi_server *server, struct pawl_range positions, uint64_t since) {
+  const struct pwi_chain *chain = pwi_chains_find(&server->chains, positions.begin);
+  if (chain && chain->is_filling && chain->since == since) return PAWL_OK;
+  return drop(server, positions);
+}
+
+static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *view, size_t arc, bool is_first) {
+  struct pawl_range positions = pwi_view_arc_range(view, arc);
+  size_t place = pwi_arc_find(&view->arcs[arc], (struct pwi_node){server->node});
+  if (place != 0) pwi_holding_dismiss(server->holding, positions);
+  if (place == PWI_CHAIN_MAX) return drop(server, positions);
+  if (view->arcs[arc].chain[place].filling) return await_filling(server, positions, view->arcs[arc].since);
+  return take_missing(server, positions, is_first);
+}
+
 static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *view) {
   bool is_first = !server->view || server->view->arc_count == 0;
-  struct pwi_node me = {server->node};
-  for (size_t i = 0; i < view->arc_count; i++) {
-    struct pawl_range positions = pwi_view_arc_range(view, i);
-    size_t place = pwi_arc_find(&view->arcs[i], me);
-    pawl_status status = PAWL_OK;
-    if (place == PWI_CHAIN_MAX)
-      status = drop(server, positions);
-    else if (place == 0)
-      status = take_missing(server, positions, is_first);
-    if (status) return status;
-  }
-  pwi_server_fillings_settle(server);
-  return PAWL_OK;
+  pawl_status status = pwi_chains_write_versions(&server->chains);
+  for (size_t i = 0; i < view->arc_count && !status; i++) status = apply_arc(server, view, i, is_first);
+  return status ? status : pwi_chains_follow_view(&server->chains, view, server->node);
 }
 
 static pawl_status take_view(struct pwi_server *server, const void *bytes, size_t size) {
@@ -121,6 +133,7 @@ static pawl_status take_view(struct pwi_server *server, const void *bytes, size_
   pwi_view_release(server->view);
   server->view = view;
   server->numbers.view = view->epoch;
+  pwi_server_chains_changed(server);
   pwi_server_moves_seen(server);
   return PAWL_OK;
 }

@@ -32,8 +32,8 @@ static pawl_status create_manager(struct pwi_cluster *cluster, const struct pwi_
                                       .rights = cluster->config.rights,
                                       .first_processes = cluster->config.processes,
                                       .client_grace_ns = cluster->config.client_grace_ns,
+                                      .replicas = cluster->config.replicas,
                                       .journal_bytes = cluster->config.journal_bytes};
-  /* REPLICAS: config.replicas = cluster->config.replicas, as soon as the manager has such a field. */
   return pwi_manager_create(&config, &cluster->manager);
 }
 

@@ -30,12 +30,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ring/view.h"
+#include <pawl/status.h>
+
 #include "role/planted.h"
-#include "role/server.h"
 
 /* How many replicas seeds draw by themselves, at most. */
-#define PWI_CAMPAIGN_REPLICAS 0 /* REPLICAS: 2, once there are any */
+#define PWI_CAMPAIGN_REPLICAS 2
 
 /* Where the manager keeps what it decides. */
 enum pwi_campaign_keeper {
@@ -119,14 +119,6 @@ struct pwi_campaign_result {
 
 /* Runs it. Whatever goes wrong, memory that runs out included, is in the result. */
 void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campaign_result *result_out);
-
-/* What a shard has on some positions: the view that gave them to its chain, how many chain messages it has applied, and a
- * hash of keys, values, state and clocks. Anything but PAWL_OK: nothing can be said about them just now.
- *
- * DIGEST: it is NULL until servers can tell, and then members are not compared. Set it before any campaign runs. */
-typedef pawl_status (*pwi_arc_digest_of)(const struct pwi_server *server, struct pawl_range positions,
-                                         uint64_t *since_out, uint64_t *sequence_out, uint64_t *digest_out);
-extern pwi_arc_digest_of pwi_campaign_arc_digest;
 
 /* --- many of them --------------------------------------------------------------------------------------------------- */
 

@@ -176,12 +176,13 @@ struct keeper {
 
 /* --- the watch ------------------------------------------------------------------------------------------------------ */
 
-#define DIGESTS_MAX 256
+#define ARCS_MAX 1024
+#define COMPARED_MAX 512
 
-struct digest {
-  struct pawl_range positions;
-  uint64_t since, sequence, digest;
-  uint64_t node;
+/* What a full member has of an arc. */
+struct stand {
+  const struct pwi_server *server;
+  struct pwi_server_arc arc;
 };
 
 /* The view that a node had when it was last looked at. */
@@ -196,8 +197,8 @@ struct watch {
   uint64_t *hashes; /* of views, by epoch */
   size_t epochs, room;
   struct pwi_view *last; /* the one of the highest epoch */
-  struct digest digests[DIGESTS_MAX];
-  size_t digest_next, digest_count;
+  struct stand stands[ARCS_MAX];
+  uint64_t compared[COMPARED_MAX]; /* hashes of what was compared lately */
   unsigned looks;
   struct looked looked[NODES_MAX];
   unsigned char *bytes; /* a view, encoded */

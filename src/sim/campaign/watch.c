@@ -5,7 +5,7 @@
  *   - Nobody knows of a roster or a catalogue that is not safe.
  *   - No two members of a chain are in one process: by the number that the process drew when it started, whatever the view
  *     calls it.
- *   - Members of a chain that have applied the same chain messages have the same content. */
+ *   - Full members of a chain that have the same version of an arc have the same content. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -14,8 +14,6 @@
 
 #define LOOK_NS (5 * MS)
 #define LOOKS_A_DIGEST 10 /* comparing contents is dearer */
-
-pwi_arc_digest_of pwi_campaign_arc_digest;
 
 static bool hash_view(struct campaign *campaign, const struct pwi_view *view, uint64_t *hash_out) {
   struct watch *watch = &campaign->watch;
@@ -150,53 +148,50 @@ static void check_everybody(struct campaign *campaign) {
 
 /* --- contents ------------------------------------------------------------------------------------------------------- */
 
-static const struct pwi_cluster_server *server_of(const struct campaign *campaign, uint64_t node) {
-  for (size_t i = 0; i < campaign->cluster.server_count; i++) {
-    const struct pwi_cluster_server *server = &campaign->cluster.servers[i];
-    struct pwi_server_state state;
-    if (!server->server) continue;
-    pwi_server_state(server->server, &state);
-    if (state.node == node) return server;
-  }
-  return NULL;
+/* Arcs of which it is a full member, and which it has in one version. */
+static size_t add_stands(struct watch *watch, size_t count, const struct pwi_server *server) {
+  struct pwi_server_arc arcs[128];
+  size_t room = sizeof arcs / sizeof *arcs, all = pwi_server_arcs(server, arcs, room);
+  for (size_t i = 0; i < all && i < room && count < ARCS_MAX; i++)
+    if (!arcs[i].filling && arcs[i].even) watch->stands[count++] = (struct stand){server, arcs[i]};
+  return count;
 }
 
-static bool is_same_moment(const struct digest *a, const struct digest *b) {
+static bool is_same_moment(const struct pwi_server_arc *a, const struct pwi_server_arc *b) {
   return a->positions.begin == b->positions.begin && a->positions.end == b->positions.end && a->since == b->since &&
-         a->sequence == b->sequence;
+         a->version == b->version;
 }
 
-static void compare_digest(struct campaign *campaign, const struct digest *digest) {
-  struct watch *watch = &campaign->watch;
-  for (size_t i = 0; i < watch->digest_count; i++) {
-    const struct digest *known = &watch->digests[i];
-    if (!is_same_moment(known, digest)) continue;
-    campaign->figures.digests += known->node != digest->node;
-    if (known->digest != digest->digest)
-      CAMPAIGN_FAIL(campaign, "nodes %llu and %llu differ on the arc at %016llx, sequence %llu of epoch %llu",
-                    (unsigned long long)known->node, (unsigned long long)digest->node,
-                    (unsigned long long)digest->positions.begin, (unsigned long long)digest->sequence,
-                    (unsigned long long)digest->since);
-    if (known->node == digest->node) return;
-  }
-  watch->digests[watch->digest_next] = *digest;
-  watch->digest_next = (watch->digest_next + 1) % DIGESTS_MAX;
-  if (watch->digest_count < DIGESTS_MAX) watch->digest_count++;
+/* What was found equal a moment ago still is: versions do not change. */
+static bool was_compared(struct watch *watch, const struct stand *a, const struct stand *b, uint64_t roster) {
+  uint64_t facts[] = {a->arc.positions.begin, a->arc.positions.end, a->arc.since, a->arc.version,
+                      a->arc.place,           b->arc.place,         roster};
+  uint64_t hash = pwi_hash(facts, sizeof facts, 0), *known = &watch->compared[hash % COMPARED_MAX];
+  bool was = *known == hash;
+  *known = hash;
+  return was;
+}
+
+/* Clocks of senders that are forgotten count for nothing: some have heard of it and some have not. */
+static void compare_pair(struct campaign *campaign, const struct stand *a, const struct stand *b) {
+  const struct pwi_roster *roster = &pwi_campaign_ledger(campaign)->roster;
+  if (!is_same_moment(&a->arc, &b->arc) || was_compared(&campaign->watch, a, b, roster->number)) return;
+  campaign->figures.digests++;
+  if (pwi_server_digest(a->server, a->arc.positions, roster) == pwi_server_digest(b->server, b->arc.positions, roster))
+    return;
+  CAMPAIGN_FAIL(campaign, "members %zu and %zu of the arc at %016llx differ at version %llu of epoch %llu",
+                a->arc.place, b->arc.place, (unsigned long long)a->arc.positions.begin,
+                (unsigned long long)a->arc.version, (unsigned long long)a->arc.since);
 }
 
 static void compare_members(struct campaign *campaign) {
-  const struct pwi_view *view = pwi_campaign_ledger(campaign)->view;
-  for (size_t i = 0; pwi_campaign_arc_digest && view && i < view->arc_count; i++) {
-    const struct pwi_arc *arc = &view->arcs[i];
-    size_t full = pwi_arc_full(arc);
-    for (size_t k = 0; full > 1 && k < full; k++) {
-      const struct pwi_cluster_server *server = server_of(campaign, arc->chain[k].node.id);
-      struct digest digest = {.positions = pwi_view_arc_range(view, i), .node = arc->chain[k].node.id};
-      if (server &&
-          !pwi_campaign_arc_digest(server->server, digest.positions, &digest.since, &digest.sequence, &digest.digest))
-        compare_digest(campaign, &digest);
-    }
-  }
+  struct watch *watch = &campaign->watch;
+  size_t count = 0;
+  if (campaign->config.replicas == 0) return;
+  for (size_t i = 0; i < campaign->cluster.server_count; i++)
+    if (campaign->cluster.servers[i].server) count = add_stands(watch, count, campaign->cluster.servers[i].server);
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < i; k++) compare_pair(campaign, &watch->stands[k], &watch->stands[i]);
 }
 
 /* --- looking -------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,180 @@
+/* Values into tables.
+ *
+ * Nothing is changed before it is certain that nothing can fail any more: slots are resolved, with new keys created as
+ * zeros; then values are applied, straight from where they lie. */
+#include "role/holding_inside.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/search.h"
+#include "store/dense.h"
+
+/* --- values, in parts that may be cut anywhere -------------------------------------------------------------------- */
+
+struct feed {
+  const struct iovec *part;
+  size_t at; /* in it */
+};
+
+static void feed_skip(struct feed *feed, size_t bytes) {
+  while (bytes > feed->part->iov_len - feed->at) {
+    bytes -= feed->part->iov_len - feed->at;
+    feed->part++;
+    feed->at = 0;
+  }
+  feed->at += bytes;
+}
+
+static void feed_copy(struct feed *feed, char *to, size_t bytes) {
+  while (bytes > 0) {
+    size_t left = feed->part->iov_len - feed->at, step = left < bytes ? left : bytes;
+    if (step > 0) memcpy(to, (const char *)feed->part->iov_base + feed->at, step);
+    to += step;
+    bytes -= step;
+    feed->at += step;
+    if (bytes == 0) return;
+    feed->part++;
+    feed->at = 0;
+  }
+}
+
+/* As many whole units of `unit` bytes as lie together, at most `wanted` and at least one: where they are, or, for one that
+ * is cut, in `cut`. */
+static const char *feed_next(struct feed *feed, size_t unit, size_t wanted, char *cut, size_t *units_out) {
+  while (feed->at == feed->part->iov_len) {
+    feed->part++;
+    feed->at = 0;
+  }
+  size_t whole = (feed->part->iov_len - feed->at) / unit;
+  if (whole == 0) {
+    feed_copy(feed, cut, unit);
+    *units_out = 1;
+    return cut;
+  }
+  const char *units = (const char *)feed->part->iov_base + feed->at;
+  *units_out = whole < wanted ? whole : wanted;
+  feed->at += *units_out * unit;
+  return units;
+}
+
+bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows) {
+  size_t wanted, sum = 0;
+  if (request->value_type != (uint8_t)vector->entry.is.type) return false;
+  if (!pwi_mul_size(rows, vector->table->row_bytes, &wanted)) return false;
+  for (size_t i = 0; i < request->value_parts; i++)
+    if (!pwi_add_size(sum, request->values[i].iov_len, &sum)) return false;
+  return sum == wanted;
+}
+
+/* --- making ready ------------------------------------------------------------------------------------------------- */
+
+static pawl_status ready_row(struct pwi_holding *holding, size_t bytes) {
+  if (bytes <= holding->row_room) return PAWL_OK;
+  char *grown = pwi_resize(holding->row, bytes);
+  if (!grown) return PAWL_NO_MEMORY;
+  holding->row = grown;
+  holding->row_room = bytes;
+  return PAWL_OK;
+}
+
+static pawl_status ready_list(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_named *named) {
+  if (pwi_slots_hold(named->slots, vector->table) && named->slots->missing == 0) return PAWL_OK;
+  return pwi_holding_resolve(holding, vector, named->keys, named->count, true, named->slots, named->list);
+}
+
+static pawl_status ready_dense(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range range) {
+  uint64_t layout = vector->table->layout;
+  pwi_holding_set_limit(holding, vector);
+  pawl_status status = pwi_dense_reserve(vector->table, range);
+  if (status == PAWL_TOO_LARGE && holding->lists.bytes > 0) {
+    pwi_lists_drop(&holding->lists, (struct pwi_vector_id){0}, NULL);
+    pwi_holding_set_limit(holding, vector);
+    status = pwi_dense_reserve(vector->table, range);
+  }
+  if (vector->table->layout != layout) pwi_holding_count_bytes(holding, vector);
+  return status == PAWL_TOO_LARGE ? PAWL_NODE_FULL : status;
+}
+
+/* A range of a sparse table goes block by block: how many rows has the one that begins with row `done`? */
+static size_t block_size(uint64_t done, uint64_t rows) {
+  return rows - done < PWI_BLOCK ? (size_t)(rows - done) : PWI_BLOCK;
+}
+
+static pawl_status ready_blocks(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range range) {
+  uint64_t rows = pawl_range_size(range);
+  for (uint64_t done = 0; done < rows;) {
+    size_t count = block_size(done, rows);
+    pawl_status status = pwi_holding_block(holding, range.begin + done, count);
+    if (status == PAWL_OK)
+      status = pwi_holding_resolve(holding, vector, holding->keys, count, true, &holding->slots, NULL);
+    if (status != PAWL_OK) return status;
+    done += count;
+  }
+  return PAWL_OK;
+}
+
+pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                           const struct pwi_named *named, struct pawl_range range) {
+  pawl_status status = request->value_parts > 1 ? ready_row(holding, vector->table->row_bytes) : PAWL_OK;
+  if (status != PAWL_OK) return status;
+  if (named->keys || named->count == 0) return ready_list(holding, vector, named);
+  return vector->table->is.sparse ? ready_blocks(holding, vector, range) : ready_dense(holding, vector, range);
+}
+
+/* --- applying: nothing here fails --------------------------------------------------------------------------------- */
+
+static void apply_slots(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_slots *slots,
+                        size_t from, size_t count, struct feed *feed, enum pwi_apply how) {
+  for (size_t done = 0, units; done < count; done += units) {
+    const char *rows = feed_next(feed, vector->table->row_bytes, count - done, holding->row, &units);
+    pwi_table_scatter(vector->table, how, slots, from + done, units, rows);
+  }
+}
+
+static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct feed *feed, enum pwi_apply how) {
+  size_t width = vector->table->is.width, size = vector->table->row_bytes / width, count = rows * width;
+  char cut[sizeof(uint64_t)];
+  for (size_t done = 0, units; done < count; done += units) {
+    const char *values = feed_next(feed, size, count - done, cut, &units);
+    pawl_status status = pwi_table_range_apply(vector->table, how, first, done, units, values);
+    assert(status == PAWL_OK);
+    (void)status;
+  }
+}
+
+/* All keys are there and so is the room to find them: each block is resolved as it was when they were made. */
+static void apply_blocks(struct pwi_holding *holding, struct pwi_held *vector, uint64_t first, uint64_t rows,
+                         struct feed *feed, enum pwi_apply how) {
+  for (uint64_t done = 0; done < rows;) {
+    size_t count = block_size(done, rows);
+    pawl_status status = pwi_holding_block(holding, first + done, count);
+    if (status == PAWL_OK) status = pwi_table_resolve(vector->table, holding->keys, count, false, &holding->slots);
+    assert(status == PAWL_OK);
+    (void)status;
+    apply_slots(holding, vector, &holding->slots, 0, count, feed, how);
+    done += count;
+  }
+}
+
+void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                    const struct pwi_named *named, struct pawl_range part, enum pwi_apply how) {
+  struct feed feed = {request->values, 0};
+  part = pawl_range_common(part, request->terms.range);
+  if (pawl_range_is_empty(part) || named->count == 0) return;
+  size_t from = (size_t)(part.begin - request->terms.range.begin), count = (size_t)pawl_range_size(part);
+  if (named->keys) {
+    from = pwi_first_not_below(named->keys, named->count, part.begin);
+    count = pwi_first_not_below(named->keys, named->count, part.end) - from;
+  }
+  if (count == 0) return;
+  if (named->first + from > 0) feed_skip(&feed, (named->first + from) * vector->table->row_bytes);
+  if (named->keys)
+    apply_slots(holding, vector, named->slots, from, count, &feed, how);
+  else if (vector->table->is.sparse)
+    apply_blocks(holding, vector, part.begin, count, &feed, how);
+  else
+    apply_dense(vector, part.begin, count, &feed, how);
+}

@@ -1,0 +1,85 @@
+#include "role/reading.h"
+
+#include <string.h>
+
+#include "wire/keys.h"
+#include "wire/values.h"
+
+void pwi_reading_fini(struct pwi_reading *reading) {
+  pwi_pages_fini(&reading->keys);
+  pwi_pages_fini(&reading->loose);
+}
+
+pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                              struct pwi_terms *terms_out) {
+  uint8_t scratch[PWI_TERMS_SIZE];
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_TERMS);
+  if (!section || section->length != sizeof scratch) return PAWL_CORRUPT;
+  return pwi_terms_decode(pwi_inbox_at(inbox, section->offset, sizeof scratch, scratch), sizeof scratch, terms_out);
+}
+
+static pawl_status read_raw_keys(const void *data, size_t count, uint64_t *keys) {
+  memcpy(keys, data, count * sizeof *keys);
+  return pwi_keys_rise(keys, count) ? PAWL_OK : PAWL_UNSORTED;
+}
+
+static pawl_status read_list(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                             const struct pwi_section *section, struct pwi_request *request) {
+  if (!section || section->count != request->terms.rows) return PAWL_CORRUPT;
+  pawl_status status = pwi_pages_grow(&reading->keys, ((size_t)section->count + 1) * sizeof(uint64_t));
+  if (!status) status = pwi_pages_grow(&reading->loose, section->length + 1);
+  if (status) return status;
+  uint64_t *keys = reading->keys.memory;
+  const void *data = pwi_inbox_at(inbox, section->offset, section->length, reading->loose.memory);
+  size_t count = section->count;
+  if (section->codec == PWI_SECTION_CODEC_KEYS)
+    status = pwi_keys_decode(data, section->length, keys, count, &count);
+  else if (section->codec == PWI_CODEC_RAW && section->value_type == PWI_TYPE_U64)
+    status = read_raw_keys(data, count, keys);
+  else
+    status = PAWL_UNSUPPORTED;
+  if (!status && count != section->count) status = PAWL_CORRUPT;
+  request->keys = keys;
+  request->encoded = data;
+  request->encoded_as = *section;
+  if (!status && request->terms.keep) request->signature = pwi_keys_signature(keys, count);
+  return status;
+}
+
+static pawl_status read_signature(const struct pwi_inbox *inbox, const struct pwi_section *section,
+                                  struct pwi_request *request) {
+  uint64_t scratch;
+  if (!section || section->length != sizeof scratch) return PAWL_CORRUPT;
+  memcpy(&request->signature, pwi_inbox_at(inbox, section->offset, sizeof scratch, &scratch), sizeof scratch);
+  return PAWL_OK;
+}
+
+static pawl_status read_keys(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                             const struct pwi_sections *sections, struct pwi_request *request) {
+  switch (request->terms.keys) {
+  case PWI_KEYS_LIST:
+    return read_list(reading, inbox, pwi_sections_find(sections, PWI_SECTION_KEYS), request);
+  case PWI_KEYS_SIGNED:
+    return read_signature(inbox, pwi_sections_find(sections, PWI_SECTION_SIGNATURE), request);
+  case PWI_KEYS_RANGE:
+    break;
+  }
+  return PAWL_OK;
+}
+
+static pawl_status find_values(const struct pwi_inbox *inbox, const struct pwi_sections *sections, struct iovec *parts,
+                               struct pwi_request *request) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_VALUES);
+  if (!section) return PAWL_OK;
+  if (section->codec != PWI_CODEC_RAW) return PAWL_UNSUPPORTED;
+  request->values = parts;
+  request->value_parts = pwi_inbox_parts(inbox, section->offset, section->length, parts);
+  request->value_type = section->value_type;
+  return PAWL_OK;
+}
+
+pawl_status pwi_reading_body(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                             const struct pwi_sections *sections, struct pwi_request *request) {
+  pawl_status status = read_keys(reading, inbox, sections, request);
+  return status ? status : find_values(inbox, sections, reading->parts, request);
+}

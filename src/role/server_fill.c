@@ -1,0 +1,341 @@
+/* Filling a new member of a chain, and handing an arc over (design, section 9).
+ *
+ * FILLING. The last full member copies what it has to the one behind it, chunk by chunk, a few under way at a time, while
+ * traffic goes on: every change is sent down as well, in the same order, and a chunk is taken only at the version that it is
+ * true of. Chunk or change, whichever comes later is newer, so nothing is lost however they fall. When the last chunk is
+ * taken the new member's word begins to count: from then on nothing is confirmed that it does not have. Once it has all that
+ * was confirmed before, the manager is told.
+ *
+ * HANDING OVER. The head takes no more requests and waits until all full members are equal. It serves again with the next
+ * view that makes it the head, if the manager takes the order back, or if the manager is lost before it was told.
+ *
+ * Only views decide what becomes of an arc.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "role/server_inside.h"
+
+#define CHUNK ((size_t)1 << 20)
+#define WINDOW 4 /* chunks under way */
+
+/* --- orders ----------------------------------------------------------------------------------------------------------- */
+
+static void report(struct pwi_server *server, const struct moving *moving) {
+  struct pwi_move reply = moving->order;
+  reply.address[0] = 0;
+  pwi_writer_reset(&server->writer);
+  pwi_move_encode(&reply, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_MOVED);
+}
+
+/* The chain that the order is about, if it is still as the order takes it to be. */
+static struct pwi_chain *chain_of(const struct pwi_server *server, const struct moving *moving) {
+  struct pwi_chain *chain = pwi_chains_find(&server->chains, moving->order.positions.begin);
+  if (!chain || chain->positions.begin != moving->order.positions.begin ||
+      chain->positions.end != moving->order.positions.end)
+    return NULL;
+  if (moving->order.step == PWI_MOVE_HANDOVER) return chain->is_head ? chain : NULL;
+  return chain->following_fills && chain->following == moving->order.target ? chain : NULL;
+}
+
+static void end_move(struct pwi_server *server, struct moving *moving, pawl_status status) {
+  struct pwi_chain *chain = chain_of(server, moving);
+  if (moving->is_over) return;
+  moving->is_over = true;
+  moving->order.status = status;
+  if (!status) server->moves_out++;
+  if (chain && status) { /* what was meant for the target need not be kept for it */
+    chain->is_open = chain->is_synced = chain->is_handing = false;
+    pwi_chain_settle(&server->chains, chain);
+  }
+  pwi_log(server->config.log, status ? PAWL_LOG_WARN : PAWL_LOG_INFO, "move.over", "node=%llu move=%llu status=%s",
+          (unsigned long long)server->node, (unsigned long long)moving->order.move, pawl_status_name(status));
+  if (server->joined) report(server, moving);
+}
+
+static struct moving *find_moving(struct pwi_server *server, uint64_t move) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (moving->order.move == move) return moving;
+  return NULL;
+}
+
+static struct moving *fill_of(const struct pwi_server *server, const struct pwi_chain *chain) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (!moving->is_over && moving->order.step != PWI_MOVE_HANDOVER && chain_of(server, moving) == chain) return moving;
+  return NULL;
+}
+
+static void begin_move(struct pwi_server *server, struct moving *moving) {
+  if (moving->is_over || moving->has_begun || server->numbers.view < moving->order.epoch) return;
+  struct pwi_chain *chain = chain_of(server, moving);
+  moving->has_begun = true;
+  if (!chain) {
+    end_move(server, moving, PAWL_INVALID);
+  } else if (moving->order.step == PWI_MOVE_HANDOVER) {
+    chain->is_handing = true;
+    pwi_holding_dismiss(server->holding, chain->positions);
+    pwi_server_moves_look(server, chain);
+  } else if (pwi_server_reach(server, moving->order.target)) {
+    pwi_server_fill_go(server, moving->order.target);
+  }
+}
+
+/* The head goes on as before. */
+static void take_back(struct pwi_server *server, const struct moving *moving) {
+  struct pwi_chain *chain = moving->order.step == PWI_MOVE_HANDOVER ? chain_of(server, moving) : NULL;
+  if (chain) chain->is_handing = false;
+}
+
+void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *order) {
+  struct moving *moving = find_moving(server, order->move);
+  if (order->cancel) {
+    if (!moving) return;
+    end_move(server, moving, PAWL_CANCELLED);
+    take_back(server, moving);
+    return;
+  }
+  if (moving) { /* repeated: the manager did not hear how it ended */
+    if (moving->is_over) report(server, moving);
+    return;
+  }
+  moving = pwi_alloc_zero(1, sizeof *moving);
+  if (!moving) {
+    if (server->manager) pwi_net_close(server->config.net, server->manager->link, PAWL_NO_MEMORY);
+    return;
+  }
+  moving->order = *order;
+  moving->next = server->movings;
+  server->movings = moving;
+  begin_move(server, moving);
+}
+
+/* A handover holds until the next view, whatever that is about; a filling as long as its chain is what it was. */
+static bool is_overtaken(const struct pwi_server *server, const struct moving *moving) {
+  if (!moving->has_begun) return false;
+  if (moving->order.step == PWI_MOVE_HANDOVER && server->numbers.view > moving->order.epoch) return true;
+  return !chain_of(server, moving);
+}
+
+/* A view has come: orders that it has overtaken are forgotten, together with how they ended. */
+void pwi_server_moves_seen(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next) begin_move(server, moving);
+  for (struct moving **at = &server->movings; *at;) {
+    struct moving *moving = *at;
+    if (!is_overtaken(server, moving)) {
+      at = &moving->next;
+      continue;
+    }
+    end_move(server, moving, PAWL_CANCELLED);
+    take_back(server, moving);
+    *at = moving->next;
+    pwi_free(moving);
+  }
+}
+
+void pwi_server_moves_report(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (moving->is_over) report(server, moving);
+}
+
+/* What it was not told of it cannot have decided. */
+void pwi_server_moves_without_manager(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (moving->order.step == PWI_MOVE_HANDOVER && !moving->is_over) end_move(server, moving, PAWL_CANCELLED);
+}
+
+void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next) {
+    if (moving->is_over || !moving->has_begun || chain_of(server, moving) != chain) continue;
+    if (moving->order.step == PWI_MOVE_HANDOVER) {
+      if (chain->is_handing && pwi_chain_is_settled(chain)) end_move(server, moving, PAWL_OK);
+    } else if (chain->is_synced && chain->heard >= moving->synced_at) {
+      end_move(server, moving, PAWL_OK);
+    }
+  }
+}
+
+/* --- the source --------------------------------------------------------------------------------------------------------- */
+
+static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct moving *moving,
+                                  enum pwi_chunk_step step) {
+  return (struct pwi_note){.step = PWI_NOTE_CHUNK,
+                           .effect = (uint8_t)step,
+                           .positions = chain->positions,
+                           .since = chain->since,
+                           .version = moving->given + 1,
+                           .prior = pwi_chain_at(chain),
+                           .other = moving->order.move};
+}
+
+static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving,
+                              enum pwi_chunk_step step, const void *bytes, size_t size) {
+  struct pwi_note note = chunk_note(chain, moving, step);
+  struct pwi_parcel_address address = pwi_server_address_of(server, chain->following_peer);
+  struct pwi_parcel *parcel;
+  pawl_status status = pwi_parcel_take(&server->parcels, size, &parcel);
+  if (status) return status;
+  if (size > 0) memcpy(pwi_parcel_memory(parcel), bytes, size);
+  status = pwi_parcel_send_bytes(parcel, &address, &note, server->node);
+  pwi_parcel_release(parcel);
+  if (!status) moving->given++;
+  return status;
+}
+
+/* The first word: throw away what you have, we begin at this version. Changes follow from here on. */
+static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  pawl_status status = send_chunk(server, chain, moving, PWI_CHUNK_BEGIN, NULL, 0);
+  if (status) return status;
+  pwi_copying_init(&moving->copying, moving->order.positions);
+  pwi_chain_rewind(chain, pwi_chain_at(chain));
+  chain->is_open = true;
+  return PAWL_OK;
+}
+
+/* A chunk is read and sent at once, so that it is true of the version in its note. It goes behind all changes up to that:
+ * if one of them could not be sent yet, it waits. */
+static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  struct pwi_copying before = moving->copying;
+  bool more = true;
+  pwi_writer_reset(&server->writer);
+  pawl_status status = pwi_holding_copy(server->holding, &moving->copying, CHUNK, &server->writer, &more);
+  if (!status && !more) status = pwi_chain_save_versions(&server->chains, chain, &server->writer);
+  if (!status)
+    status = send_chunk(server, chain, moving, more ? PWI_CHUNK_DATA : PWI_CHUNK_END, server->writer.data,
+                        server->writer.size);
+  if (status) moving->copying = before;
+  if (!status && !more) moving->has_copied = true;
+  return status;
+}
+
+static void go_on(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  pawl_status status = PAWL_OK;
+  if (!chain->following_peer || !moving->has_begun) return;
+  if (moving->given == 0) status = begin_copying(server, chain, moving);
+  pwi_server_chain_pump(server, chain);
+  while (!status && !moving->has_copied && moving->given - moving->taken < WINDOW && !pwi_chain_next(chain))
+    status = copy_next(server, chain, moving);
+  if (status && status != PAWL_QUEUE_FULL && status != PAWL_NOT_FOUND) end_move(server, moving, status);
+}
+
+void pwi_server_fill_go(struct pwi_server *server, uint64_t node) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    struct moving *moving = chain->following == node && chain->following_fills ? fill_of(server, chain) : NULL;
+    if (moving) go_on(server, chain, moving);
+  }
+}
+
+void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status why) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    struct moving *moving = chain->following == node && chain->following_fills ? fill_of(server, chain) : NULL;
+    if (moving) end_move(server, moving, why);
+  }
+}
+
+/* The target has all chunks. What it is sent from now on counts, and what was confirmed without it must arrive first. */
+static void count_target(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving, uint64_t has) {
+  pwi_chain_heard(&server->chains, chain, has);
+  chain->is_synced = true;
+  moving->synced_at = pwi_chain_at(chain);
+  pwi_server_moves_look(server, chain);
+}
+
+void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+  struct moving *moving = chain->following_fills ? fill_of(server, chain) : NULL;
+  if (!moving || moving->order.move != note->other) return;
+  if (note->status) {
+    end_move(server, moving, note->status);
+    return;
+  }
+  if (note->version <= moving->given && note->version > moving->taken) moving->taken = note->version;
+  if (moving->has_copied && moving->taken == moving->given && !chain->is_synced)
+    count_target(server, chain, moving, note->prior);
+  else
+    go_on(server, chain, moving);
+}
+
+/* --- the target --------------------------------------------------------------------------------------------------------- */
+
+struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain) {
+  for (struct filling *filling = server->fillings; filling; filling = filling->next)
+    if (filling->since == chain->since && filling->positions.begin == chain->positions.begin) return filling;
+  return NULL;
+}
+
+static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+  struct filling *filling = pwi_alloc_zero(1, sizeof *filling);
+  if (!filling) return PAWL_NO_MEMORY;
+  pwi_server_fillings_forget(server, chain->positions);
+  pawl_status status = pwi_holding_drop(server->holding, chain->positions);
+  if (status) {
+    pwi_free(filling);
+    return status;
+  }
+  *filling = (struct filling){.next = server->fillings,
+                              .move = note->other,
+                              .since = chain->since,
+                              .positions = chain->positions,
+                              .chunk = note->version};
+  server->fillings = filling;
+  chain->processed = chain->version = note->prior;
+  chain->is_stuck = false;
+  pwi_clock_fini(&chain->staged);
+  return PAWL_OK;
+}
+
+/* A chunk that comes too early or too late in the sequence would bring old rows back: then it all begins anew. */
+static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note,
+                           uint32_t catalogue, const void *chunk, size_t size) {
+  struct filling *filling = pwi_server_filling(server, chain);
+  if (!filling || filling->move != note->other || filling->is_complete || note->version != filling->chunk + 1)
+    return PAWL_CANCELLED;
+  if (note->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
+  filling->chunk = note->version;
+  if (!chunk) return PAWL_NO_MEMORY;
+  if (note->effect == PWI_CHUNK_DATA) return pwi_holding_take(server->holding, chunk, size);
+  pawl_status status = pwi_chain_load_versions(chain, chunk, size);
+  if (!status) filling->is_complete = true;
+  return status;
+}
+
+void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
+                           const struct pwi_note *note, const void *chunk, size_t size) {
+  if (!chain->is_filling) return;
+  struct pwi_note reply = *note;
+  reply.step = PWI_NOTE_TAKEN;
+  reply.effect = 0;
+  reply.status = note->effect == PWI_CHUNK_BEGIN
+                     ? begin_filling(server, chain, note)
+                     : fill_on(server, chain, note, peer->inbox.head.catalogue, chunk, size);
+  pwi_server_note(server, peer, &reply);
+}
+
+bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions) {
+  for (const struct filling *filling = server->fillings; filling; filling = filling->next)
+    if (filling->is_complete && pawl_range_contains(filling->positions, positions)) return true;
+  return false;
+}
+
+void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions) {
+  for (struct filling **at = &server->fillings; *at;) {
+    struct filling *filling = *at;
+    if (pawl_range_is_empty(pawl_range_common(filling->positions, positions))) {
+      at = &filling->next;
+      continue;
+    }
+    *at = filling->next;
+    pwi_free(filling);
+  }
+}
+
+void pwi_server_moves_fini(struct pwi_server *server) {
+  while (server->movings) {
+    struct moving *moving = server->movings;
+    server->movings = moving->next;
+    pwi_free(moving);
+  }
+  pwi_server_fillings_forget(server, pawl_range_of(0, PWI_RING_END));
+}
