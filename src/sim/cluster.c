@@ -32,6 +32,7 @@ static pawl_status create_manager(struct pwi_cluster *cluster, const struct pwi_
                                       .rights = cluster->config.rights,
                                       .first_processes = cluster->config.processes,
                                       .client_grace_ns = cluster->config.client_grace_ns,
+                                      .points = cluster->config.points,
                                       .replicas = cluster->config.replicas,
                                       .journal_bytes = cluster->config.journal_bytes};
   return pwi_manager_create(&config, &cluster->manager);

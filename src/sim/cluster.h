@@ -33,6 +33,7 @@ struct pwi_cluster_config {
   uint32_t processes, shards; /* that are there from the beginning */
   uint32_t late;              /* more processes, of one shard, that are started later */
   uint32_t replicas;
+  uint32_t points;         /* arcs for each shard at first; 0: the manager's default */
   uint64_t memory_max;     /* of each shard; 0: no cap */
   int64_t client_grace_ns; /* 0: the manager's default */
   bool shared_hosts;       /* clients and servers on the same machines: data planes everywhere */

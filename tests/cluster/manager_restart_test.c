@@ -51,7 +51,8 @@ static void run_seed(uint64_t seed) {
                                        .journal_bytes = seed % 4 ? 3000 : 0,
                                        .window_ns = 5 * PWI_SIM_SECOND,
                                        .gap_manager_ns = 500 * MS,
-                                       .gap_members_ns = 1000 * MS};
+                                       .gap_members_ns = 1000 * MS,
+                                       .gap_moves_ns = 120 * MS};
   struct pwi_campaign_result result;
   pwi_campaign_run(&config, &result);
   if (result.has_failed)

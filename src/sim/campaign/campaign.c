@@ -46,6 +46,7 @@ static pawl_status open_cluster(struct campaign *campaign) {
                                        .shards = config->shards,
                                        .late = config->late,
                                        .replicas = config->replicas,
+                                       .points = config->points,
                                        .memory_max = config->memory_max,
                                        .client_grace_ns = config->client_grace_ns,
                                        .journal_bytes = config->journal_bytes,
@@ -116,7 +117,11 @@ static bool is_still_going_wrong(void *context) { return !pwi_havoc_is_over(cont
 
 static bool is_busy(void *context) { return pwi_workers_are_busy(context) || pwi_crew_is_busy(context); }
 
-static bool is_not_whole(void *context) { return !is_whole(context) || !pwi_watch_all_have_it(context); }
+/* With a cap nobody may have room for one more copy. */
+static bool is_not_whole(void *context) {
+  const struct campaign *campaign = context;
+  return (!campaign->config.memory_max && !is_whole(campaign)) || !pwi_watch_all_have_it(campaign);
+}
 
 static pawl_status wait_while(struct campaign *campaign, bool (*predicate)(void *context), const char *what) {
   pawl_status status = pwi_cluster_run_while(&campaign->cluster, predicate, campaign, REST_LIMIT);

@@ -48,6 +48,7 @@ struct pwi_campaign_config {
   uint32_t replicas;
   uint32_t processes, shards; /* servers that are there from the beginning */
   uint32_t late;              /* processes of one shard that join later */
+  uint32_t points;            /* arcs for each shard at first */
   uint32_t workers, calls;    /* and how many calls each of them makes */
   uint32_t crew;              /* members of a group that meets at barriers; 0: none */
   bool shared_hosts;          /* clients and servers on the same machines: data planes everywhere */
@@ -63,6 +64,7 @@ struct pwi_campaign_config {
   int64_t gap_servers_ns;
   int64_t gap_manager_ns;
   int64_t gap_members_ns; /* between servers that join or leave */
+  int64_t gap_moves_ns;   /* between arcs that are moved because somebody says so */
   bool kills_blindly;     /* servers also while the manager is not well */
   bool is_reckless;       /* servers die whoever has copies: for tests of campaigns, which must find it */
 };

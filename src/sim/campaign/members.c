@@ -77,19 +77,24 @@ static void moved(struct pwi_asking *asking, pawl_status status, const void *pay
   havoc->is_moving = false;
 }
 
+/* A whole arc, a small piece, or, now and then, anything. */
+static struct pawl_range draw_positions(struct pwi_random *random, const struct pwi_view *view) {
+  uint64_t a = pwi_random_u64(random), b = pwi_random_u64(random);
+  double way = pwi_random_unit(random);
+  if (way < 0.4) return pwi_view_arc_range(view, pwi_view_arc_of(view, a >> 1));
+  if (way < 0.85) b = a < UINT64_MAX - (b >> 4) ? a + (b >> 4) : a - (b >> 4);
+  return a < b ? pawl_range_of(a, b) : pawl_range_of(b, a);
+}
+
 static void ask_move(struct campaign *campaign) {
   struct havoc *havoc = &campaign->havoc;
   struct pwi_random *random = havoc->client.random;
   const struct pwi_view *view = pwi_client_view(havoc->client.client);
   if (havoc->is_moving || !view || view->arc_count == 0) return;
-  uint64_t a = pwi_random_u64(random), b = pwi_random_u64(random);
-  if (pwi_random_chance(random, 0.3)) { /* a whole arc */
-    struct pawl_range arc = pwi_view_arc_range(view, pwi_view_arc_of(view, a >> 1));
-    a = arc.begin, b = arc.end;
-  }
+  struct pawl_range positions = draw_positions(random, view);
   struct pwi_writer writer = {0};
-  pwi_write_u64(&writer, a < b ? a : b);
-  pwi_write_u64(&writer, a < b ? b : a);
+  pwi_write_u64(&writer, positions.begin);
+  pwi_write_u64(&writer, positions.end);
   pwi_write_u64(&writer, view->nodes[pwi_random_below(random, view->node_count)].node.id);
   havoc->move.replied = moved;
   if (!writer.status && !pwi_client_ask(havoc->client.client, &havoc->move, PWI_ASK_MOVE, writer.data, writer.size))
@@ -103,12 +108,13 @@ static void operator_timer(void *context, uint64_t cookie) {
   (void)cookie;
   if (campaign->is_quiet) return;
   ask_move(campaign);
-  pwi_cluster_timer(client, 20 * MS + (int64_t)pwi_random_below(client->random, 200 * MS), 0);
+  uint64_t most = 2 * (uint64_t)campaign->config.gap_moves_ns;
+  pwi_cluster_timer(client, 20 * MS + (int64_t)pwi_random_below(client->random, most), 0);
 }
 
 static void operator_started(void *context) {
   struct campaign *campaign = context;
-  pwi_cluster_timer(&campaign->havoc.client, 50 * MS, 0);
+  if (campaign->config.gap_moves_ns) pwi_cluster_timer(&campaign->havoc.client, 50 * MS, 0);
 }
 
 pawl_status pwi_operator_add(struct campaign *campaign) {

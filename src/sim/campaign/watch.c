@@ -13,7 +13,7 @@
 #include "sim/campaign/inside.h"
 
 #define LOOK_NS (5 * MS)
-#define LOOKS_A_DIGEST 10 /* comparing contents is dearer */
+#define LOOKS_A_DIGEST 20 /* comparing contents is dearer */
 
 static bool hash_view(struct campaign *campaign, const struct pwi_view *view, uint64_t *hash_out) {
   struct watch *watch = &campaign->watch;
