@@ -102,6 +102,7 @@ struct pwi_flow {
 
   /* Groups. */
   bool has_entered;
+  uint64_t ticked;   /* the highest tick called for: whoever enters again has reached it */
   bool is_suspended; /* we have to join it again under a new id */
   bool is_rejoining, is_reentering;
   struct pwi_asking rejoin;

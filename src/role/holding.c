@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "role/planted.h"
 
 #define CACHE_DEFAULT ((uint64_t)256 << 20)
 
@@ -247,6 +248,11 @@ pawl_status pwi_holding_block(struct pwi_holding *holding, uint64_t first, size_
 
 /* --- the roster --------------------------------------------------------------------------------------------------- */
 
+static bool is_forgotten(const struct pwi_roster *roster, struct pwi_sender sender) {
+  if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) return !pwi_roster_is_live(roster, sender);
+  return !pwi_roster_find(roster, sender);
+}
+
 /* Changing a clock ends the walk over its senders, so they are struck off some at a time. */
 static void strike_senders(struct pwi_clock *clock, const struct pwi_roster *roster) {
   struct pwi_sender struck[64], sender;
@@ -255,7 +261,7 @@ static void strike_senders(struct pwi_clock *clock, const struct pwi_roster *ros
     size_t at = 0;
     count = 0;
     while (count < sizeof struck / sizeof *struck && pwi_clock_next_sender(clock, &at, &sender)) {
-      if (!pwi_roster_find(roster, sender)) struck[count++] = sender;
+      if (is_forgotten(roster, sender)) struck[count++] = sender;
     }
     for (size_t i = 0; i < count; i++) pwi_clock_retire(clock, struck[i]);
   } while (count == sizeof struck / sizeof *struck);

@@ -23,6 +23,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "role/planted.h"
 
 #define CHUNK_VERSION 2
 #define CHUNK_VERSION_OLD 1
@@ -181,10 +182,12 @@ static bool copy_stage(const struct pwi_held *vector, struct pwi_copying *copyin
   case ROWS:
     return !copying->no_rows && copy_rows(vector, copying, size, writer);
   case TASKS:
+    if (pwi_is_planted(PWI_PLANTED_FORGET_CLOCKS)) return false;
     return copy_clock(vector, PWI_TASKS, copying, writer);
   case TICKS:
     return vector->is_group && copy_clock(vector, PWI_TICKS, copying, writer);
   case REFUSALS:
+    if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return false;
     return copy_refusals(vector, copying, writer);
   }
   return false;

@@ -80,7 +80,7 @@ enum pwi_request_kind {
   PWI_REQUEST_PUSHPULL = 3,
   PWI_REQUEST_TICK = 4,    /* a push without values: the sender has reached `tick` in this group */
   PWI_REQUEST_ENTER = 5,   /* a push without values: the sender enters the group, at the highest tick of any
-                              member or, as a founder, at 0; the answer's `found` tells */
+                              member or, as a founder, at 0, and not below `tick`; the answer's `found` tells */
   PWI_REQUEST_AWAIT = 6,   /* answered once every member of the group has reached `tick` */
   PWI_REQUEST_COLLECT = 7, /* what of a retired sender took effect here; its id is in `other` */
   PWI_REQUEST_SCAN = 8,    /* keys that take memory in `range`, at most `rows` */

@@ -131,6 +131,7 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
               pawl_status_name(joined->status));
     server->trouble = joined->status;
     if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
+    if (joined->status == PAWL_NODE_RETIRED && server->is_leaving) server->has_left = true; /* LEFT was lost */
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
     return;
   }

@@ -71,8 +71,9 @@ explains 'bench failover' --servers --workers --replicas --kills --mode --gigaby
 explains storm 'pawl storm work' 'pawl storm verify'
 explains 'storm work' --worker --journal --plant --cluster
 explains 'storm verify' JOURNAL --cluster --json
-explains sim 'pawl sim demo'
+explains sim 'pawl sim demo' 'pawl sim faults'
 explains 'sim demo' --seed --bug --json
+explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
 
 # refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.
 refuses() {

@@ -45,8 +45,8 @@ static const struct pwi_depot_ops depot_ops = {depot_open, depot_close, depot_se
 
 struct scene {
   struct sim_depot depot;
-  struct cluster cluster;
-  struct cluster_client client, other;
+  struct pwi_cluster cluster;
+  struct pwi_cluster_client client, other;
   struct pwi_flow *flow;
 };
 
@@ -54,7 +54,7 @@ static const struct pawl_vector_options options = {
     .type = PAWL_I64, .width = WIDTH, .size = KEYS, .placement = PAWL_PLACE_ORDERED, .layout = PAWL_LAYOUT_DENSE};
 
 static void open_cluster(struct scene *scene, uint64_t seed, uint32_t processes, uint32_t replicas) {
-  struct cluster_config config = {
+  struct pwi_cluster_config config = {
       .seed = seed, .processes = processes, .shards = 1, .late = 1, .replicas = replicas, .depot = &scene->depot.depot};
   cluster_open(&scene->cluster, &config);
   memset(&scene->client, 0, sizeof scene->client);
@@ -78,7 +78,7 @@ static void open_scene(struct scene *scene, uint64_t seed, uint32_t processes, u
 }
 
 static void close_scene(struct scene *scene) {
-  cluster_close(&scene->cluster);
+  pwi_cluster_close(&scene->cluster);
   pwi_sim_disk_destroy(scene->depot.disk);
 }
 
@@ -94,7 +94,7 @@ static pawl_status push_all(struct scene *scene) {
   return cluster_call(&scene->client, scene->flow, PWI_REQUEST_PUSH, &where, values, NULL, NULL);
 }
 
-static void pull_all(struct cluster_client *client, struct pwi_flow *flow, int64_t *values) {
+static void pull_all(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t *values) {
   struct pwi_where where = {0};
   assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PULL, &where, NULL, values, NULL), PAWL_OK);
 }
@@ -152,7 +152,7 @@ static void read_saved(struct scene *scene, const char *name, struct pwi_saved_t
   if (totals_out) *totals_out = totals;
 }
 
-static pawl_status begin_restore(struct cluster_client *client) {
+static pawl_status begin_restore(struct pwi_cluster_client *client) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, "test/v");
   pwi_write_u8(&writer, (uint8_t)options.type);
@@ -178,7 +178,7 @@ static void test_what_is_saved_in_a_quiet_moment_is_loaded_into_another_size(voi
   save(&scene, "one", false);
   read_saved(&scene, "one", NULL);
   for (size_t i = 0; i < (size_t)KEYS * WIDTH; i++) assert_int_equal(found[i], 5);
-  cluster_close(&scene.cluster);
+  pwi_cluster_close(&scene.cluster);
   open_cluster(&scene, 12, 1, 0);
   assert_int_equal(begin_restore(&scene.client), PAWL_OK);
   scene.flow = cluster_open_vector(&scene.client, "test/v", 0);
