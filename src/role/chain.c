@@ -81,12 +81,14 @@ bool pwi_chain_has_followers(const struct pwi_chain *chain) {
   return chain->following != 0 && (!chain->following_fills || chain->is_open || chain->is_synced);
 }
 
-pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain) {
+/* Room for a change of all of the arc is not room for one of a part, which may cut the times in pieces. The head's changes
+ * are of the whole arc, and need none. */
+pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain, struct pawl_range positions) {
   pawl_status status = pwi_fifo_reserve(&chain->log, pwi_fifo_count(&chain->log) + 1);
-  if (!status && !chain->is_even && !chain->is_filling)
-    status = pwi_clock_reserve(&chains->versions, PWI_CHAIN_SELF, chain->positions);
+  positions = pawl_range_common(positions, chain->positions);
+  if (!status && !chain->is_head && !chain->is_filling) status = pwi_clock_reserve(&chains->versions, PWI_CHAIN_SELF, positions);
   if (!status && chain->is_filling && chain->staged.held.count > 0)
-    status = pwi_clock_reserve(&chain->staged, PWI_CHAIN_SELF, chain->positions);
+    status = pwi_clock_reserve(&chain->staged, PWI_CHAIN_SELF, positions);
   return status;
 }
 
@@ -101,7 +103,7 @@ pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain
   if (chains->parcels->bytes > LOG_BYTES_MAX) return PAWL_QUEUE_FULL;
   if (rows > 0 && (rows > SIZE_MAX / 4 / (row_bytes + state_bytes + 1))) return PAWL_TOO_LARGE;
   pawl_status status = pwi_parcel_measure(keys, rows * row_bytes, rows * state_bytes, stamps * PWI_STAMP_SIZE, &bytes);
-  if (!status) status = pwi_chain_make_room(chains, chain);
+  if (!status) status = pwi_chain_make_room(chains, chain, chain->positions);
   if (!status) status = pwi_parcel_take(chains->parcels, bytes, parcel_out);
   if (status) return status;
   (*parcel_out)->key_bytes = keys;

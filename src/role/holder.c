@@ -80,6 +80,11 @@ void pwi_holder_piece(struct pwi_holder_link *link, size_t offset, const void *d
 
 /* --- serving -------------------------------------------------------------------------------------------------------- */
 
+/* Others would wait for a member's push that was taken for a stranger's. */
+static bool is_together(const struct pwi_request *request) {
+  return request->terms.kind == PWI_REQUEST_PUSH && request->terms.other != 0;
+}
+
 /* True if we lack news that the client has, and without which we would give a wrong answer. */
 static bool is_behind(const struct pwi_holder_link *link, const struct pwi_request *request,
                       const struct pwi_entry *entry) {
@@ -88,7 +93,7 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
   if (link->inbox.head.roster > (uint32_t)numbers->roster->number &&
       ((pwi_request_is_numbered(request->terms.kind) && !pwi_roster_is_live(numbers->roster, request->sender)) ||
        request->terms.kind == PWI_REQUEST_COLLECT || request->terms.kind == PWI_REQUEST_AWAIT ||
-       request->terms.kind == PWI_REQUEST_ENTER))
+       request->terms.kind == PWI_REQUEST_ENTER || is_together(request)))
     return true;
   /* What a live sender did cannot be told for good. */
   struct pwi_sender other = {request->terms.other};
@@ -301,9 +306,10 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
     pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
     if (!status)
       pwi_holding_end_sum(holding, sum, tell_in, &telling);
-    else /* nothing has happened: they send it again, and each by itself where the memory is full */
-      pwi_holding_drop_sum(holding, sum, status == PAWL_NODE_FULL ? PWI_CODE_FAILED : PWI_CODE_NOT_HERE,
-                           status == PAWL_NODE_FULL ? PAWL_NODE_FULL : PAWL_OK);
+    else if (status == PAWL_NODE_FULL) /* then each uses up its own number */
+      pwi_holding_break_sum(holding, sum);
+    else /* nothing has happened: they send it again */
+      pwi_holding_drop_sum(holding, sum, PWI_CODE_NOT_HERE, PAWL_OK);
   }
 }
 

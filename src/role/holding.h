@@ -176,14 +176,18 @@ struct pwi_gathering *pwi_holding_next_sum(struct pwi_holding *holding, struct p
 /* Who is in the sum; `stamps` has room for all, or is NULL. Returns how many. */
 size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_stamp *stamps);
 
-/* Applies it: effect ROWS, or NONE if there is nothing to be applied. PAWL_NODE_FULL, PAWL_NO_MEMORY, PAWL_CORRUPT (the list
- * is not kept any more): nothing has changed; drop it then. */
+/* Applies it: effect ROWS, or NONE if there is nothing to be applied. PAWL_NODE_FULL: nothing has changed; break it then.
+ * PAWL_NO_MEMORY, PAWL_CORRUPT (the list is not kept any more): likewise; drop it. */
 PAWL_MUST_USE pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
                                                 const struct pwi_request *request, struct pwi_served *served_out);
 
 /* It is over: `tell` is called for everybody who waits, and it is gone. */
 void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
                          void (*tell)(void *context, struct pwi_waiter waiter, uint64_t task), void *context);
+
+/* It cannot be as one: everybody who waits is told NOT_HERE through config.answer, and who pushes again in that tick is
+ * served by itself. */
+void pwi_holding_break_sum(struct pwi_holding *holding, struct pwi_gathering *gathering);
 
 /* It cannot be: everybody who waits is told this through config.answer, and it is gone. */
 void pwi_holding_drop_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,

@@ -297,7 +297,9 @@ enum pwi_together {
   PWI_TOGETHER_ALONE, /* it is a push like any other */
   PWI_TOGETHER_WAITS, /* it is in, or was before; its answer comes with the others' */
   PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
-  PWI_TOGETHER_EARLY, /* an earlier tick is not over: say GAP */
+  PWI_TOGETHER_EARLY, /* its own part in an earlier tick is not answered: say GAP */
+  PWI_TOGETHER_LATER, /* an earlier tick is not over: say NOT_HERE */
+  PWI_TOGETHER_NO_MEMORY,
 };
 
 enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,

@@ -184,6 +184,12 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
       holding->totals.gaps++;
       pwi_served_say(served, PWI_CODE_GAP, finding.found);
       return;
+    case PWI_TOGETHER_LATER:
+      pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
+      return;
+    case PWI_TOGETHER_NO_MEMORY:
+      pwi_served_fail(served, PAWL_NO_MEMORY);
+      return;
     }
   }
   switch (finding.verdict) {

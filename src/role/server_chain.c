@@ -386,7 +386,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   bool is_wanted = false;
   if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
   pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, note, &change);
-  if (!status) status = pwi_chain_make_room(&server->chains, chain);
+  if (!status) status = pwi_chain_make_room(&server->chains, chain, note->positions);
   if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &parcel);
   if (!status) status = apply(server, chain, &change, note, peer->inbox.head.catalogue, &is_wanted);
   if (status || is_wanted) pwi_parcel_release(parcel);

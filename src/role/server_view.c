@@ -107,7 +107,10 @@ static pawl_status await_filling(struct pwi_server *server, struct pawl_range po
 static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *view, size_t arc, bool is_first) {
   struct pawl_range positions = pwi_view_arc_range(view, arc);
   size_t place = pwi_arc_find(&view->arcs[arc], (struct pwi_node){server->node});
-  if (place != 0) pwi_holding_dismiss(server->holding, positions);
+  const struct pwi_chain *old = pwi_chains_find(&server->chains, positions.begin);
+  bool is_cut_anew = old && (old->positions.begin != positions.begin || old->positions.end != positions.end);
+  /* What is added up by arcs goes on only as long as the arc is what it was. */
+  if (place != 0 || is_cut_anew) pwi_holding_dismiss(server->holding, positions);
   if (place == PWI_CHAIN_MAX) return drop(server, positions);
   if (view->arcs[arc].chain[place].filling) return await_filling(server, positions, view->arcs[arc].since);
   return take_missing(server, positions, is_first);
