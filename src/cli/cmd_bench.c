@@ -1,6 +1,7 @@
 /* `pawl bench`: the list of benchmarks. Each is a command of its own and reads its own options. */
 #include <getopt.h>
 
+#include "cli/bench_checkpoint.h"
 #include "cli/bench_failover.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_net.h"
@@ -21,7 +22,7 @@ static const struct pwi_command command_net = {
 };
 
 static const struct pwi_command *const children[] = {&command_net, &pwi_command_bench_kv, &pwi_command_bench_failover,
-                                                     NULL};
+                                                     &pwi_command_bench_checkpoint, NULL};
 
 const struct pwi_command pwi_command_bench = {
     .name = "bench",

@@ -212,7 +212,8 @@ static pawl_status add_terms(const struct pwi_client *client, struct pwi_message
                             .other = part->together,
                             .rows = part->rows,
                             .claim = part->claim,
-                            .range = part->range};
+                            .range = part->range,
+                            .incarnation = part->incarnation};
   if (part->is_collecting) {
     terms.other = part->sender;
     terms.prior = 0;

@@ -101,6 +101,15 @@ static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_requ
   return !link->rights.space[0] || pwi_name_is_in(entry->name, link->rights.space);
 }
 
+/* What is meant is not what is here: it was loaded from a checkpoint since, or we have not heard of that yet. */
+static bool is_other_incarnation(const struct pwi_holder_link *link, const struct pwi_request *request,
+                                 struct pwi_outcome *outcome) {
+  uint32_t here = pwi_holding_incarnation(link->holder->config.holding, request->terms.vector);
+  *outcome = request->terms.incarnation < here ? (struct pwi_outcome){.code = PWI_CODE_RESTORED, .found = here}
+                                               : (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  return request->terms.incarnation != here;
+}
+
 /* Decided before the holding is asked: PAWL_OK in `outcome->code` if it is to be. */
 static bool decide_early(const struct pwi_holder_link *link, const struct pwi_request *request,
                          const struct pwi_entry *entry, struct pwi_outcome *outcome) {
@@ -111,7 +120,7 @@ static bool decide_early(const struct pwi_holder_link *link, const struct pwi_re
   else if (!is_allowed(link, request, entry))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_FORBIDDEN};
   else
-    return false;
+    return is_other_incarnation(link, request, outcome);
   return true;
 }
 

@@ -155,7 +155,10 @@ void pwi_holding_follow(struct pwi_holding *holding, const struct pwi_change *ch
   pawl_status status = vector ? PAWL_OK : PAWL_NOT_FOUND;
   *outcome_out = (struct pwi_outcome){.code = PWI_CODE_OK};
   holding->named = (struct pwi_named){0};
-  if (vector && !pawl_range_contains(pawl_range_of(0, vector->place.size), terms->claim)) status = PAWL_CORRUPT;
+  if (vector && terms->incarnation < vector->entry.incarnation) return;
+  if (vector && terms->incarnation > vector->entry.incarnation) status = PAWL_NOT_FOUND;
+  if (status == PAWL_OK && !pawl_range_contains(pawl_range_of(0, vector->place.size), terms->claim))
+    status = PAWL_CORRUPT;
   if (status == PAWL_OK) {
     struct pawl_range keys = pawl_range_common(pwi_held_keys(vector, positions), terms->claim);
     holding->is_following = true;

@@ -11,6 +11,7 @@
  *   holding_groups.c    ticks, and who waits for them
  *   holding_together.c  pushes of a group that are applied as one
  *   holding_move.c      chunks out and in
+ *   holding_save.c      what has changed, for checkpoints
  *   holding_loads.c     figures, and load by position
  */
 #ifndef PWI_ROLE_HOLDING_INSIDE_H
@@ -18,6 +19,7 @@
 
 #include "base/rangeset.h"
 #include "role/holding.h"
+#include "store/changes.h"
 #include "store/clock.h"
 #include "store/table.h"
 
@@ -72,6 +74,7 @@ struct pwi_held {
   struct pwi_clock staged[PWI_CLOCKS]; /* on keys that came in chunks and are not held yet */
   struct pwi_clock next[PWI_CLOCKS];   /* what `clocks` will be when a change to all vectors has succeeded */
   struct pwi_refusals refusals;
+  struct pwi_changes changes; /* for checkpoints: when rows changed last, from the first checkpoint on */
   uint64_t pushes, pulls;
 
   /* Groups: the key that stands for it; and, if `ranked`, the lowest tick of any member and one who is there. */
@@ -179,6 +182,7 @@ struct pwi_holding {
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
   struct pwi_named named;   /* by the last push; valid right after it */
   bool is_following;        /* the cap does not count just now */
+  bool is_marking;          /* changes are remembered for checkpoints */
 
   /* Room that is used again from request to request. */
   struct pwi_slots slots; /* of a list that is not kept */
@@ -222,6 +226,10 @@ void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys);
 /* The first run of keys, at or after `from`, that lies in `keys` and that the clock holds. */
 bool pwi_times_next_run(const struct pwi_clock *clock, struct pawl_range keys, uint64_t from,
                         struct pawl_range *run_out);
+
+/* The next run of held keys that `copying` is about: all, or those that changed since. */
+bool pwi_held_next_run(const struct pwi_held *vector, struct pawl_range keys, const struct pwi_copying *copying,
+                       struct pawl_range *run_out);
 
 /* Positions that are not held become so, in all vectors or in none. `more` makes the clock of the keys that a vector is to
  * hold besides. */

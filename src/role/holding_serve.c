@@ -79,12 +79,13 @@ static void apply(struct pwi_holding *holding, struct pwi_held *vector, const st
   struct pwi_clock_pieces pieces;
   struct pawl_range due;
   pawl_status status = PAWL_OK;
+  enum pwi_apply how = request->terms.kind == PWI_REQUEST_RESTORE ? PWI_APPLY_ASSIGN : vector->apply;
   if (whole) {
-    pwi_rows_apply(holding, vector, request, named, request->terms.range, vector->apply);
+    pwi_rows_apply(holding, vector, request, named, request->terms.range, how);
   } else {
     status = pwi_clock_walk(clock, request->sender, request->terms.claim, &pieces);
     while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due))
-      pwi_rows_apply(holding, vector, request, named, due, vector->apply);
+      pwi_rows_apply(holding, vector, request, named, due, how);
   }
   if (status == PAWL_OK) status = pwi_clock_set(clock, request->sender, request->terms.claim, request->task);
   assert(status == PAWL_OK);

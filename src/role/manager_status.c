@@ -287,7 +287,7 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer) {
   json_t *root = json_object();
   bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, root) &&
-            put_jobs(manager, root) && put_moves(manager, root);
+            put_jobs(manager, root) && put_moves(manager, root) && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);
   if (!text) return PAWL_NO_MEMORY;

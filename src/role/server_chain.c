@@ -372,6 +372,8 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
     /* A vector that was deleted here will be so everywhere; one that we have not heard of will come. */
     bool is_gone = outcome.status == PAWL_NOT_FOUND && catalogue <= (uint32_t)server->catalogue.number;
     if (outcome.code == PWI_CODE_FAILED && !is_gone) return outcome.status;
+    if (change->effect == PWI_EFFECT_ROWS && outcome.code == PWI_CODE_OK)
+      pwi_holding_mark(server->holding, &change->request, piece, note->version);
     rest.begin = piece.end;
   }
   return PAWL_OK;

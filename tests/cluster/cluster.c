@@ -43,6 +43,7 @@ static pawl_status boot_manager(void *context, const struct pwi_sim_boot *boot, 
                                       .log = boot->log,
                                       .host = boot->name,
                                       .rights = cluster->config.rights,
+                                      .depot = cluster->config.depot,
                                       .first_processes = cluster->config.processes,
                                       .client_grace_ns = cluster->config.client_grace_ns,
                                       .replicas = cluster->config.replicas,
@@ -77,7 +78,8 @@ static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, c
                                      .shard = server->shard,
                                      .shard_count = server->shard_count,
                                      .memory_max = memory_max ? memory_max : UINT64_MAX,
-                                     .rights = server->cluster->config.rights};
+                                     .rights = server->cluster->config.rights,
+                                     .depot = server->cluster->config.depot};
   status = pwi_server_create(&config, &server->server);
   *actor_out = &pwi_server_actor;
   *self_out = server->server;

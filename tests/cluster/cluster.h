@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "leaders.h"
+#include "role/depot.h"
 #include "role/client.h"
 #include "role/journal.h"
 #include "role/manager.h"
@@ -37,6 +38,7 @@ struct cluster_config {
   bool durable;            /* the manager's journal is a file on its disk */
   uint64_t journal_bytes;  /* 0: the manager's default */
   pwi_rights_of rights;
+  struct pwi_depot *depot;                                    /* for checkpoints, of all nodes; NULL: none */
   void (*tune)(struct pwi_sim_config *config, void *context); /* may be NULL */
   void *context;
 };
