@@ -255,6 +255,7 @@ void pwi_chain_settle(struct pwi_chains *chains, struct pwi_chain *chain) {
 void pwi_chain_heard(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version) {
   if (version > chain->heard) chain->heard = version;
   trim(chain, version);
+  if (version > chain->sent) chain->sent = version; /* it was sent before the following asked for it once more */
   if (pwi_fifo_count(&chain->log) == 0 && version >= chain->sent) version = chain->version;
   if (!chain->following_fills || chain->is_synced) confirm(chains, chain, version);
 }

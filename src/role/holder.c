@@ -231,6 +231,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     say_failed(link, request, PWI_CODE_FAILED, status);
     return;
   }
+  if (parcel) request->result = pwi_parcel_values(parcel);
   pwi_holding_serve(holder->config.holding, request, values, &served);
   if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
   if (served.put_off) {
@@ -285,6 +286,7 @@ static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *s
   struct pwi_stamp *stamps = holder->stamps.memory;
   pwi_gathering_stamps(sum, stamps);
   if (count > 0) status = prepare_parcel(holder, telling->chain, request, telling->entry, count, &parcel);
+  if (parcel) telling->request.result = pwi_parcel_values(parcel);
   if (!status) status = pwi_holding_apply_sum(holder->config.holding, sum, request, &served);
   if (status) {
     pwi_parcel_release(parcel);

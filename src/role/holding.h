@@ -109,6 +109,7 @@ struct pwi_request {
   const struct iovec *values; /* PUSH, PUSHPULL: raw values, one row per key; parts may be cut anywhere */
   size_t value_parts;
   uint8_t value_type;       /* enum pwi_value_type; not the vector's: refused with PAWL_MISMATCH */
+  void *result;             /* PUSH, PUSHPULL: where pwi_holding_result will be asked to put values; may be NULL */
   struct pwi_waiter waiter; /* AWAIT */
   struct pawl_range arc;    /* a push that names a group in terms.other: the keys of the arc, if it may be added up with
                                others; else empty */

@@ -36,13 +36,15 @@ void pwi_holding_result(struct pwi_holding *holding, const struct pwi_request *r
   const struct pwi_named *named = &holding->named;
   struct pwi_table *table = vector->table;
   if (named->count == 0) return;
+  bool has_values = named->has_result && values == request->result;
   if (named->keys) {
-    pwi_table_gather(table, named->slots, 0, named->count, values);
+    if (!has_values) pwi_table_gather(table, named->slots, 0, named->count, values);
     if (table->state_bytes > 0) pwi_table_gather_state(table, named->slots, 0, named->count, state);
     return;
   }
-  pawl_status status =
-      pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
+  pawl_status status = PAWL_OK;
+  if (!has_values)
+    status = pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
   assert(status == PAWL_OK);
   (void)status;
   if (table->state_bytes > 0) range_state(holding, vector, request->terms.range, state, false);

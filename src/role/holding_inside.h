@@ -155,6 +155,7 @@ struct pwi_named {
   struct pwi_slots *slots;
   struct pwi_list *list; /* NULL: it is not kept */
   size_t first;          /* the number of keys[0] among those of the request; of a part of its keys only */
+  bool has_result;       /* all values are in request.result already */
 };
 
 /* --- the holding -------------------------------------------------------------------------------------------------- */
@@ -260,7 +261,8 @@ PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi
                                          const struct pwi_request *request, const struct pwi_named *named,
                                          struct pawl_range range);
 
-/* Applies those values of a request that belong to keys of `part`. Nothing here fails. */
+/* Applies those values of a request that belong to keys of `part`; what comes of them goes to request->result, if that is
+ * wanted. Nothing here fails. */
 void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
 

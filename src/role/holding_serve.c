@@ -126,6 +126,7 @@ static void push(struct pwi_holding *holding, struct pwi_held *vector, const str
     return;
   }
   apply(holding, vector, request, &named, whole);
+  named.has_result = whole && request->result;
   holding->named = named;
   served->effect = PWI_EFFECT_ROWS;
   vector->pushes++;
