@@ -188,7 +188,7 @@ static pawl_status order_move(struct pwi_manager *manager, const struct peer *pe
 
 static pawl_status balance(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_do_all(peer) ? pwi_manager_plan(manager) : PAWL_FORBIDDEN;
+  return may_do_all(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */

@@ -357,7 +357,9 @@ static inline bool pwi_move_is_active(const struct move *move) {
 void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a plan after some quiet */
 void pwi_manager_plan_later(struct pwi_manager *manager);
 void pwi_manager_plan_timer(struct pwi_manager *manager);
-PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager);
+
+/* What is missing, what leaves and what newcomers are due; if `for_balance`, whatever evenness asks for besides. */
+PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager, bool for_balance);
 size_t pwi_manager_processes(const struct pwi_manager *manager); /* that could have a member of a chain */
 void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
