@@ -17,6 +17,7 @@
 
 #include <pawl/export.h>
 #include <pawl/status.h>
+#include <pawl/vector.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,6 +46,14 @@ PAWL_API uint32_t pawl_group_rank(const struct pawl_group *group);
 
 /* This member has finished one more tick. The task finishes when the servers know it. */
 PAWL_API pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out);
+
+/* A push that is applied together with those of all other members in the present tick (OSDI'14 4.4): servers add the parts
+ * up, apply the sum once, and send one change to their replicas instead of one for each member. Every member makes this call
+ * once in each tick, with the same keys, between one pawl_group_clock and the next: the task finishes when all parts are in.
+ * A part with other keys than the first one's is applied by itself, which costs more and means the same. Only for vectors
+ * that add. Errors as pawl_vector_push; PAWL_UNSUPPORTED if `where` names a node. */
+PAWL_API pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
+                                     const void *values, struct pawl_task **task_out);
 
 /* Waits until every member has reached `tick`. */
 PAWL_API pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns);

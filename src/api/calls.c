@@ -73,13 +73,15 @@ struct call {
   const char *what;
   const void *in;
   void *out;
+  uint64_t together, tick; /* a group, and its tick; or 0 */
 };
 
 /* Inside the gate. */
 static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
                          struct pawl_task **task_out) {
   struct pawl_session *session = vector->session;
-  struct pwi_where inner = {where->keys, where->count, where->list ? where->list->inner : NULL, where->range};
+  struct pwi_where inner = {where->keys,  where->count,   where->list ? where->list->inner : NULL,
+                            where->range, call->together, call->tick};
   struct pwi_flow *flow;
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->line, task_out, call->what, vector->name, &task);
@@ -113,19 +115,26 @@ static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where 
 
 pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
                              struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL};
+  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL, 0, 0};
   return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
+                                     uint64_t group, uint64_t tick, struct pawl_task **task_out) {
+  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL, group, tick};
+  if (vector && where->node.id != 0) return pwi_error(PAWL_UNSUPPORTED, "push together to a node: servers only");
+  return run_call(vector, where, &call, task_out);
 }
 
 pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
                              struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PULL, "pull from", NULL, values};
+  struct call call = {PWI_REQUEST_PULL, "pull from", NULL, values, 0, 0};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                  void *values_out, struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSHPULL, "pushpull with", values, values_out};
+  struct call call = {PWI_REQUEST_PUSHPULL, "pushpull with", values, values_out, 0, 0};
   return run_call(vector, &where, &call, task_out);
 }
 

@@ -160,6 +160,7 @@ static pawl_status start_manager(struct pwi_embedded *embedded, struct order *or
   begin(order, "manager");
   say_option(order, "--first-servers", servers);
   say_option(order, "--replicas", "0"); /* all of it is on one machine, and ends with us */
+  say_option(order, "--data", "none");  /* it ends with the session */
   pawl_status status = start_child(order, &embedded->manager);
   if (!status) status = await_child(embedded->manager, "manager", deadline, &line);
   if (status) return status;

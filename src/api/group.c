@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/session.h"
+#include "api/vector.h"
 #include "base/memory.h"
 
 struct pawl_group {
@@ -177,6 +178,11 @@ pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_o
   if (!status) atomic_store(&group->tick, tick);
   pwi_driver_leave(&session->driver);
   return status ? pwi_error_status(status, "clock of %s", group->name) : PAWL_OK;
+}
+
+pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
+                            const void *values, struct pawl_task **task_out) {
+  return pwi_vector_push_together(vector, &where, values, group->id.id, pawl_group_tick(group) + 1, task_out);
 }
 
 pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns) {

@@ -22,4 +22,9 @@ struct pawl_keys {
   uint64_t vector; /* its id */
 };
 
+/* A push of one member of a group, to be applied together with the others' of that tick. */
+PAWL_MUST_USE pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where,
+                                                   const void *values, uint64_t group, uint64_t tick,
+                                                   struct pawl_task **task_out);
+
 #endif

@@ -171,6 +171,9 @@ void pwi_names_fini(struct pwi_names *names);
  * not a directory), PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_IO. */
 PAWL_MUST_USE pawl_status pwi_files_posix_open(const char *root, struct pwi_files **files_out);
 
+/* The same for files with secrets in them: those that are new can be read by their owner only. */
+PAWL_MUST_USE pawl_status pwi_files_posix_open_private(const char *root, struct pwi_files **files_out);
+
 /* NULL is fine. */
 void pwi_files_posix_close(struct pwi_files *files);
 

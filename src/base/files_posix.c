@@ -16,6 +16,7 @@
 struct posix_files {
   struct pwi_files base;
   int root;
+  mode_t mode; /* of new files and directories, less what the umask takes */
 };
 
 struct posix_file {
@@ -26,6 +27,8 @@ struct posix_file {
 static const struct pwi_files_ops posix_ops;
 
 static int root_of(struct pwi_files *files) { return ((struct posix_files *)files)->root; }
+
+static mode_t mode_of(struct pwi_files *files) { return ((struct posix_files *)files)->mode; }
 
 static int descriptor_of(struct pwi_file *file) { return ((struct posix_file *)file)->descriptor; }
 
@@ -62,9 +65,9 @@ static pawl_status status_of(int error) {
 }
 
 /* Negative if it failed; errno then says why. */
-static int open_at(int directory, const char *path, int flags) {
+static int open_at(int directory, const char *path, int flags, mode_t mode) {
   int descriptor;
-  do descriptor = openat(directory, path, flags | O_CLOEXEC, 0666);
+  do descriptor = openat(directory, path, flags | O_CLOEXEC, mode & 0666);
   while (descriptor < 0 && errno == EINTR);
   return descriptor;
 }
@@ -84,7 +87,7 @@ static bool is_regular(int descriptor) {
 
 /* Opened without blocking, so that a pipe somebody left there is refused instead of waited for. */
 static pawl_status posix_open(struct pwi_files *files, const char *path, unsigned how, struct pwi_file **file_out) {
-  int descriptor = open_at(root_of(files), path, flags_of(how) | O_NONBLOCK);
+  int descriptor = open_at(root_of(files), path, flags_of(how) | O_NONBLOCK, mode_of(files));
   if (descriptor < 0) return status_of(errno);
   pawl_status status = PAWL_INVALID;
   if (!is_regular(descriptor)) goto close_descriptor;
@@ -188,11 +191,11 @@ static pawl_status posix_exists(struct pwi_files *files, const char *path, bool 
 }
 
 static pawl_status posix_make_directory(struct pwi_files *files, const char *path) {
-  return mkdirat(root_of(files), path, 0777) < 0 ? status_of(errno) : PAWL_OK;
+  return mkdirat(root_of(files), path, mode_of(files)) < 0 ? status_of(errno) : PAWL_OK;
 }
 
 static pawl_status posix_sync_directory(struct pwi_files *files, const char *path) {
-  int descriptor = open_at(root_of(files), path, O_RDONLY | O_DIRECTORY);
+  int descriptor = open_at(root_of(files), path, O_RDONLY | O_DIRECTORY, 0);
   if (descriptor < 0) return status_of(errno);
   pawl_status status = sync_descriptor(descriptor);
   close(descriptor);
@@ -211,7 +214,7 @@ static pawl_status add_entries(DIR *directory, struct pwi_names *names) {
 }
 
 static pawl_status posix_list(struct pwi_files *files, const char *path, struct pwi_names *names) {
-  int descriptor = open_at(root_of(files), path, O_RDONLY | O_DIRECTORY);
+  int descriptor = open_at(root_of(files), path, O_RDONLY | O_DIRECTORY, 0);
   if (descriptor < 0) return status_of(errno);
   DIR *directory = fdopendir(descriptor);
   if (!directory) {
@@ -241,17 +244,25 @@ static const struct pwi_files_ops posix_ops = {
     .list = posix_list,
 };
 
-pawl_status pwi_files_posix_open(const char *root, struct pwi_files **files_out) {
-  int descriptor = open_at(AT_FDCWD, root, O_RDONLY | O_DIRECTORY);
+static pawl_status open_root(const char *root, mode_t mode, struct pwi_files **files_out) {
+  int descriptor = open_at(AT_FDCWD, root, O_RDONLY | O_DIRECTORY, 0);
   if (descriptor < 0) return status_of(errno);
   struct posix_files *files = pwi_alloc(sizeof *files);
   if (!files) {
     close(descriptor);
     return PAWL_NO_MEMORY;
   }
-  *files = (struct posix_files){{&posix_ops}, descriptor};
+  *files = (struct posix_files){{&posix_ops}, descriptor, mode};
   *files_out = &files->base;
   return PAWL_OK;
+}
+
+pawl_status pwi_files_posix_open(const char *root, struct pwi_files **files_out) {
+  return open_root(root, 0777, files_out);
+}
+
+pawl_status pwi_files_posix_open_private(const char *root, struct pwi_files **files_out) {
+  return open_root(root, 0700, files_out);
 }
 
 void pwi_files_posix_close(struct pwi_files *files) {

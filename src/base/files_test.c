@@ -529,6 +529,27 @@ static void test_a_root_must_be_a_directory_that_is_there(void **state) {
 
 #define FILES_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+static void test_private_files_are_for_their_owner_only(void **state) {
+  struct place *place = *state;
+  struct pwi_files *files;
+  struct pwi_file *file;
+  struct stat about;
+  char path[600];
+  mode_t before = umask(0);
+  assert_int_equal(pwi_files_posix_open_private(place->root, &files), PAWL_OK);
+  assert_int_equal(pwi_files_open(files, "secret", FRESH, &file), PAWL_OK);
+  assert_int_equal(pwi_files_make_directory(files, "secrets"), PAWL_OK);
+  umask(before);
+  snprintf(path, sizeof path, "%s/secret", place->root);
+  assert_int_equal(stat(path, &about), 0);
+  assert_int_equal(about.st_mode & 0777, 0600);
+  snprintf(path, sizeof path, "%s/secrets", place->root);
+  assert_int_equal(stat(path, &about), 0);
+  assert_int_equal(about.st_mode & 0777, 0700);
+  pwi_file_close(file);
+  pwi_files_posix_close(files);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       FILES_TEST(test_what_was_written_is_read_back),
@@ -551,6 +572,7 @@ int main(void) {
       FILES_TEST(test_every_allocation_may_fail),
       FILES_TEST(test_no_descriptor_is_left_open),
       FILES_TEST(test_a_root_must_be_a_directory_that_is_there),
+      FILES_TEST(test_private_files_are_for_their_owner_only),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

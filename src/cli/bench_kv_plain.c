@@ -36,9 +36,9 @@ pawl_status pwi_kv_plain_start(uint32_t servers, uint32_t shards, struct pwi_kv_
   snprintf(parent, sizeof parent, "%ld", (long)getpid());
   snprintf(count, sizeof count, "%u", servers);
   snprintf(shard_count, sizeof shard_count, "%u", shards);
-  const char *manager[] = {"pawl",        "manager", "--listen", "127.0.0.1:0", "--http",          "none",
-                           "--ready-fd",  "3",       "--parent", parent,        "--first-servers", count,
-                           "--transport", "tcp",     NULL};
+  const char *manager[] = {"pawl",   "manager",  "--listen", "127.0.0.1:0",     "--http", "none",        "--ready-fd",
+                           "3",      "--parent", parent,     "--first-servers", count,    "--transport", "tcp",
+                           "--data", "none",     NULL};
   const char *server[] = {"pawl", "server",   "--join", plain->address, "--http",    "none", "--ready-fd",
                           "3",    "--parent", parent,   "--shards",     shard_count, NULL};
   plain->count = 0;

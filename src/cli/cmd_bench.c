@@ -1,6 +1,7 @@
 /* `pawl bench`: the list of benchmarks. Each is a command of its own and reads its own options. */
 #include <getopt.h>
 
+#include "cli/bench_failover.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_net.h"
 #include "cli/cli.h"
@@ -19,7 +20,8 @@ static const struct pwi_command command_net = {
     .run = run_net,
 };
 
-static const struct pwi_command *const children[] = {&command_net, &pwi_command_bench_kv, NULL};
+static const struct pwi_command *const children[] = {&command_net, &pwi_command_bench_kv, &pwi_command_bench_failover,
+                                                     NULL};
 
 const struct pwi_command pwi_command_bench = {
     .name = "bench",

@@ -1,5 +1,6 @@
 /* `pawl manager`: the process that knows who is in the cluster and who holds what. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/cli.h"
 #include "cli/role_options.h"
@@ -13,11 +14,29 @@
 
 #define DEFAULT_REPLICAS 1
 
-enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE, LETTER_REPLICAS };
+enum { LETTER_FIRST_SERVERS = 300, LETTER_CLIENT_GRACE, LETTER_REPLICAS, LETTER_DATA, LETTER_NEW };
 
 static void stop(void *context, int times) {
   (void)times; /* there is nothing to hand over */
   pwi_run_manager_stop(context);
+}
+
+/* A manager that has been before expects those who were there. */
+static void greet_log(const struct pwi_run_manager *manager) {
+  const char *path = pwi_run_manager_log(manager);
+  struct pwi_manager_figures figures;
+  pwi_run_manager_figures(manager, &figures);
+  if (!path) {
+    printf("  its log:       none, it is kept in memory: started again, the manager is a new cluster\n");
+    return;
+  }
+  printf("  its log:       %s\n", path);
+  uint64_t nodes = figures.nodes_up + figures.nodes_down + figures.nodes_draining;
+  if (figures.epoch <= 1 && nodes == 0) return;
+  printf("                 goes on with cluster %016llx: %llu servers and %llu vectors are known, and come back by\n"
+         "                 themselves; --new begins a new cluster instead\n",
+         (unsigned long long)figures.cluster, (unsigned long long)figures.processes,
+         (unsigned long long)figures.vectors);
 }
 
 static void greet(const struct pwi_run_manager *manager, const struct pwi_role_options *options) {
@@ -28,6 +47,7 @@ static void greet(const struct pwi_run_manager *manager, const struct pwi_role_o
          is_secured ? "" : ", without a key: for this machine only");
   printf("  add a server:  pawl server --join %s\n", address);
   printf("  look at it:    pawl status --cluster %s\n", address);
+  greet_log(manager);
   if (options->http) {
     pwi_role_page(options->http, pwi_run_manager_http_port(manager), page, sizeof page);
     printf("  watch it:      %smetrics and %shealthz\n", page, page);
@@ -56,6 +76,14 @@ static int run_manager(const struct pwi_command *command, const struct pwi_role_
 static bool read_own(const struct pwi_command *command, int letter, const char *value,
                      struct pwi_run_manager_config *config, int *exit_out) {
   uint64_t number;
+  if (letter == LETTER_DATA) {
+    if (!*value) {
+      *exit_out = pwi_cli_usage(command, "the name of the directory is empty");
+      return false;
+    }
+    config->data = value;
+  }
+  if (letter == LETTER_NEW) config->anew = true;
   if (letter == LETTER_FIRST_SERVERS) {
     if (!pwi_cli_number(value, &number) || number == 0 || number > SERVERS_MAX) {
       *exit_out = pwi_cli_usage(command, "the first servers are a whole number from 1 on, not '%s'", value);
@@ -81,7 +109,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct pwi_role_options options;
-  struct pwi_run_manager_config config = {.replicas = DEFAULT_REPLICAS};
+  struct pwi_run_manager_config config = {.replicas = DEFAULT_REPLICAS, .data = getenv("PAWL_DATA")};
   int letter, exit_code = PWI_EXIT_OK;
   pwi_role_options_init(&options);
   options.listen = DEFAULT_LISTEN;
@@ -108,6 +136,10 @@ static const struct pwi_cli_option options[] = {
      "0.0.0.0:port or unix:/path (default: " DEFAULT_LISTEN ")"},
     {PWI_ROLE_ADVERTISE, "advertise", "HOST[:PORT]", "what others are told, where that differs from it"},
     {PWI_ROLE_HTTP, "http", "ADDRESS", "of /metrics and /healthz, or none (default: " DEFAULT_HTTP ")"},
+    {LETTER_DATA, "data", "DIR",
+     "where the log of its decisions is, or none to keep it in memory\n"
+     "(default: PAWL_DATA, or ~/.local/state/pawl/PORT; with port 0: none)"},
+    {LETTER_NEW, "new", NULL, "begin a new cluster: a log that is there is set aside"},
     {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
     {LETTER_REPLICAS, "replicas", "K", "keep every key on K servers besides the first (default: 1)"},
     {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
@@ -124,8 +156,9 @@ const struct pwi_command pwi_command_manager = {
             "  pawl manager                                  # for this machine\n"
             "  pawl key new cluster.key\n"
             "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key   # for others too\n\n"
-            "SIGTERM or SIGINT ends it. Its decisions are kept in memory: a manager that is\n"
-            "started again is a new cluster.\n",
+            "What it decides is in a log on disk before anybody hears of it. SIGTERM or\n"
+            "SIGINT ends it; started again with the same log it is the same manager, and\n"
+            "servers and clients, which go on without it meanwhile, come back by themselves.\n",
     .options = options,
     .run = run,
 };

@@ -1,5 +1,6 @@
 /* `pawl server`: the process that holds keys and values. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -61,8 +62,9 @@ static int serve(const struct order *order, struct pwi_run_server *server) {
   greet(order, server);
   status = pwi_run_process_ready(pwi_run_server_address(server, 0));
   if (status) return pwi_cli_failure(order->command, "our parent is out of reach: %s", pawl_status_text(status));
-  pwi_run_server_wait(server);
-  return drain(order, server);
+  if (!pwi_run_server_wait(server)) return drain(order, server);
+  fprintf(stderr, "pawl server: drained by an operator: the other servers have all its keys\n");
+  return PWI_EXIT_OK;
 }
 
 static int run_server(const struct order *order) {
@@ -128,6 +130,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct order order = {.command = command, .join_ns = JOIN_NS};
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
+  if (argc > 1 && strcmp(argv[1], "drain") == 0) return pwi_cli_run(&pwi_command_server_drain, argc - 1, argv + 1);
   pwi_role_options_init(&order.options);
   order.options.http = DEFAULT_HTTP;
   order.config.memory_max = UINT64_MAX;
@@ -175,7 +178,7 @@ const struct pwi_command pwi_command_server = {
             "  pawl server --join node1:7295 --key-file cluster.key --shards 4 --memory 64G\n\n"
             "SIGTERM or SIGINT hands all keys over to the other servers, then ends; a second\n"
             "one ends at once, and what was not handed over is lost. The last server of a\n"
-            "cluster has nobody to hand over to.\n",
+            "cluster has nobody to hand over to. 'pawl server drain' does it from elsewhere.\n",
     .options = options,
     .run = run,
 };

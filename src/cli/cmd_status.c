@@ -114,6 +114,9 @@ static void print_head(const struct status *status, const struct pwi_paint *pain
   printf("cluster %s at %s: %s%s%s\n", text_of(root, "cluster"), pwi_role_short(status->choice.options.address),
          pwi_paint_ink(paint, ready ? PWI_INK_GREEN : PWI_INK_RED), ready ? "ready" : "not ready",
          pwi_paint_ink(paint, PWI_INK_PLAIN));
+  if (*text_of(root, "stopped"))
+    printf("  %sthe manager decides nothing any more: %s%s\n", pwi_paint_ink(paint, PWI_INK_RED),
+           text_of(root, "stopped"), pwi_paint_ink(paint, PWI_INK_PLAIN));
   printf("  epoch %lld, %lld server processes with %zu shards, %zu arcs, %zu vectors, %lld clients\n",
          whole_of(root, "epoch"), whole_of(root, "processes"), count_of(root, "nodes"), count_of(root, "arcs"),
          count_of(root, "vectors"), whole_of(root, "clients"));

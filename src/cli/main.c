@@ -12,9 +12,13 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,   &pwi_command_env,    &pwi_command_version, &pwi_command_manager,
-    &pwi_command_server, &pwi_command_status, &pwi_command_get,     &pwi_command_put,
-    &pwi_command_key,    &pwi_command_bench,  &pwi_command_sim,     NULL,
+    &pwi_command_demo,       &pwi_command_env,
+    &pwi_command_version,    &pwi_command_manager,
+    &pwi_command_server,     &pwi_command_status,
+    &pwi_command_get,        &pwi_command_put,
+    &pwi_command_key,        &pwi_command_bench,
+    &pwi_command_checkpoint, &pwi_command_sim,
+    &pwi_command_storm,      NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -29,17 +33,18 @@ static void print_group(const char *title, const struct pwi_command *const *grou
   printf("\n%s:\n", title);
   for (; *group; group++) {
     const struct pwi_command *const *child = (*group)->children;
-    if (!child) printf("  pawl %-12s %s\n", (*group)->name, (*group)->summary);
-    for (; child && *child; child++) printf("  pawl %-12s %s\n", (*child)->name, (*child)->summary);
+    if (!child) printf("  pawl %-17s %s\n", (*group)->name, (*group)->summary);
+    for (; child && *child; child++) printf("  pawl %-17s %s\n", (*child)->name, (*child)->summary);
   }
 }
 
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
-  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server, &pwi_command_key,
-                                                      NULL};
+  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server,
+                                                      &pwi_command_server_drain, &pwi_command_key, NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
+  static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
   printf("pawl %s shares model parameters between machines, so that learning can use many of them.\n\n"
          "usage: pawl COMMAND [options]\n",
@@ -48,6 +53,7 @@ static void print_overview(void) {
   print_group("this machine", machine);
   print_group("run a cluster", cluster);
   print_group("look into a cluster", look);
+  print_group("keep what was learned", keep);
   print_group("measure and simulate", measure);
   printf("\nevery command takes:\n"
          "  -h, --help         explain the command and its options; also 'pawl help COMMAND'\n"
@@ -60,6 +66,7 @@ static void print_overview(void) {
          "  2  the command line was wrong; nothing was done\n");
   printf("\nenvironment:\n"
          "  PAWL_ADDRESS       the manager's address, where no --cluster is given\n"
+         "  PAWL_DATA          where a manager keeps its log\n"
          "  PAWL_KEY_FILE      a file with the cluster's keys; PAWL_KEY: a key itself\n"
          "  PAWL_LOG_LEVEL     as --log-level\n"
          "  NO_COLOR           if set: no colours\n");

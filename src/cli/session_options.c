@@ -69,6 +69,11 @@ static int explain_open(const struct pwi_command *command, const char *address, 
                            "who answers at %s is no manager, or one side has a key and the other has not; 'pawl env' "
                            "says what is in use here",
                            address);
+  case PAWL_CLUSTER_HISTORY:
+    return pwi_cli_failure(command,
+                           "the manager at %s has stopped deciding: its servers know of more than its log holds; start "
+                           "it with the newest log of this cluster",
+                           address);
   case PAWL_TIMED_OUT:
     return pwi_cli_failure(command, "%s; add one with 'pawl server --join %s', or wait longer with --timeout",
                            pawl_error_text(), pwi_role_short(address));

@@ -13,10 +13,10 @@
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
+#include "host/run_log.h"
 #include "host/run_pages.h"
 #include "host/run_rights.h"
 #include "net/net_ops.h"
-#include "role/journal.h"
 #include "role/manager.h"
 
 #define NAME "manager"
@@ -24,21 +24,33 @@
 
 struct pwi_run_manager {
   struct pwi_net *net;
-  struct pwi_journal *journal;
+  struct pwi_run_log run_log;
   struct pwi_random random;
   struct pwi_log log;
   struct pwi_manager *role;
   struct pwi_http *http;
   atomic_bool is_stopping;
+  bool is_deserted; /* all servers are down, and it was said */
   pthread_mutex_t mutex;
   struct pwi_run_manager_page page; /* under the mutex */
 };
 
 /* --- pages ---------------------------------------------------------------------------------------------------------- */
 
+/* A manager that goes on with a log whose servers are no more waits for them for ever. */
+static void note_deserted(struct pwi_run_manager *manager, const struct pwi_manager_figures *figures) {
+  bool is_deserted = figures->arcs > 0 && figures->nodes_up + figures->nodes_draining == 0;
+  if (is_deserted && !manager->is_deserted)
+    pwi_log(&manager->log, PAWL_LOG_WARN, "servers.gone",
+            "nodes_down=%llu what=none-of-those-that-hold-the-ring-is-up hint=to-begin-a-new-cluster-start-with---new",
+            (unsigned long long)figures->nodes_down);
+  manager->is_deserted = is_deserted;
+}
+
 static void publish(struct pwi_run_manager *manager) {
   struct pwi_run_manager_page page = {.at_ns = pwi_host_now()};
   pwi_manager_figures(manager->role, &page.figures);
+  note_deserted(manager, &page.figures);
   pwi_net_counts(manager->net, &page.counts);
   pthread_mutex_lock(&manager->mutex);
   manager->page = page;
@@ -105,9 +117,8 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
-  if (!status) status = pwi_journal_memory_create(&manager->journal);
   struct pwi_manager_config role = {.net = manager->net,
-                                    .journal = manager->journal,
+                                    .journal = manager->run_log.journal,
                                     .random = &manager->random,
                                     .log = &manager->log,
                                     .host = host,
@@ -118,7 +129,7 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .replicas = config->replicas};
   if (!status) status = pwi_manager_create(&role, &manager->role);
   if (!status) manager->net->self = manager->role;
-  if (status) pwi_run_problem_set(problem, "cannot start the manager: %s", pawl_status_text(status));
+  if (status) pwi_run_log_problem(&manager->run_log, status, problem);
   return status;
 }
 
@@ -134,6 +145,9 @@ pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, st
   pthread_mutex_init(&manager->mutex, NULL);
   manager->log.node = NAME;
   pawl_status status = open_net(manager, config, host, problem);
+  if (!status)
+    status = pwi_run_log_open(config->data, config->listen, pwi_net_address(manager->net), config->anew, &manager->log,
+                              &manager->run_log, problem);
   if (!status) status = open_role(manager, config, host, problem);
   if (!status) publish(manager);
   if (!status && config->http) status = open_http(manager, config->http, problem);
@@ -146,6 +160,14 @@ pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, st
 }
 
 const char *pwi_run_manager_address(const struct pwi_run_manager *manager) { return pwi_net_address(manager->net); }
+
+const char *pwi_run_manager_log(const struct pwi_run_manager *manager) {
+  return manager->run_log.path[0] ? manager->run_log.path : NULL;
+}
+
+void pwi_run_manager_figures(const struct pwi_run_manager *manager, struct pwi_manager_figures *figures_out) {
+  pwi_manager_figures(manager->role, figures_out);
+}
 
 uint16_t pwi_run_manager_http_port(const struct pwi_run_manager *manager) {
   return manager->http ? pwi_http_port(manager->http) : 0;
@@ -175,7 +197,7 @@ void pwi_run_manager_close(struct pwi_run_manager *manager) {
   pwi_http_close(manager->http);
   pwi_net_destroy(manager->net);
   pwi_manager_destroy(manager->role);
-  if (manager->journal) manager->journal->ops->destroy(manager->journal);
+  pwi_run_log_close(&manager->run_log);
   pthread_mutex_destroy(&manager->mutex);
   pwi_free(manager);
 }

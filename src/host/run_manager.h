@@ -1,22 +1,26 @@
 /* A manager in this process: a net, a journal, a source of random numbers, the role, and its HTTP endpoint.
  *
- * The manager runs in the thread that calls pwi_run_manager_loop, which must be the one that opened it. The journal is in
- * memory: a manager that is started again knows nothing.
+ * The manager runs in the thread that calls pwi_run_manager_loop, which must be the one that opened it. Its journal is a log
+ * on disk (run_log.h), unless that is not wanted.
  */
 #ifndef PWI_HOST_RUN_MANAGER_H
 #define PWI_HOST_RUN_MANAGER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <pawl/status.h>
 
 #include "host/run_problem.h"
 #include "net/tcp/tcp.h"
+#include "role/manager.h"
 
 struct pwi_run_manager_config {
   struct pwi_tcp_config net; /* keys or certificates, limits, plane, advertised address; the name is filled in */
   const char *listen;        /* where servers and clients come to */
   const char *http;          /* host:port of /metrics and /healthz; NULL: none */
+  const char *data;          /* the log's directory, or "none"; NULL: as run_log.h chooses */
+  bool anew;                 /* begin a new cluster, whatever the log says: it is set aside */
   uint32_t first_servers;    /* 0: 1 */
   uint32_t replicas;         /* of each arc, besides its head */
   int64_t client_grace_ns;   /* 0: the manager's default */
@@ -31,6 +35,12 @@ PAWL_MUST_USE pawl_status pwi_run_manager_open(const struct pwi_run_manager_conf
 
 /* The address that others reach it at; lives as long as the manager. */
 const char *pwi_run_manager_address(const struct pwi_run_manager *manager);
+
+/* The path of its log; NULL: it is kept in memory. Lives as long as the manager. */
+const char *pwi_run_manager_log(const struct pwi_run_manager *manager);
+
+/* What it knows, before it runs: from its log, that is. From the thread that opened it. */
+void pwi_run_manager_figures(const struct pwi_run_manager *manager, struct pwi_manager_figures *figures_out);
 
 /* 0: it has none. */
 uint16_t pwi_run_manager_http_port(const struct pwi_run_manager *manager);

@@ -52,6 +52,7 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   const struct pwi_manager_figures *figures = &page->figures;
   struct pwi_metrics metrics = {.text = text};
   gauge(&metrics, "pawl_ready", "1 if there are arcs and the head of each is up.", figures->ready);
+  gauge(&metrics, "pawl_stopped", "1 if the manager decides nothing any more.", figures->stopped != PAWL_OK);
   gauge(&metrics, "pawl_epoch", "Number of the view.", figures->epoch);
   gauge(&metrics, "pawl_catalogue", "Number of the catalogue.", figures->catalogue);
   gauge(&metrics, "pawl_roster", "Number of the roster.", figures->roster);
@@ -78,6 +79,12 @@ unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t
   if (figures->ready) {
     pwi_text_add(text, "ok\n");
     return GOOD;
+  }
+  if (figures->stopped) {
+    bool is_old = figures->stopped == PAWL_CLUSTER_HISTORY;
+    pwi_text_print(text, "the manager decides nothing any more: %s: %s\n",
+                   is_old ? "its log is not the newest" : "its log failed", pawl_status_text(figures->stopped));
+    return BAD;
   }
   if (figures->arcs == 0)
     pwi_text_print(text, "no servers hold the ring yet: server_processes=%llu\n",

@@ -80,6 +80,14 @@ static void test_a_manager_is_well_when_all_arcs_are_held(void **state) {
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
   assert_non_null(strstr(pwi_text_view(&text), "no servers"));
+  page.figures.stopped = PAWL_CLUSTER_HISTORY;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "its log is not the newest"));
+  page.figures.stopped = PAWL_NO_SPACE;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "its log failed: no space left"));
   pwi_text_fini(&text);
 }
 

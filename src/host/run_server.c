@@ -273,14 +273,15 @@ static bool is_over(struct pwi_run_server *server) {
   return true;
 }
 
-void pwi_run_server_wait(struct pwi_run_server *server) {
-  while (atomic_load(&server->orders.told) == 0 && !is_over(server)) wait_for_news(server, INT64_MAX);
-}
-
 static pawl_status outcome(struct pwi_run_server *server) {
   for (uint32_t i = 0; i < server->count; i++)
     if (!atomic_load(&server->shards[i].news.has_left)) return PAWL_TIMED_OUT;
   return PAWL_OK;
+}
+
+bool pwi_run_server_wait(struct pwi_run_server *server) {
+  while (atomic_load(&server->orders.told) == 0 && !is_over(server)) wait_for_news(server, INT64_MAX);
+  return atomic_load(&server->orders.told) == 0 && outcome(server) == PAWL_OK;
 }
 
 pawl_status pwi_run_server_drain(struct pwi_run_server *server) {

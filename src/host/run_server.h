@@ -10,6 +10,7 @@
 #ifndef PWI_HOST_RUN_SERVER_H
 #define PWI_HOST_RUN_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <pawl/status.h>
@@ -48,8 +49,9 @@ uint16_t pwi_run_server_http_port(const struct pwi_run_server *server); /* 0: it
 PAWL_MUST_USE pawl_status pwi_run_server_join(struct pwi_run_server *server, int64_t timeout_ns,
                                               struct pwi_run_problem *problem);
 
-/* Waits until it is told to stop. */
-void pwi_run_server_wait(struct pwi_run_server *server);
+/* Waits until it is told to stop. True: it was not told, but all its shards have left the cluster, because an operator had
+ * them drained. */
+bool pwi_run_server_wait(struct pwi_run_server *server);
 
 /* Then: waits until the arcs are handed over, the drain time-out has passed, or it is told to stop once more. PAWL_OK if
  * nothing depends on this server any more, else PAWL_TIMED_OUT. */

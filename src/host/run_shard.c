@@ -102,8 +102,8 @@ static void publish(struct pwi_run_shard *shard) {
 /* Drained, or without anybody to drain to. */
 static bool has_gone(struct pwi_run_shard *shard, const struct pwi_server_state *state) {
   int64_t now = pwi_host_now();
+  if (state->has_left) return true; /* also if it was an operator who had us leave */
   if (!shard->is_leaving) return false;
-  if (state->has_left) return true;
   if (!state->trouble) shard->lost_since = 0;
   if (state->trouble && shard->lost_since == 0) shard->lost_since = now;
   return state->trouble && now - shard->lost_since > LOST_NS;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "ring/place.h"
 
@@ -90,7 +91,8 @@ uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chai
 
 pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positions, const struct pwi_chain *filled) {
   struct pwi_clock fresh = {0};
-  pawl_status status = filled ? pwi_clock_copy(&filled->staged, positions, &fresh) : pwi_clock_init(&fresh, &positions, 1);
+  pawl_status status =
+      filled ? pwi_clock_copy(&filled->staged, positions, &fresh) : pwi_clock_init(&fresh, &positions, 1);
   if (!status) status = pwi_clock_absorb(&chains->versions, &fresh);
   pwi_clock_fini(&fresh);
   return status;
@@ -315,9 +317,10 @@ struct pwi_chain *pwi_chains_route(struct pwi_chains *chains, const struct pwi_p
   return chains->items[first];
 }
 
-/* One that is being filled needs no changes before it has been sent the first chunk. */
+/* One that is being filled needs no changes before it has been sent the first chunk. Once its word counts it needs all of
+ * them, also while there is no way to it: the next view may make it full. */
 bool pwi_chain_has_followers(const struct pwi_chain *chain) {
-  return chain->following != 0 && (!chain->following_fills || chain->is_open);
+  return chain->following != 0 && (!chain->following_fills || chain->is_open || chain->is_synced);
 }
 
 pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain) {
@@ -330,7 +333,7 @@ pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *cha
 }
 
 pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain, const struct pwi_request *request,
-                              size_t row_bytes, size_t state_bytes, struct pwi_parcel **parcel_out) {
+                              size_t row_bytes, size_t state_bytes, size_t stamps, struct pwi_parcel **parcel_out) {
   const struct pwi_terms *terms = &request->terms;
   bool has_rows = terms->kind == PWI_REQUEST_PUSH || terms->kind == PWI_REQUEST_PUSHPULL;
   size_t rows = has_rows ? (size_t)terms->rows : 0, bytes;
@@ -339,13 +342,14 @@ pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain
   if (!pwi_chain_has_followers(chain)) return PAWL_OK;
   if (chains->parcels->bytes > LOG_BYTES_MAX) return PAWL_QUEUE_FULL;
   if (rows > 0 && (rows > SIZE_MAX / 4 / (row_bytes + state_bytes + 1))) return PAWL_TOO_LARGE;
-  pawl_status status = pwi_parcel_measure(keys, rows * row_bytes, rows * state_bytes, &bytes);
+  pawl_status status = pwi_parcel_measure(keys, rows * row_bytes, rows * state_bytes, stamps * PWI_STAMP_SIZE, &bytes);
   if (!status) status = pwi_chain_make_room(chains, chain);
   if (!status) status = pwi_parcel_take(chains->parcels, bytes, parcel_out);
   if (status) return status;
   (*parcel_out)->key_bytes = keys;
   (*parcel_out)->value_bytes = rows * row_bytes;
   (*parcel_out)->state_bytes = rows * state_bytes;
+  (*parcel_out)->stamp_bytes = stamps * PWI_STAMP_SIZE;
   return PAWL_OK;
 }
 
@@ -366,7 +370,8 @@ static void advance(struct pwi_chain *chain, uint64_t version) {
 }
 
 void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct pwi_holding *holding,
-                      const struct pwi_request *request, const struct pwi_served *served, struct pwi_parcel *parcel) {
+                      const struct pwi_request *request, const struct pwi_served *served,
+                      const struct pwi_stamp *stamps, struct pwi_parcel *parcel) {
   if (served->effect == PWI_EFFECT_NONE) {
     pwi_parcel_release(parcel);
     return;
@@ -386,6 +391,10 @@ void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct
     parcel->task = request->task;
     parcel->tick = served->effect == PWI_EFFECT_TICK ? served->tick : request->tick;
     if (served->effect == PWI_EFFECT_ROWS) fill_rows(parcel, holding, request);
+    for (size_t i = 0; i < parcel->stamp_bytes / PWI_STAMP_SIZE; i++) {
+      pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE, stamps[i].sender.id);
+      pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE + 8, stamps[i].task);
+    }
     struct pwi_parcel **place = pwi_fifo_push(&chain->log);
     assert(place && "room was made");
     *place = parcel;

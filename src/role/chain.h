@@ -74,10 +74,10 @@ struct pwi_chain {
 
   /* Towards the previous. */
   struct server_peer *previous_peer;
-  bool is_greeted;    /* it was told, on that link, from where on to send */
-  uint64_t processed; /* of what it sends */
+  bool is_greeted;         /* it was told, on that link, from where on to send */
+  uint64_t processed;      /* of what it sends */
   struct pwi_clock staged; /* filling: the versions of what has come, once all of it has */
-  bool is_stuck;      /* something is missing here (a vector): it is asked to send again when that has come */
+  bool is_stuck;           /* something is missing here (a vector): it is asked to send again when that has come */
 
   bool is_handing; /* no more requests are taken: another will be the head */
   struct pwi_fifo put_off;
@@ -130,14 +130,15 @@ uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chai
 struct pwi_chain *pwi_chains_route(struct pwi_chains *chains, const struct pwi_place *place, struct pawl_range claim);
 
 /* Before a numbered request is served: a parcel for what it may change, NULL if nobody has to be told. `row_bytes` and
- * `state_bytes` are of one row. PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_TOO_LARGE; PAWL_QUEUE_FULL if too much is kept. */
+ * `state_bytes` are of one row; `stamps` senders are told of besides. PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_TOO_LARGE; PAWL_QUEUE_FULL if too much is kept. */
 PAWL_MUST_USE pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain,
                                             const struct pwi_request *request, size_t row_bytes, size_t state_bytes,
-                                            struct pwi_parcel **parcel_out);
+                                            size_t stamps, struct pwi_parcel **parcel_out);
 
 /* After it was served: the effect becomes the next version. The parcel is taken, or given back. */
 void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct pwi_holding *holding,
-                      const struct pwi_request *request, const struct pwi_served *served, struct pwi_parcel *parcel);
+                      const struct pwi_request *request, const struct pwi_served *served,
+                      const struct pwi_stamp *stamps, struct pwi_parcel *parcel);
 
 /* Where we are in what is sent down the chain. */
 static inline uint64_t pwi_chain_at(const struct pwi_chain *chain) {

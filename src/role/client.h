@@ -139,6 +139,8 @@ struct pwi_where {
   size_t count;
   struct pwi_keylist *list;
   struct pawl_range range; /* {0, 0}: no limit */
+  uint64_t together;       /* PUSH: a group whose members each push once in `tick`, and are applied as one; 0: none */
+  uint64_t tick;
 };
 
 /* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Everything named

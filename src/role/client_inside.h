@@ -56,6 +56,7 @@ struct part {
   uint64_t sender; /* under which it was sent; 0: never */
   uint64_t prior;
   uint64_t tick;
+  uint64_t together; /* a group, or 0 */
   struct pawl_range claim, range;
 
   const uint64_t *keys; /* stored ones; NULL: all of `range` */

@@ -207,6 +207,8 @@ static bool was_done_before(const struct pwi_asking *asking) {
   case PWI_ASK_UNGROUP:
   case PWI_ASK_FORGET:
     return asking->status == PAWL_NOT_FOUND;
+  case PWI_ASK_DRAIN:
+    return asking->status == PAWL_NODE_GONE;
   default:
     return false;
   }

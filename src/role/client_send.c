@@ -209,6 +209,7 @@ static pawl_status add_terms(const struct pwi_client *client, struct pwi_message
                             .number = (uint64_t)part->generation << 32 | (part->index + 1),
                             .prior = part->prior,
                             .settled = settled(client),
+                            .other = part->together,
                             .rows = part->rows,
                             .claim = part->claim,
                             .range = part->range};

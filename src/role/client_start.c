@@ -76,6 +76,7 @@ struct call {
   const char *in;
   char *out;
   uint64_t tick;
+  uint64_t together;
 
   struct part *open; /* the last part, which the next piece may still be joined to */
   uint64_t open_head;
@@ -144,6 +145,7 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->number = call->task->number;
   part->prior = piece->prior;
   part->tick = call->tick;
+  part->together = call->together;
   part->claim = piece->claim;
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
@@ -274,8 +276,10 @@ static void cut_by_view(struct call *call) {
   struct pwi_cut cut;
   struct pwi_cut_part part;
   pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
+  if (call->together) pwi_cut_every_arc(&cut); /* every member's part is awaited everywhere */
   for (size_t last = SIZE_MAX; pwi_cut_next(&cut, &part); last = part.arc) {
-    bool joins = last != SIZE_MAX && part.arc == last + 1 && pwi_view_arcs_join(call->client->view, last);
+    bool joins =
+        last != SIZE_MAX && part.arc == last + 1 && call->together == 0 && pwi_view_arcs_join(call->client->view, last);
     if (!joins) settle_open(call); /* a request is about one chain */
     add_arc(call, part.claim, part.first, part.last, part.head.id);
   }
@@ -318,7 +322,9 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
                       .list = where->list,
                       .range = where->range,
                       .in = in,
-                      .out = out};
+                      .out = out,
+                      .tick = where->tick,
+                      .together = where->together};
   if (call.range.begin == 0 && call.range.end == 0) call.range.end = flow->place.size;
   pwi_task_open(client, task, is_push(kind));
   if (flow->place.mixed) {

@@ -40,6 +40,7 @@ void pwi_holder_destroy(struct pwi_holder *holder) {
   if (!holder) return;
   while (holder->links) free_link(holder->links);
   pwi_reading_fini(&holder->reading);
+  pwi_pages_fini(&holder->stamps);
   pwi_free(holder);
 }
 
@@ -178,15 +179,20 @@ static void say_failed(struct pwi_holder_link *link, const struct pwi_request *r
   pwi_holder_say(link, request->terms.number, request->task, &outcome);
 }
 
+static pawl_status prepare_parcel(struct pwi_holder *holder, struct pwi_chain *chain, const struct pwi_request *request,
+                                  const struct pwi_entry *entry, size_t stamps, struct pwi_parcel **parcel_out) {
+  struct pwi_table_options table = pwi_entry_table(entry);
+  size_t state = table.state_width * pawl_type_size(entry->is.type);
+  return pwi_chain_prepare(holder->config.chains, chain, request, pwi_entry_row_bytes(entry), state, stamps,
+                           parcel_out);
+}
+
 /* A parcel for what the request may change; false if an answer was given instead. */
 static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                     const struct pwi_entry *entry, struct pwi_parcel **parcel_out) {
   *parcel_out = NULL;
   if (!chain || !pwi_request_is_numbered(request->terms.kind)) return true;
-  struct pwi_table_options table = pwi_entry_table(entry);
-  size_t state = table.state_width * pawl_type_size(entry->is.type);
-  pawl_status status =
-      pwi_chain_prepare(link->holder->config.chains, chain, request, pwi_entry_row_bytes(entry), state, parcel_out);
+  pawl_status status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
   if (!status) return true;
   say_failed(link, request, status == PAWL_QUEUE_FULL ? PWI_CODE_NOT_HERE : PWI_CODE_FAILED,
              status == PAWL_QUEUE_FULL ? PAWL_OK : status);
@@ -211,12 +217,11 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     return;
   }
   pwi_holding_serve(holder->config.holding, request, values, &served);
+  if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
   if (served.put_off) {
-    pwi_parcel_release(parcel);
     pwi_holder_unmake_room(buffer);
     return;
   }
-  if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, parcel);
   if (served.value_bytes == 0 && served.payload_size == 0) {
     pwi_holder_unmake_room(buffer);
     buffer = NULL;
@@ -226,6 +231,70 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     return;
   }
   answer(link, chain, request, entry, &served, buffer, values);
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------------ */
+
+static struct pwi_holder_link *find_link(const struct pwi_holder *holder, uint64_t id) {
+  struct pwi_holder_link *link = holder->links;
+  while (link && link->link.id != id) link = link->next;
+  return link;
+}
+
+struct telling {
+  struct pwi_holder *holder;
+  struct pwi_chain *chain;
+  const struct pwi_entry *entry;
+  struct pwi_request request;
+};
+
+/* One of those whose push is in. */
+static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task) {
+  struct telling *telling = context;
+  struct pwi_holder_link *link = find_link(telling->holder, waiter.owner);
+  struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
+  if (!link) return;
+  telling->request.terms.number = waiter.number;
+  telling->request.task = task;
+  answer(link, telling->chain, &telling->request, telling->entry, &served, NULL, NULL);
+}
+
+/* The sum becomes one change of the chain. */
+static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *sum, struct telling *telling) {
+  const struct pwi_request *request = &telling->request;
+  size_t count = pwi_gathering_stamps(sum, NULL);
+  struct pwi_parcel *parcel = NULL;
+  struct pwi_served served;
+  pawl_status status = pwi_pages_grow(&holder->stamps, (count + 1) * sizeof(struct pwi_stamp));
+  if (status) return status;
+  struct pwi_stamp *stamps = holder->stamps.memory;
+  pwi_gathering_stamps(sum, stamps);
+  if (count > 0) status = prepare_parcel(holder, telling->chain, request, telling->entry, count, &parcel);
+  if (!status) status = pwi_holding_apply_sum(holder->config.holding, sum, request, &served);
+  if (status) {
+    pwi_parcel_release(parcel);
+    return status;
+  }
+  pwi_chain_commit(holder->config.chains, telling->chain, holder->config.holding, request, &served, stamps, parcel);
+  return PAWL_OK;
+}
+
+void pwi_holder_settle_sums(struct pwi_holder *holder) {
+  struct telling telling = {.holder = holder};
+  struct pwi_holding *holding = holder->config.holding;
+  struct pwi_gathering *sum;
+  if (!holder->config.chains) return;
+  while ((sum = pwi_holding_next_sum(holding, &telling.request))) {
+    telling.entry = pwi_catalogue_find(holder->config.numbers->catalogue, telling.request.terms.vector);
+    struct pwi_place place = telling.entry ? pwi_entry_place(telling.entry) : (struct pwi_place){0};
+    telling.chain = telling.entry ? pwi_chains_route(holder->config.chains, &place, telling.request.terms.claim) : NULL;
+    pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
+    if (!status)
+      pwi_holding_end_sum(holding, sum, tell_in, &telling);
+    else /* nothing has happened: they send it again, and each by itself where the memory is full */
+      pwi_holding_drop_sum(holding, sum, status == PAWL_NODE_FULL ? PWI_CODE_FAILED : PWI_CODE_NOT_HERE,
+                           status == PAWL_NODE_FULL ? PAWL_NODE_FULL : PAWL_OK);
+  }
 }
 
 static pawl_status deal_with(struct pwi_holder_link *link) {
@@ -256,7 +325,12 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
     say_failed(link, &request, PWI_CODE_NOT_HERE, PAWL_OK);
     return PAWL_OK;
   }
+  if (chain && request.terms.kind == PWI_REQUEST_PUSH && request.terms.other != 0) {
+    struct pwi_place place = pwi_entry_place(entry);
+    request.arc = pwi_place_keys(&place, chain->positions);
+  }
   serve(link, &request, entry, chain);
+  pwi_holder_settle_sums(link->holder);
   return PAWL_OK;
 }
 

@@ -75,6 +75,9 @@ void pwi_holder_message_end(struct pwi_holder_link *link, pawl_status status);
 #define PWI_HOLDER_COOKIE (UINT64_C(1) << 62)
 void pwi_holder_done(struct pwi_holder_link *link, uint64_t cookie);
 
+/* Sums of pushes that are complete become changes; also after a roster has come. */
+void pwi_holder_settle_sums(struct pwi_holder *holder);
+
 /* For struct pwi_chains. */
 void pwi_holder_answer_put_off(void *holder, struct pwi_put_off *put_off, bool is_lost);
 

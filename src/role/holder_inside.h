@@ -32,6 +32,7 @@ struct pwi_holder {
   struct pwi_holder_config config;
   struct pwi_holder_link *links;
   struct pwi_reading reading;
+  struct pwi_pages stamps; /* of the sum that is being applied */
   char small[PWI_NET_COPY_MAX];
 };
 

@@ -38,6 +38,7 @@ static void destroy_vector(struct pwi_held *vector) {
 
 void pwi_holding_destroy(struct pwi_holding *holding) {
   if (!holding) return;
+  pwi_together_fini(holding);
   for (size_t i = 0; i < holding->vector_count; i++) destroy_vector(holding->vectors[i]);
   pwi_lists_fini(&holding->lists);
   pwi_rangeset_fini(&holding->held);
@@ -160,6 +161,7 @@ void pwi_holding_close(struct pwi_holding *holding, struct pwi_vector_id id) {
   holding->row_bytes -= vector->bytes;
   pwi_lists_drop(&holding->lists, id, NULL);
   pwi_group_dismiss(holding, vector, PWI_CODE_FAILED, PAWL_NOT_FOUND);
+  pwi_together_leave(holding, vector, pawl_range_of(0, vector->place.size), PWI_CODE_FAILED, PAWL_NOT_FOUND);
   destroy_vector(vector);
 }
 
@@ -233,4 +235,5 @@ void pwi_holding_set_roster(struct pwi_holding *holding, const struct pwi_roster
     vector->ranked = false;
     if (vector->is_group) pwi_group_examine(holding, vector);
   }
+  pwi_together_examine(holding);
 }

@@ -105,6 +105,8 @@ struct pwi_request {
   size_t value_parts;
   uint8_t value_type;       /* enum pwi_value_type; not the vector's: refused with PAWL_MISMATCH */
   struct pwi_waiter waiter; /* AWAIT */
+  struct pawl_range arc;    /* a push that names a group in terms.other: the keys of the arc, if it may be added up with
+                               others; else empty */
   const void *encoded;      /* LIST: the keys as they came, and the section that tells how; not read here */
   struct pwi_section encoded_as;
 };
@@ -116,7 +118,7 @@ PAWL_MUST_USE pawl_status pwi_holding_answer_bytes(const struct pwi_holding *hol
 
 struct pwi_served {
   struct pwi_outcome outcome;
-  bool put_off;        /* an AWAIT that has to wait: config.answer will tell */
+  bool put_off;        /* it has to wait: config.answer will tell (AWAIT), or the end of a sum */
   size_t value_bytes;  /* written to `values`: what the answer is to carry */
   uint64_t rows;       /* SCAN: rows found */
   const void *payload; /* COLLECT, SCAN: valid until the next request */
@@ -150,6 +152,38 @@ struct pwi_list *pwi_holding_pin_list(struct pwi_holding *holding);
 void pwi_list_unpin(struct pwi_list *list); /* NULL is fine */
 const uint64_t *pwi_list_keys(const struct pwi_list *list, size_t *count_out);
 
+/* A sender whose push took effect, and its task. */
+struct pwi_stamp {
+  struct pwi_sender sender;
+  uint64_t task;
+};
+
+/* --- together: pushes of a group that are applied as one (OSDI'14 4.4) ------------------------------------------------- */
+
+/* A push that names a group, and was put off. The parts of a tick are complete when every member's is in: after each request
+ * and each roster the caller looks for sums that are. */
+struct pwi_gathering;
+
+/* A complete one, and the push that it amounts to; NULL if there is none. Its terms have no rows if nothing has to be
+ * applied any more. */
+struct pwi_gathering *pwi_holding_next_sum(struct pwi_holding *holding, struct pwi_request *request_out);
+
+/* Who is in the sum; `stamps` has room for all, or is NULL. Returns how many. */
+size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_stamp *stamps);
+
+/* Applies it: effect ROWS, or NONE if there is nothing to be applied. PAWL_NODE_FULL, PAWL_NO_MEMORY, PAWL_CORRUPT (the list
+ * is not kept any more): nothing has changed; drop it then. */
+PAWL_MUST_USE pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
+                                                const struct pwi_request *request, struct pwi_served *served_out);
+
+/* It is over: `tell` is called for everybody who waits, and it is gone. */
+void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
+                         void (*tell)(void *context, struct pwi_waiter waiter, uint64_t task), void *context);
+
+/* It cannot be: everybody who waits is told this through config.answer, and it is gone. */
+void pwi_holding_drop_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
+                          pawl_status status);
+
 /* --- following: members of a chain do as their head did (OSDI'14 4.3) ---------------------------------------------- */
 
 /* What the head tells of a request that had an effect. `request` is as the head had it, but its values are the result;
@@ -158,7 +192,9 @@ struct pwi_change {
   enum pwi_effect effect;
   pawl_status status; /* REFUSAL */
   struct pwi_request request;
-  const void *state; /* ROWS: in the order of the rows; NULL if the vector has none */
+  const void *state;              /* ROWS: in the order of the rows; NULL if the vector has none */
+  const struct pwi_stamp *stamps; /* of a sum: who is in it, besides the request's sender */
+  size_t stamp_count;
 };
 
 /* Does the same here, on those keys of the claim that lie on `positions`, which must be held or staged, wholly. The cap on

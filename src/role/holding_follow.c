@@ -102,10 +102,15 @@ static pawl_status follow_rows(struct pwi_holding *holding, struct pwi_held *vec
   pawl_status status = PAWL_OK;
   if (!pawl_range_is_empty(range)) status = pwi_rows_ready(holding, vector, request, &part, range);
   if (status == PAWL_OK && clock) status = pwi_clock_reserve(clock, request->sender, keys);
+  for (size_t i = 0; i < change->stamp_count && status == PAWL_OK && clock; i++)
+    status = pwi_clock_reserve(clock, change->stamps[i].sender, keys);
   if (status != PAWL_OK) return status;
   pwi_rows_apply(holding, vector, request, &part, keys, PWI_APPLY_ASSIGN);
   set_state(holding, vector, change, &part, keys);
-  return clock ? pwi_clock_set(clock, request->sender, keys, request->task) : PAWL_OK;
+  if (clock) status = pwi_clock_set(clock, request->sender, keys, request->task);
+  for (size_t i = 0; i < change->stamp_count && status == PAWL_OK && clock; i++)
+    status = pwi_clock_set(clock, change->stamps[i].sender, keys, change->stamps[i].task);
+  return status;
 }
 
 static pawl_status follow_tick(struct pwi_held *group, const struct pwi_request *request, struct pawl_range keys) {

@@ -81,6 +81,9 @@ void pwi_group_dismiss(struct pwi_holding *holding, const struct pwi_held *group
 }
 
 void pwi_groups_leave(struct pwi_holding *holding, struct pawl_range positions) {
+  for (size_t i = 0; i < holding->vector_count && holding->gatherings; i++)
+    pwi_together_leave(holding, holding->vectors[i], pwi_held_keys(holding->vectors[i], positions), PWI_CODE_NOT_HERE,
+                       PAWL_OK);
   for (size_t i = 0; i < holding->vector_count && holding->waiting_count > 0; i++) {
     const struct pwi_held *vector = holding->vectors[i];
     if (!vector->is_group || !pawl_range_has(pwi_held_keys(vector, positions), vector->group_key)) continue;
@@ -94,6 +97,7 @@ void pwi_holding_dismiss(struct pwi_holding *holding, struct pawl_range position
 
 void pwi_holding_forget_waiters(struct pwi_holding *holding, uint64_t owner) {
   size_t kept = 0;
+  pwi_together_forget_waiters(holding, owner);
   for (size_t i = 0; i < holding->waiting_count; i++) {
     struct pwi_waiting waiting = holding->waiting[i];
     if (waiting.waiter.owner != owner) holding->waiting[kept++] = waiting;

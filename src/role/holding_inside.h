@@ -9,6 +9,7 @@
  *   holding_lists.c     kept key lists
  *   holding_refusals.c  refusals that may have to be repeated
  *   holding_groups.c    ticks, and who waits for them
+ *   holding_together.c  pushes of a group that are applied as one
  *   holding_move.c      chunks out and in
  *   holding_loads.c     figures, and load by position
  */
@@ -185,6 +186,7 @@ struct pwi_holding {
   size_t row_room;
   struct pwi_writer payload;
 
+  struct pwi_gathering *gatherings;
   struct pwi_samples samples;
 };
 
@@ -279,6 +281,28 @@ void pwi_serve_tick(struct pwi_holding *holding, struct pwi_held *group, const s
                     struct pwi_served *served);
 void pwi_serve_await(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request,
                      struct pwi_served *served);
+
+/* --- together ----------------------------------------------------------------------------------------------------- */
+
+/* What becomes of a push that names a group. */
+enum pwi_together {
+  PWI_TOGETHER_ALONE, /* it is a push like any other */
+  PWI_TOGETHER_WAITS, /* it is in, or was before; its answer comes with the others' */
+  PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
+  PWI_TOGETHER_EARLY, /* an earlier tick is not over: say GAP */
+};
+
+enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,
+                                     const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
+
+/* The roster has changed. */
+void pwi_together_examine(struct pwi_holding *holding);
+
+/* Parts for these keys have no future here. */
+void pwi_together_leave(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range keys,
+                        enum pwi_code code, pawl_status status);
+void pwi_together_forget_waiters(struct pwi_holding *holding, uint64_t owner);
+void pwi_together_fini(struct pwi_holding *holding);
 
 /* --- waiters ------------------------------------------------------------------------------------------------------ */
 

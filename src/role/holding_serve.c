@@ -165,6 +165,24 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
     pwi_served_fail(served, status);
     return;
   }
+  if (terms->other != 0 && terms->kind == PWI_REQUEST_PUSH &&
+      (finding.verdict == PWI_CLAIM_DUE || finding.verdict == PWI_CLAIM_DONE)) {
+    switch (pwi_serve_together(holding, vector, request, finding.verdict, finding.whole)) {
+    case PWI_TOGETHER_ALONE:
+      break;
+    case PWI_TOGETHER_WAITS:
+      served->put_off = true;
+      return;
+    case PWI_TOGETHER_APPLY:
+      push(holding, vector, request, finding.whole, values, served);
+      served->put_off = served->outcome.code == PWI_CODE_OK;
+      return;
+    case PWI_TOGETHER_EARLY:
+      holding->totals.gaps++;
+      pwi_served_say(served, PWI_CODE_GAP, finding.found);
+      return;
+    }
+  }
   switch (finding.verdict) {
   case PWI_CLAIM_DUE:
     if (vector->is_group)

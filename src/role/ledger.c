@@ -6,8 +6,6 @@
 
 #include "base/memory.h"
 
-#define VERSION 1
-
 void pwi_ledger_fini(struct pwi_ledger *ledger) {
   pwi_catalogue_fini(&ledger->catalogue);
   pwi_roster_fini(&ledger->roster);
@@ -54,7 +52,7 @@ bool pwi_ledger_refused(pawl_status status) {
 /* --- making records ----------------------------------------------------------------------------------------------- */
 
 static void begin(struct pwi_writer *record, enum pwi_record_kind kind) {
-  pwi_write_u8(record, VERSION);
+  pwi_write_u8(record, PWI_RECORD_VERSION);
   pwi_write_u8(record, (uint8_t)kind);
 }
 
@@ -344,10 +342,24 @@ static pawl_status apply_unmember(struct pwi_ledger *ledger, struct pwi_reader *
   return status ? status : pwi_roster_leave(&ledger->roster, group, sender);
 }
 
+/* Nothing has been decided before a first record. */
+static pawl_status apply_snapshot(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_ledger read;
+  pawl_status status = pwi_snapshot_read(reader, &read);
+  if (status) return status == PAWL_NO_MEMORY ? status : PAWL_CORRUPT;
+  if (ledger->cluster != 0) {
+    pwi_ledger_fini(&read);
+    return PAWL_INVALID;
+  }
+  *ledger = read;
+  return PAWL_OK;
+}
+
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
 static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_reader *reader) {
-  if (ledger->cluster == 0 && kind != PWI_RECORD_BORN) return PAWL_CORRUPT;
+  bool is_first = kind == PWI_RECORD_BORN || kind == PWI_RECORD_SNAPSHOT;
+  if (ledger->cluster == 0 && !is_first) return PAWL_CORRUPT;
   switch ((enum pwi_record_kind)kind) {
   case PWI_RECORD_BORN:
     return apply_born(ledger, reader);
@@ -371,6 +383,8 @@ static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_rea
     return apply_unmember(ledger, reader);
   case PWI_RECORD_ADDRESS:
     return apply_address(ledger, reader);
+  case PWI_RECORD_SNAPSHOT:
+    return apply_snapshot(ledger, reader);
   }
   return PAWL_CORRUPT;
 }
@@ -380,7 +394,7 @@ pawl_status pwi_ledger_apply(struct pwi_ledger *ledger, const void *record, size
   pwi_reader_init(&reader, record, size);
   uint8_t version = pwi_read_u8(&reader);
   uint8_t kind = pwi_read_u8(&reader);
-  if (reader.status || version != VERSION) return PAWL_CORRUPT;
+  if (reader.status || version != PWI_RECORD_VERSION) return PAWL_CORRUPT;
   pawl_status status = apply(ledger, kind, &reader);
   if (status == PAWL_OK || status == PAWL_NO_MEMORY || pwi_ledger_refused(status)) return status;
   return PAWL_CORRUPT;

@@ -65,6 +65,8 @@ bool pwi_ledger_refused(pawl_status status);
 
 /* --- records, as bytes with base/cursor.h: u8 version (1), u8 kind, then --------------------------------------------- */
 
+#define PWI_RECORD_VERSION 1
+
 /* X(name, number, fields) */
 #define PWI_RECORD_MAP(X)                                                                                              \
   X(BORN, 1, "u64 cluster; the view is 1, and empty")                                                                  \
@@ -77,7 +79,8 @@ bool pwi_ledger_refused(pawl_status status);
   X(REMOVE, 8, "u64 id of a vector")                                                                                   \
   X(MEMBER, 9, "u64 group, u32 size, u64 sender")                                                                      \
   X(UNMEMBER, 10, "u64 group, u64 sender")                                                                             \
-  X(ADDRESS, 11, "u64 sender, text address")
+  X(ADDRESS, 11, "u64 sender, text address")                                                                           \
+  X(SNAPSHOT, 12, "all of a ledger, see below; only ever the first record")
 
 enum pwi_record_kind {
 #define PWI_RECORD_ENUM(name, number, fields) PWI_RECORD_##name = (number),
@@ -96,6 +99,15 @@ void pwi_record_remove(struct pwi_writer *record, uint64_t vector);
 void pwi_record_member(struct pwi_writer *record, uint64_t group, uint32_t size, uint64_t sender);
 void pwi_record_unmember(struct pwi_writer *record, uint64_t group, uint64_t sender);
 void pwi_record_address(struct pwi_writer *record, uint64_t sender, const char *address);
+
+/* Of a ledger that has a cluster. u64 cluster; u64 last node, process, sender, vector, move; u32 count and per node u64 id,
+ * u64 secret, u64 nonce, u32 shard count, u64 memory max; u32 count and per sender u64 id, u64 secret; u64 size and the
+ * catalogue; u64 size and the roster; the view. Whoever applies it to a ledger of zeros has the same ledger. */
+void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *ledger);
+
+/* What follows the kind, for pwi_ledger_apply. Safe on any bytes; any error but PAWL_NO_MEMORY means that they are no
+ * snapshot. */
+PAWL_MUST_USE pawl_status pwi_snapshot_read(struct pwi_reader *reader, struct pwi_ledger *ledger_out);
 
 /* The options of a vector as they stand in ENTRY, and in the ask CREATE. */
 void pwi_options_write(struct pwi_writer *writer, const struct pawl_vector_options *options);

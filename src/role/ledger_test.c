@@ -342,6 +342,101 @@ static void test_without_memory_nothing_changes(void **state) {
   close_story(&story);
 }
 
+/* --- snapshots ------------------------------------------------------------------------------------------------------ */
+
+static void test_a_snapshot_is_the_ledger_at_every_moment_of_its_life(void **state) {
+  struct story story;
+  struct pwi_ledger ledger = {0};
+  (void)state;
+  tell_all(&story);
+  for (size_t i = 0; i < story.count; i++) {
+    assert_int_equal(pwi_ledger_apply(&ledger, story.records[i].data, story.records[i].size), PAWL_OK);
+    struct pwi_ledger restored = {0};
+    struct pwi_writer snapshot = {0}, again = {0};
+    pwi_record_snapshot(&snapshot, &ledger);
+    assert_int_equal(pwi_ledger_apply(&restored, snapshot.data, snapshot.size), PAWL_OK);
+    assert_true(are_equal(&ledger, &restored));
+    pwi_record_snapshot(&again, &restored);
+    assert_int_equal(snapshot.size, again.size);
+    assert_memory_equal(snapshot.data, again.data, again.size);
+    /* What follows it goes on as if nothing had happened. */
+    for (size_t j = i + 1; j < story.count; j++)
+      assert_int_equal(pwi_ledger_apply(&restored, story.records[j].data, story.records[j].size), PAWL_OK);
+    assert_true(are_equal(&story.ledger, &restored));
+    pwi_writer_fini(&snapshot);
+    pwi_writer_fini(&again);
+    pwi_ledger_fini(&restored);
+  }
+  pwi_ledger_fini(&ledger);
+  close_story(&story);
+}
+
+static void test_a_snapshot_is_only_ever_the_first_record(void **state) {
+  struct story story;
+  struct pwi_ledger before = {0};
+  (void)state;
+  tell_all(&story);
+  pwi_record_snapshot(next_record(&story), &story.ledger);
+  assert_int_equal(pwi_ledger_apply(&before, story.records[story.count - 1].data, story.records[story.count - 1].size),
+                   PAWL_OK);
+  assert_int_equal(apply_last(&story), PAWL_INVALID);
+  assert_true(are_equal(&story.ledger, &before));
+  pwi_ledger_fini(&before);
+  close_story(&story);
+}
+
+/* Cut short it is none; with a byte changed it is none, or one of a ledger that is sound. */
+static void test_a_snapshot_with_changed_bytes_does_no_harm(void **state) {
+  struct story story;
+  struct pwi_writer snapshot = {0};
+  size_t sound = 0;
+  (void)state;
+  tell_all(&story);
+  pwi_record_snapshot(&snapshot, &story.ledger);
+  for (size_t at = 0; at < snapshot.size; at++) {
+    struct pwi_ledger ledger = {0};
+    assert_int_equal(pwi_ledger_apply(&ledger, snapshot.data, at), PAWL_CORRUPT);
+    assert_null(ledger.view);
+    for (unsigned bit = 0; bit < 8; bit++) {
+      snapshot.data[at] ^= (unsigned char)(1u << bit);
+      pawl_status status = pwi_ledger_apply(&ledger, snapshot.data, snapshot.size);
+      snapshot.data[at] ^= (unsigned char)(1u << bit);
+      assert_true(status == PAWL_OK || status == PAWL_CORRUPT);
+      if (status) continue;
+      sound++;
+      assert_int_equal(ledger.node_count, ledger.view->node_count);
+      assert_int_equal(ledger.sender_count, ledger.roster.sender_count);
+      assert_true(ledger.node_count == 0 || ledger.last_node >= ledger.nodes[ledger.node_count - 1].id);
+      pwi_ledger_fini(&ledger);
+    }
+  }
+  assert_true(sound > 0);
+  pwi_writer_fini(&snapshot);
+  close_story(&story);
+}
+
+static void test_a_snapshot_needs_its_memory_or_does_nothing(void **state) {
+  struct story story;
+  struct pwi_writer snapshot = {0};
+  int failed = 1;
+  (void)state;
+  tell_all(&story);
+  pwi_record_snapshot(&snapshot, &story.ledger);
+  uint64_t live = pwi_memory_counts().live;
+  for (uint64_t n = 0; failed; n++) {
+    struct pwi_ledger ledger = {0};
+    pwi_memory_fail_after(n);
+    pawl_status status = pwi_ledger_apply(&ledger, snapshot.data, snapshot.size);
+    failed = pwi_memory_fail_cancel();
+    assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
+    if (failed) assert_int_equal(ledger.cluster, 0);
+    pwi_ledger_fini(&ledger);
+    assert_int_equal(pwi_memory_counts().live, live);
+  }
+  pwi_writer_fini(&snapshot);
+  close_story(&story);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_records_add_up_to_what_they_say),
@@ -355,6 +450,10 @@ int main(void) {
       cmocka_unit_test(test_every_record_that_is_cut_short_is_corrupt),
       cmocka_unit_test(test_records_with_changed_bytes_do_no_harm),
       cmocka_unit_test(test_without_memory_nothing_changes),
+      cmocka_unit_test(test_a_snapshot_is_the_ledger_at_every_moment_of_its_life),
+      cmocka_unit_test(test_a_snapshot_is_only_ever_the_first_record),
+      cmocka_unit_test(test_a_snapshot_with_changed_bytes_does_no_harm),
+      cmocka_unit_test(test_a_snapshot_needs_its_memory_or_does_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

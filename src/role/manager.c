@@ -11,6 +11,7 @@
 #define CLIENT_GRACE_NS INT64_C(2000000000)
 #define SERVER_GRACE_NS INT64_C(1000000000)
 #define KEEP_RETIRED_NS (3600 * INT64_C(1000000000))
+#define JOURNAL_BYTES (UINT64_C(1) << 20)
 #define TIMER_SHIFT 56 /* of the kind in a timer's cookie; below it the id */
 
 /* --- timers --------------------------------------------------------------------------------------------------------- */
@@ -256,7 +257,9 @@ static void lose_patience(struct pwi_manager *manager, struct pwi_timer timer) {
 static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   struct pwi_manager *manager = self;
   uint64_t id = cookie & ((UINT64_C(1) << TIMER_SHIFT) - 1);
-  switch ((enum timer_kind)(cookie >> TIMER_SHIFT)) {
+  enum timer_kind kind = (enum timer_kind)(cookie >> TIMER_SHIFT);
+  if (manager->stopped && kind != TIMER_PATIENCE) return;
+  switch (kind) {
   case TIMER_PATIENCE:
     lose_patience(manager, timer);
     break;
@@ -278,6 +281,10 @@ static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     break;
   case TIMER_NEWS:
     pwi_manager_announce(manager);
+    break;
+  case TIMER_HEARING:
+    manager->hearing_timer.id = 0;
+    pwi_manager_hear_end(manager);
     break;
   }
 }
@@ -302,6 +309,8 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   if (c->server_grace_ns == 0) c->server_grace_ns = SERVER_GRACE_NS;
   if (c->keep_retired_ns == 0) c->keep_retired_ns = KEEP_RETIRED_NS;
   if (c->replicas > PWI_REPLICAS_MAX) c->replicas = PWI_REPLICAS_MAX;
+  if (c->journal_bytes == 0) c->journal_bytes = JOURNAL_BYTES;
+  manager->replace_at = c->journal_bytes;
   const char *host = config->host ? config->host : "";
   size_t size = strnlen(host, sizeof manager->host - 1);
   memcpy(manager->host, host, size);
@@ -353,6 +362,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
     return status;
   }
   if (born) {
+    pwi_manager_hear(manager);
     pwi_manager_await_all(manager);
     pwi_manager_tidy(manager);
     pwi_manager_plan_later(manager);

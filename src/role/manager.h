@@ -28,6 +28,15 @@
  * `client_grace_ns` to come back; then it is retired. One that comes back later is told PAWL_NODE_RETIRED, and joins again
  * as a new sender that names the old one in `retired`, whose clocks are kept until it says FORGET, or `keep_retired_ns`.
  *
+ * STARTED AGAIN, the manager replays its journal, and first hears how far those nodes are that it knows: it decides nothing
+ * before all of them have come, or had the time to. If a server of this cluster knows of more than the journal holds, the
+ * journal is not the newest: going on would make a second history. So the manager stops: it tells nobody anything, turns
+ * everybody away with PAWL_CLUSTER_HISTORY, and says why. If its journal fails, it stops likewise. Servers and clients
+ * that are in go on without it.
+ *
+ * THE JOURNAL is replaced by one record that holds the whole ledger whenever it has grown past `journal_bytes` and to
+ * several times the size of that record.
+ *
  * RIGHTS. `rights` tells what a link's identity permits. Servers must hold a key without limits. A key limited to reading
  * gives a reader, whatever it asks for; one limited to a space can create, delete and list there only.
  *
@@ -74,6 +83,7 @@ struct pwi_manager_config {
   int64_t keep_retired_ns;  /* 0: one hour */
   uint32_t points;          /* arcs per node at first; 0: the planner's default */
   uint32_t replicas;        /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */
+  uint64_t journal_bytes;   /* 0: 1 MiB; a journal below that is left as it is */
 };
 
 struct pwi_manager;
@@ -101,7 +111,8 @@ struct pwi_manager_figures {
   uint64_t under_replicated; /* arcs with fewer than `replicas` + 1 full members */
   uint64_t filling;          /* arcs with a member that is being filled */
   uint64_t waiting;          /* arcs of which no full member is up: they wait for one that is down */
-  bool ready;                /* there are arcs, and the head of each is up */
+  pawl_status stopped;       /* why nothing is decided any more, until a manager is started anew; PAWL_OK: it is */
+  bool ready;                /* there are arcs, the head of each is up, and we decide */
   bool whole; /* ready; all members are here; chains are as long as the processes permit; nothing moves or is to move */
 };
 

@@ -191,6 +191,68 @@ static pawl_status balance(struct pwi_manager *manager, const struct peer *peer,
   return may_do_all(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
 }
 
+/* --- servers -------------------------------------------------------------------------------------------------------- */
+
+static const char *without_scheme(const char *address) {
+  return strncmp(address, "tcp://", 6) == 0 ? address + 6 : address;
+}
+
+static const struct pwi_view_node *find_server(const struct pwi_view *view, const struct decision *decision) {
+  if (decision->id != 0) return pwi_view_find(view, (struct pwi_node){decision->id});
+  for (size_t i = 0; i < view->node_count; i++) {
+    if (strcmp(without_scheme(view->nodes[i].address), without_scheme(decision->address)) == 0) return &view->nodes[i];
+  }
+  return NULL;
+}
+
+/* All shards of a process go together, as if each had said LEAVE. */
+static pawl_status decide_drain(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_view *view = manager->ledger.view;
+  const struct pwi_view_node *server = find_server(view, decision);
+  struct draft draft;
+  size_t count = 0;
+  if (!server) return decision->size == 1 ? PAWL_OK : PAWL_NODE_GONE;
+  if (server->state == PWI_NODE_DOWN) return PAWL_NODE_GONE;
+  decision->size = 1;
+  decision->id = server->node.id;
+  pawl_status status = pwi_draft_open(view, 0, &draft);
+  if (status) return status;
+  for (size_t i = 0; i < draft.node_count; i++) {
+    if (draft.nodes[i].process != server->process || draft.nodes[i].state != PWI_NODE_UP) continue;
+    draft.nodes[i].state = PWI_NODE_DRAINING;
+    count++;
+  }
+  if (count > 0) status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  pwi_draft_close(&draft);
+  return status;
+}
+
+static void conclude_drain(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  const struct pwi_view *view = manager->ledger.view;
+  const struct pwi_view_node *server = status ? NULL : pwi_view_find(view, (struct pwi_node){decision->id});
+  uint64_t process = server ? server->process : 0;
+  for (size_t i = 0; server && i < manager->node_count; i++) {
+    struct node *node = &manager->nodes[i];
+    const struct pwi_view_node *listed = pwi_view_find(manager->ledger.view, (struct pwi_node){node->id});
+    if (!listed || listed->process != process) continue;
+    node->leaving = true;
+    pwi_manager_moves_lost(manager, node->id, false);
+  }
+  conclude_ask(manager, decision, status);
+  if (!server) return;
+  pwi_manager_plan_later(manager);
+  pwi_manager_moves_poke(manager);
+}
+
+static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->id = pwi_read_u64(reader);
+  pwi_read_text(reader, decision->address, sizeof decision->address);
+  decision->decide = decide_drain;
+  decision->conclude = conclude_drain;
+  if (pwi_reader_end(reader) || (decision->id == 0) == (decision->address[0] == '\0')) return PAWL_INVALID;
+  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
 static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
@@ -222,6 +284,8 @@ static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_r
     return read_listen(peer, reader, decision);
   case PWI_ASK_SYNC:
     return read_sync(reader, decision);
+  case PWI_ASK_DRAIN:
+    return read_drain(peer, reader, decision);
   default:
     return PAWL_UNSUPPORTED;
   }

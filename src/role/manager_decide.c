@@ -6,6 +6,7 @@
 #include "role/manager_inside.h"
 
 #define RETRY_NS INT64_C(100000000) /* after memory ran out */
+#define SNAPSHOTS 8                 /* a journal is replaced when it is so many times larger than what replaces it */
 
 /* --- what we remember besides the ledger ----------------------------------------------------------------------------- */
 
@@ -97,14 +98,84 @@ static void apply(struct pwi_manager *manager) {
   pwi_manager_announce(manager);
 }
 
+/* --- the journal's size --------------------------------------------------------------------------------------------- */
+
+static bool is_journal_long(const struct pwi_manager *manager) {
+  const struct pwi_journal *journal = manager->config.journal;
+  if (!journal->ops->replace || manager->ledger.cluster == 0) return false;
+  return journal->ops->size(journal) > manager->replace_at;
+}
+
+/* What a journal may grow to that a snapshot of this size could replace. */
+static uint64_t bytes_enough(const struct pwi_manager *manager, size_t snapshot) {
+  uint64_t enough = SNAPSHOTS * (uint64_t)snapshot;
+  return enough > manager->config.journal_bytes ? enough : manager->config.journal_bytes;
+}
+
+/* Where it cannot be done it is tried again when the journal has grown by as much once more. */
+static void replace_records(struct pwi_manager *manager) {
+  struct pwi_journal *journal = manager->config.journal;
+  uint64_t size = journal->ops->size(journal);
+  pwi_writer_reset(&manager->record);
+  pwi_record_snapshot(&manager->record, &manager->ledger);
+  uint64_t enough = bytes_enough(manager, manager->record.size);
+  bool is_worth_it = !manager->record.status && size > enough;
+  manager->replace_at = is_worth_it || manager->record.status ? size + enough : enough;
+  if (!is_worth_it) return;
+  manager->recording = manager->replacing = true;
+  journal->ops->replace(journal, manager->record.data, manager->record.size);
+}
+
+static void end_replacing(struct pwi_manager *manager) {
+  const struct pwi_journal *journal = manager->config.journal;
+  uint64_t enough = bytes_enough(manager, manager->record.size);
+  manager->recording = manager->replacing = false;
+  if (journal->ops->size(journal) < enough) manager->replace_at = enough;
+}
+
+/* --- stopping ------------------------------------------------------------------------------------------------------- */
+
+/* Who asked is told. What we had in mind ourselves is dropped. */
+static void refuse(struct pwi_manager *manager, const struct decision *decision) {
+  if (decision->link.id != 0 && decision->conclude) decision->conclude(manager, decision, manager->stopped);
+}
+
+/* Nobody knows whether the record that was on its way will be found in the journal: who asked for it asks again. */
+static void give_up(struct pwi_manager *manager, const struct decision *decision) {
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (peer) pwi_manager_close(manager, peer, manager->stopped);
+}
+
+void pwi_manager_stop(struct pwi_manager *manager, pawl_status why) {
+  if (manager->stopped) return;
+  manager->stopped = why;
+  bool is_unknown = manager->recording && !manager->replacing;
+  while (pwi_fifo_count(&manager->decisions) > 0) {
+    struct decision decision = *(struct decision *)pwi_fifo_at(&manager->decisions, 0);
+    pwi_fifo_pop(&manager->decisions);
+    if (is_unknown)
+      give_up(manager, &decision);
+    else
+      refuse(manager, &decision);
+    is_unknown = false;
+  }
+}
+
+/* --- the queue ------------------------------------------------------------------------------------------------------ */
+
 void pwi_manager_record_is_safe(void *context, pawl_status status) {
   struct pwi_manager *manager = context;
+  if (manager->stopped) return;
   if (status) {
-    manager->stopped = status;
-    pwi_log(manager->config.log, PAWL_LOG_ERROR, "journal.failed", "why=%s", pawl_status_name(status));
+    pwi_log(manager->config.log, PAWL_LOG_ERROR, "manager.stopped", "why=%s what=the-journal-failed",
+            pawl_status_name(status));
+    pwi_manager_stop(manager, status);
     return;
   }
-  apply(manager);
+  if (manager->replacing)
+    end_replacing(manager);
+  else
+    apply(manager);
   pwi_manager_work(manager);
 }
 
@@ -121,16 +192,32 @@ static void take_next_step(struct pwi_manager *manager) {
   manager->config.journal->ops->append(manager->config.journal, manager->record.data, manager->record.size);
 }
 
+/* Between two records, whoever's they are. False if there is nothing to do. */
+static bool go_on(struct pwi_manager *manager) {
+  if (manager->stopped || manager->recording || manager->hearing) return false;
+  if (is_journal_long(manager))
+    replace_records(manager);
+  else if (pwi_fifo_count(&manager->decisions) > 0)
+    take_next_step(manager);
+  else
+    return false;
+  return true;
+}
+
 /* `safe` may be called from inside `append`, and comes here: the loop that is running goes on. */
 void pwi_manager_work(struct pwi_manager *manager) {
   if (manager->deciding) return;
   manager->deciding = true;
   if (manager->unapplied) apply(manager);
-  while (!manager->stopped && !manager->recording && pwi_fifo_count(&manager->decisions) > 0) take_next_step(manager);
+  while (go_on(manager)) continue;
   manager->deciding = false;
 }
 
 void pwi_manager_queue(struct pwi_manager *manager, const struct decision *decision) {
+  if (manager->stopped) {
+    refuse(manager, decision);
+    return;
+  }
   struct decision *place = pwi_fifo_push(&manager->decisions);
   if (!place) {
     if (decision->conclude) decision->conclude(manager, decision, PAWL_NO_MEMORY);

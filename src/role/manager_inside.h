@@ -32,6 +32,10 @@
 #define PWI_MANAGER_BUCKETS 1024
 #define PWI_MANAGER_ASKS_MAX 1024 /* of one peer, in the queue */
 
+/* Whoever has lost us tries at least once a second to come back: after a start, everybody has that time besides their
+ * grace. */
+#define PWI_MANAGER_RETURN_NS INT64_C(1250000000)
+
 /* --- numbers and editions ------------------------------------------------------------------------------------------ */
 
 /* The three things that are announced. */
@@ -98,6 +102,7 @@ struct node {
   int64_t lost_at, due; /* when that was, 0: never; and when it may be marked down */
   bool declared;        /* it has been: what follows from it is done */
   bool leaving, striking; /* it has said LEAVE; a decision to strike it off is queued */
+  bool heard;             /* it has come back after our own start */
   size_t reports;         /* 0, 1 or 2: how many are kept */
   struct reported last, before;
   struct pwi_load *loads; /* of the last report */
@@ -184,6 +189,7 @@ enum timer_kind {
   TIMER_MOVES,
   TIMER_APPLY,
   TIMER_NEWS,
+  TIMER_HEARING,
 };
 
 struct pwi_manager {
@@ -207,8 +213,12 @@ struct pwi_manager {
   struct pwi_writer record;  /* of the first of them */
   bool deciding;             /* inside the loop */
   bool recording;            /* a record is on its way to be safe and applied */
+  bool replacing;            /* what is on its way is no decision: it takes the place of all records */
   bool unapplied;            /* it is safe, and there was no memory to apply it */
-  pawl_status stopped;       /* the journal failed: nothing is decided any more */
+  uint64_t replace_at;       /* bytes that the journal may grow to until it is looked at whether to replace them */
+  bool hearing;              /* after a start: nothing is decided until those we know have said how far they are */
+  struct pwi_timer hearing_timer;
+  pawl_status stopped; /* the journal failed, or is not the newest: nothing is decided any more */
 
   struct move *moves;
   size_t move_count, move_room;
@@ -238,7 +248,8 @@ struct sender *pwi_manager_sender(const struct pwi_manager *manager, uint64_t id
 /* manager_decide.c */
 void pwi_manager_queue(struct pwi_manager *manager, const struct decision *decision);
 void pwi_manager_work(struct pwi_manager *manager);
-void pwi_manager_record_is_safe(void *manager, pawl_status status); /* for the journal */
+void pwi_manager_stop(struct pwi_manager *manager, pawl_status why); /* for good; whoever calls says why in the log */
+void pwi_manager_record_is_safe(void *manager, pawl_status status);  /* for the journal */
 
 /* Room for one node or sender more, so that a record that adds one can be applied. */
 PAWL_MUST_USE pawl_status pwi_manager_make_node_room(struct pwi_manager *manager);
@@ -249,6 +260,8 @@ void pwi_manager_follow_ledger(struct pwi_manager *manager);
 
 /* manager_join.c */
 void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_hear(struct pwi_manager *manager);     /* after a start: decide nothing yet */
+void pwi_manager_hear_end(struct pwi_manager *manager); /* or when all have come */
 
 /* manager_leave.c */
 void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer);

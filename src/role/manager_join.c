@@ -40,6 +40,25 @@ static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer 
   return false;
 }
 
+/* A server of this cluster has been told of a view, a catalogue or a roster that our journal does not hold. */
+static bool has_seen_more(const struct pwi_manager *manager, const struct peer *peer) {
+  bool is_ours = peer->peering.hello.cluster == manager->ledger.cluster && manager->ledger.cluster != 0;
+  bool is_trusted = peer->rights.write && peer->rights.space[0] == '\0';
+  return peer->is_server && is_ours && is_trusted && is_ahead_of_us(manager, peer);
+}
+
+static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
+  struct numbers ours = pwi_manager_numbers(manager);
+  if (manager->stopped) return;
+  pwi_log(manager->config.log, PAWL_LOG_ERROR, "manager.stopped",
+          "why=%s what=our-journal-is-not-the-newest node=%llu knows=%llu.%llu.%llu journal=%llu.%llu.%llu",
+          pawl_status_name(PAWL_CLUSTER_HISTORY), (unsigned long long)peer->join.id,
+          (unsigned long long)peer->knew.of[PWI_TOPIC_VIEW], (unsigned long long)peer->knew.of[PWI_TOPIC_CATALOGUE],
+          (unsigned long long)peer->knew.of[PWI_TOPIC_ROSTER], (unsigned long long)ours.of[PWI_TOPIC_VIEW],
+          (unsigned long long)ours.of[PWI_TOPIC_CATALOGUE], (unsigned long long)ours.of[PWI_TOPIC_ROSTER]);
+  pwi_manager_stop(manager, PAWL_CLUSTER_HISTORY);
+}
+
 /* The same node or sender has come over a new link: nothing is heard or lost of the old one any more. */
 static void replace_peer(struct pwi_manager *manager, struct peer *old, struct peer *peer) {
   if (!old || old == peer) return;
@@ -244,6 +263,43 @@ static void conclude_client(struct pwi_manager *manager, const struct decision *
   let_client_in(manager, peer, is_new, sender);
 }
 
+/* --- after a start -------------------------------------------------------------------------------------------------- */
+
+static bool is_expected(const struct pwi_manager *manager, const struct node *node) {
+  return !node->heard && view_node(manager, node->id)->state != PWI_NODE_DOWN;
+}
+
+static bool expects_somebody(const struct pwi_manager *manager) {
+  for (size_t i = 0; i < manager->node_count; i++) {
+    if (is_expected(manager, &manager->nodes[i])) return true;
+  }
+  return false;
+}
+
+void pwi_manager_hear(struct pwi_manager *manager) {
+  manager->hearing = expects_somebody(manager);
+  if (!manager->hearing) return;
+  pwi_manager_timer_set(manager, PWI_MANAGER_RETURN_NS, TIMER_HEARING, 0, &manager->hearing_timer);
+  if (manager->hearing_timer.id == 0) manager->hearing = false;
+}
+
+void pwi_manager_hear_end(struct pwi_manager *manager) {
+  pwi_manager_timer_cancel(manager, &manager->hearing_timer);
+  manager->hearing = false;
+  pwi_manager_work(manager);
+}
+
+/* Somebody has said how far he is. True if he is the last that we were waiting for. */
+static bool was_the_last(struct pwi_manager *manager, const struct peer *peer) {
+  if (!manager->hearing || !peer->is_server) return false;
+  const struct pwi_ledger_node *known = find_known(manager, &peer->join);
+  if (!known) return false;
+  pwi_manager_node(manager, known->id)->heard = true;
+  return !expects_somebody(manager);
+}
+
+/* --- whoever it is -------------------------------------------------------------------------------------------------- */
+
 void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   pawl_status status = pwi_join_decode(payload, size, &peer->join);
   if (status) {
@@ -258,5 +314,8 @@ void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void
   struct decision decision = {.decide = peer->is_server ? decide_server : decide_client,
                               .conclude = peer->is_server ? conclude_server : conclude_client,
                               .link = peer->link};
+  if (has_seen_more(manager, peer)) stop_for(manager, peer);
+  bool is_last = was_the_last(manager, peer);
   pwi_manager_queue(manager, &decision);
+  if (is_last) pwi_manager_hear_end(manager);
 }

@@ -157,7 +157,7 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
-    int64_t delay = down ? manager->config.keep_retired_ns : manager->config.server_grace_ns;
+    int64_t delay = down ? manager->config.keep_retired_ns : manager->config.server_grace_ns + PWI_MANAGER_RETURN_NS;
     node->declared = down;
     node->due = now + delay;
     pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
@@ -165,7 +165,7 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->sender_count; i++) {
     struct sender *sender = &manager->senders[i];
     bool retired = pwi_roster_is_retired(&manager->ledger.roster, (struct pwi_sender){sender->id});
-    int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns;
+    int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns + PWI_MANAGER_RETURN_NS;
     pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
   }
 }

@@ -115,6 +115,8 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
     count_view(ledger->view, &figures);
     count_chains(manager, &figures);
   }
+  figures.stopped = manager->stopped;
+  if (manager->stopped) figures.ready = figures.whole = false;
   for (size_t i = 0; i < ledger->catalogue.count; i++) {
     bool is_vector = ledger->catalogue.entries[i].kind == PWI_ENTRY_VECTOR;
     figures.vectors += is_vector;
@@ -270,6 +272,7 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
   return put(root, "cluster", json_sprintf("%016llx", (unsigned long long)figures.cluster)) &&
          put(root, "epoch", whole(figures.epoch)) && put(root, "catalogue", whole(figures.catalogue)) &&
          put(root, "roster", whole(figures.roster)) && put(root, "ready", json_boolean(figures.ready)) &&
+         put(root, "stopped", figures.stopped ? json_string(pawl_status_name(figures.stopped)) : json_null()) &&
          put(root, "whole", json_boolean(figures.whole)) && put(root, "replicas", whole(figures.replicas)) &&
          put(root, "under_replicated", whole(figures.under_replicated)) &&
          put(root, "filling", whole(figures.filling)) && put(root, "waiting", whole(figures.waiting)) &&

@@ -298,6 +298,57 @@ static void test_whoever_asks_to_be_brought_up_to_date_is(void **state) {
   world_close(&world);
 }
 
+static pawl_status ask_drain(struct actor *actor, uint64_t node, const char *address) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, node);
+  pwi_write_text(&payload, address);
+  return ask(actor, PWI_ASK_DRAIN, &payload);
+}
+
+/* As if each of its shards had said LEAVE. */
+static void test_an_operator_has_a_server_leave(void **state) {
+  (void)state;
+  for (int by_address = 0; by_address < 2; by_address++) {
+    world_open(&world, 16, 2);
+    struct actor *a = add_server(&world, "a", 10, 0, 2), *a2 = add_server(&world, "a2", 10, 1, 2);
+    struct actor *b = add_server(&world, "b", 20, 0, 1);
+    run_until(b, has_arcs);
+    struct actor *client = add_client(&world, "client", true);
+    run_until(client, is_in);
+    assert_int_equal(ask_drain(client, 99, ""), PAWL_NODE_GONE);
+    assert_int_equal(ask_drain(client, 0, "nobody:7001"), PAWL_NODE_GONE);
+    a->keeps_away = a2->keeps_away = true;
+    assert_int_equal(ask_drain(client, by_address ? 0 : a2->joined.id, by_address ? "tcp://a2:7001" : ""), PAWL_OK);
+    assert_int_equal(figures_of(&world).nodes_draining, 2);
+    assert_int_equal(ask_drain(client, a->joined.id, ""), PAWL_OK); /* once more does no harm */
+    run_until(a, has_left);
+    run_until(a2, has_left);
+    run_for(&world, PWI_SIM_SECOND);
+    assert_int_equal(share_of(b->view, b), 100);
+    assert_int_equal(figures_of(&world).nodes_up, 1);
+    assert_int_equal(figures_of(&world).nodes_draining, 0);
+    assert_int_equal(ask_drain(client, a->joined.id, ""), PAWL_NODE_GONE);
+    world_close(&world);
+  }
+}
+
+static void test_only_a_key_without_limits_drains(void **state) {
+  (void)state;
+  world_open(&world, 17, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  run_until(s, has_arcs);
+  world.rights = (struct pwi_rights){.write = true, .space = "ads"};
+  struct actor *limited = add_client(&world, "limited", false);
+  run_until(limited, is_in);
+  assert_int_equal(ask_drain(limited, s->joined.id, ""), PAWL_FORBIDDEN);
+  world.rights = (struct pwi_rights){.write = false};
+  struct actor *reader = add_client(&world, "reader", false);
+  run_until(reader, is_in);
+  assert_int_equal(ask_drain(reader, s->joined.id, ""), PAWL_FORBIDDEN);
+  assert_int_equal(figures_of(&world).nodes_draining, 0);
+  world_close(&world);
+}
+
 static void test_nonsense_is_answered_as_such(void **state) {
   (void)state;
   world_open(&world, 14, 1);
@@ -311,6 +362,8 @@ static void test_nonsense_is_answered_as_such(void **state) {
     assert_int_equal(ask(client, (enum pwi_ask)what, &payload), PAWL_INVALID);
   }
   assert_int_equal(ask(client, PWI_ASK_BALANCE, NULL), PAWL_NOT_FOUND); /* there is no arc */
+  assert_int_equal(ask_drain(client, 0, ""), PAWL_INVALID);
+  assert_int_equal(ask_drain(client, 1, "both:1"), PAWL_INVALID);
   struct pwi_writer address = {0};
   pwi_write_text(&address, "not an address");
   assert_int_equal(ask(client, PWI_ASK_LISTEN, &address), PAWL_INVALID);
@@ -513,6 +566,7 @@ static void test_a_manager_that_has_forgotten_views_lets_nobody_in(void **state)
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(a->joined.status, PAWL_CLUSTER_HISTORY);
   assert_int_equal(figures_of(&world).nodes_up, 0);
+  assert_int_equal(figures_of(&world).stopped, PAWL_OK); /* who says so has never been in this cluster */
   world_close(&world);
 }
 
@@ -593,6 +647,8 @@ int main(void) {
       cmocka_unit_test(test_clients_hear_of_a_change_after_all_servers_that_are_up),
       cmocka_unit_test(test_whoever_asks_to_be_brought_up_to_date_is),
       cmocka_unit_test(test_nonsense_is_answered_as_such),
+      cmocka_unit_test(test_an_operator_has_a_server_leave),
+      cmocka_unit_test(test_only_a_key_without_limits_drains),
       cmocka_unit_test(test_clients_meet_in_a_group),
       cmocka_unit_test(test_a_client_that_comes_back_in_time_is_who_it_was),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),

@@ -43,6 +43,7 @@ struct actor {
 
   struct pwi_join join; /* what it says next */
   bool keeps_away;      /* does not try again when it loses its link */
+  bool remembers;       /* a server that has lost its link knows what it knew */
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
   pawl_status why_down;
@@ -192,6 +193,8 @@ static void hear_joined(struct actor *actor, const void *payload, size_t size) {
   if (actor->joined_now) {
     actor->join.id = actor->joined.id;
     actor->join.secret = actor->joined.secret;
+    actor->greeting.cluster = actor->joined.cluster;
+    if (pwi_greeting_set(actor->net, &actor->greeting)) broken(actor, "a greeting that cannot be said");
   } else if (actor->joined.status == PAWL_NODE_RETIRED && actor->world->all_renew) {
     if (is_server(actor)) actor->join.process += 1000;
     actor->join.retired = is_server(actor) ? 0 : actor->join.id;
@@ -277,7 +280,7 @@ static void actor_link_down(void *self, struct pwi_link link, pawl_status why) {
   actor->up = actor->joined_now = false;
   actor->downs++;
   actor->why_down = why;
-  if (is_server(actor)) forget_news(actor); /* so that it may miss some views */
+  if (is_server(actor) && !actor->remembers) forget_news(actor); /* so that it may miss some views */
   if (!actor->keeps_away) pwi_net_timer_set(actor->net, pwi_net_now(actor->net) + RETURN_NS, 1, &timer);
 }
 

@@ -88,7 +88,7 @@ pawl_status pwi_parcel_take(struct pwi_parcels *parcels, size_t bytes, struct pw
   parcel->references = 1;
   parcel->size = bytes;
   parcel->list = NULL;
-  parcel->key_bytes = parcel->value_bytes = parcel->state_bytes = 0;
+  parcel->key_bytes = parcel->value_bytes = parcel->state_bytes = parcel->stamp_bytes = 0;
   parcels->bytes += bytes;
   *parcel_out = parcel;
   return PAWL_OK;
@@ -145,12 +145,17 @@ unsigned char *pwi_parcel_state(struct pwi_parcel *parcel) {
   return pwi_parcel_values(parcel) + aligned(parcel->value_bytes);
 }
 
-pawl_status pwi_parcel_measure(size_t key_bytes, size_t value_bytes, size_t state_bytes, size_t *bytes_out) {
-  size_t sum = 3 * ALIGN;
+unsigned char *pwi_parcel_stamps(struct pwi_parcel *parcel) {
+  return pwi_parcel_state(parcel) + aligned(parcel->state_bytes);
+}
+
+pawl_status pwi_parcel_measure(size_t key_bytes, size_t value_bytes, size_t state_bytes, size_t stamp_bytes,
+                               size_t *bytes_out) {
+  size_t sum = 4 * ALIGN;
   if (!pwi_add_size(sum, key_bytes, &sum) || !pwi_add_size(sum, value_bytes, &sum) ||
-      !pwi_add_size(sum, state_bytes, &sum))
+      !pwi_add_size(sum, state_bytes, &sum) || !pwi_add_size(sum, stamp_bytes, &sum))
     return PAWL_TOO_LARGE;
-  *bytes_out = aligned(key_bytes) + aligned(value_bytes) + aligned(state_bytes);
+  *bytes_out = aligned(key_bytes) + aligned(value_bytes) + aligned(state_bytes) + aligned(stamp_bytes);
   return PAWL_OK;
 }
 
@@ -199,6 +204,10 @@ static pawl_status add_rows(struct pwi_parcel *parcel, struct pwi_message_builde
   pawl_status status = PAWL_OK;
   if (parcel->value_bytes > 0) status = pwi_message_add(builder, &values, pwi_parcel_values(parcel));
   if (!status && parcel->state_bytes > 0) status = pwi_message_add(builder, &state, pwi_parcel_state(parcel));
+  struct pwi_section stamps = {.type = PWI_SECTION_STAMPS,
+                               .count = (uint32_t)(parcel->stamp_bytes / PWI_STAMP_SIZE),
+                               .length = parcel->stamp_bytes};
+  if (!status && parcel->stamp_bytes > 0) status = pwi_message_add(builder, &stamps, pwi_parcel_stamps(parcel));
   return status;
 }
 

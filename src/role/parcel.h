@@ -25,6 +25,7 @@
 #include "wire/message.h"
 
 #define PWI_PARCEL_INLINE 2048
+#define PWI_STAMP_SIZE 16 /* of a sender and a task, in a message */
 
 struct pwi_parcel {
   struct pwi_parcel *next; /* in the pool */
@@ -45,8 +46,9 @@ struct pwi_parcel {
   struct pwi_list *list;   /* SIGNED: where the keys are, if somebody does not know them */
   struct pwi_section keys; /* LIST: how they are encoded */
   uint8_t value_type;
-  size_t value_size;                          /* bytes of one value */
-  size_t key_bytes, value_bytes, state_bytes; /* in this order in the memory, each beginning at a multiple of 64 */
+  size_t value_size; /* bytes of one value */
+  size_t key_bytes, value_bytes, state_bytes,
+      stamp_bytes; /* in this order in the memory, each beginning at a multiple of 64 */
 
   size_t size; /* of the memory that is used */
   struct pwi_region *region;
@@ -77,10 +79,11 @@ void pwi_parcel_release(struct pwi_parcel *parcel); /* NULL is fine */
 unsigned char *pwi_parcel_keys(struct pwi_parcel *parcel);
 unsigned char *pwi_parcel_values(struct pwi_parcel *parcel);
 unsigned char *pwi_parcel_state(struct pwi_parcel *parcel);
+unsigned char *pwi_parcel_stamps(struct pwi_parcel *parcel); /* u64 sender, u64 task each */
 
 /* How many bytes an update takes. PAWL_TOO_LARGE. */
 PAWL_MUST_USE pawl_status pwi_parcel_measure(size_t key_bytes, size_t value_bytes, size_t state_bytes,
-                                             size_t *bytes_out);
+                                             size_t stamp_bytes, size_t *bytes_out);
 
 struct pwi_parcel_address {
   struct pwi_link link;

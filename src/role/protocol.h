@@ -62,6 +62,7 @@ enum pwi_say {
 #define PWI_SECTION_ROSTER 21    /* bytes: role/roster.h */
 #define PWI_SECTION_NOTE 22      /* of a CHAIN message: one record, below */
 #define PWI_SECTION_STATE 23     /* hidden state of rows, in their order; bytes */
+#define PWI_SECTION_STAMPS 24    /* of an update that is a sum: who is in it; u64 sender, u64 task each */
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
@@ -102,8 +103,9 @@ struct pwi_terms {
   uint64_t number;  /* the request's, chosen by the client and repeated in the answer's head; never 0 */
   uint64_t prior;   /* the task before; see above */
   uint64_t settled; /* every task of the sender up to this has been answered to it */
-  uint64_t other;   /* COLLECT: the retired sender */
-  uint64_t rows;    /* keys named: the list's length, the range's size; SCAN: at most */
+  uint64_t
+      other;     /* COLLECT: the retired sender; PUSH: the group whose pushes of this tick are applied together, or 0 */
+  uint64_t rows; /* keys named: the list's length, the range's size; SCAN: at most */
   struct pawl_range claim;
   struct pawl_range range; /* in the claim */
 };
@@ -218,7 +220,8 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
   X(MOVE, 7, "move")       /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */    \
   X(BALANCE, 8, "balance") /* plan anew from the measured load, and move what should move */                           \
   X(LISTEN, 9, "listen")   /* text address: where this client serves vectors that it opened locally */                 \
-  X(SYNC, 10, "sync")      /* nothing: the reply's head tells how far view, roster and catalogue are */
+  X(SYNC, 10, "sync")      /* nothing: the reply's head tells how far view, roster and catalogue are */                \
+  X(DRAIN, 11, "drain")    /* u64 node, or 0 and text address: have the server that this is a shard of leave */
 
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),
@@ -262,7 +265,7 @@ PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct
  *   READY    back, or by itself as soon as the view has come: send me what follows `version`; everything up to `other` is
  *            confirmed. `full`: with the keys of the first one, for the signature is not known here.
  *   UPDATE   what a numbered request changed (enum pwi_effect): its sender, task and tick are in the message's head, then
- *            sections TERMS, KEYS or SIGNATURE, VALUES, STATE as far as there are any. `positions` is the part of the arc that
+ *            sections TERMS, KEYS or SIGNATURE, VALUES, STATE, STAMPS as far as there are any. `positions` is the part of the arc that
  *            it concerns, `version` its number, `prior` the number of the update before it: it is taken only after that.
  *   CONFIRM  back: everything up to `version` is here, and with all full members behind.
  *   CHUNK    to a filling member: `other` is the move, `version` counts the chunks from 1, `prior` is the version of the arc

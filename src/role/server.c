@@ -110,7 +110,8 @@ static void send_join(struct pwi_server *server) {
 
 static void take_joined(struct pwi_server *server, const struct pwi_joined *joined) {
   if (joined->status) {
-    pwi_log(server->config.log, PAWL_LOG_ERROR, "server.refused", "why=%s", pawl_status_name(joined->status));
+    if (server->trouble != joined->status) /* it is tried again and again */
+      pwi_log(server->config.log, PAWL_LOG_ERROR, "server.refused", "why=%s", pawl_status_name(joined->status));
     server->trouble = joined->status;
     if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
@@ -227,6 +228,16 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   if (peer->kind == PEER_NEXT) pwi_server_chain_up(server, peer);
 }
 
+/* A manager that has lost its log, or another one at that address. What we hold belongs to the cluster that we are in: we
+ * serve on, and wait for its manager. */
+static void note_other_cluster(const struct pwi_server *server) {
+  if (server->trouble == PAWL_CLUSTER_OTHER) return;
+  pwi_log(server->config.log, PAWL_LOG_ERROR, "manager.other",
+          "address=%s why=%s what=the-manager-there-is-not-that-of-our-cluster cluster=%016llx node=%llu",
+          server->manager_address, pawl_status_name(PAWL_CLUSTER_OTHER), (unsigned long long)server->greeting.cluster,
+          (unsigned long long)server->node);
+}
+
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
@@ -240,6 +251,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   remove_peer(server, peer);
   if (kind != PEER_MANAGER) return;
   pwi_server_moves_without_manager(server);
+  if (why == PAWL_CLUSTER_OTHER) note_other_cluster(server);
   if (why) server->trouble = why;
   retry_later(server);
 }
@@ -406,6 +418,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_chains_fini(&server->chains);
   pwi_parcels_fini(&server->parcels);
   pwi_reading_fini(&server->reading);
+  pwi_pages_fini(&server->stamps);
   pwi_holder_destroy(server->holder);
   pwi_holding_destroy(server->holding);
   pwi_view_release(server->view);

@@ -85,7 +85,8 @@ struct pwi_server_arc {
   uint64_t version, confirmed;
 };
 
-size_t pwi_server_arcs(const struct pwi_server *server, struct pwi_server_arc *arcs, size_t room); /* how many there are */
+size_t pwi_server_arcs(const struct pwi_server *server, struct pwi_server_arc *arcs,
+                       size_t room); /* how many there are */
 
 /* Of what is on these positions: rows, state, clocks; see pwi_holding_digest. */
 uint64_t pwi_server_digest(const struct pwi_server *server, struct pawl_range positions,

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "role/server_inside.h"
 
@@ -253,6 +254,26 @@ void pwi_server_chain_writable(struct pwi_server *server, const struct server_pe
 
 /* --- receiving ---------------------------------------------------------------------------------------------------------- */
 
+/* Who else is in a sum. */
+static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox *inbox,
+                               const struct pwi_sections *sections, struct pwi_change *change) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_STAMPS);
+  if (!section || section->length == 0) return PAWL_OK;
+  size_t count = section->length / PWI_STAMP_SIZE;
+  if (section->length % PWI_STAMP_SIZE != 0) return PAWL_CORRUPT;
+  pawl_status status = pwi_pages_grow(&server->stamps, 2 * section->length);
+  if (status) return status;
+  struct pwi_stamp *stamps = server->stamps.memory;
+  const unsigned char *bytes =
+      pwi_inbox_at(inbox, section->offset, section->length, (char *)server->stamps.memory + section->length);
+  for (size_t i = 0; i < count; i++) /* in place at worst: a stamp is read before it is written over */
+    stamps[i] =
+        (struct pwi_stamp){{pwi_get_u64(bytes + i * PWI_STAMP_SIZE)}, pwi_get_u64(bytes + i * PWI_STAMP_SIZE + 8)};
+  change->stamps = stamps;
+  change->stamp_count = count;
+  return PAWL_OK;
+}
+
 /* Reads what the head changed. */
 static pawl_status read_change(struct pwi_server *server, struct server_peer *peer, const struct pwi_sections *sections,
                                const struct pwi_note *note, struct pwi_change *change) {
@@ -265,7 +286,8 @@ static pawl_status read_change(struct pwi_server *server, struct server_peer *pe
   if (status || note->effect != PWI_EFFECT_ROWS) return status;
   const struct pwi_entry *entry = pwi_catalogue_find(&server->catalogue, change->request.terms.vector);
   if (entry) change->request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
-  return pwi_reading_body(&server->reading, &peer->inbox, sections, &change->request);
+  status = pwi_reading_body(&server->reading, &peer->inbox, sections, &change->request);
+  return status ? status : read_stamps(server, &peer->inbox, sections, change);
 }
 
 static size_t bytes_of(const struct iovec *parts, size_t count) {
@@ -282,7 +304,8 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   size_t keys = has_list ? request->encoded_as.length : 0, bytes;
   size_t values = bytes_of(request->values, request->value_parts);
   struct pwi_parcel *parcel;
-  pawl_status status = pwi_parcel_measure(keys, values, 0, &bytes);
+  size_t stamps = change->stamp_count * PWI_STAMP_SIZE;
+  pawl_status status = pwi_parcel_measure(keys, values, 0, stamps, &bytes);
   if (!status) status = pwi_parcel_take(&server->parcels, bytes, &parcel);
   if (status) return status;
   parcel->version = note->version;
@@ -299,6 +322,11 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   parcel->value_size = request->value_type ? pwi_scalar_size((enum pwi_scalar)request->value_type) : 0;
   parcel->key_bytes = keys;
   parcel->value_bytes = values;
+  parcel->stamp_bytes = stamps;
+  for (size_t i = 0; i < change->stamp_count; i++) {
+    pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE, change->stamps[i].sender.id);
+    pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE + 8, change->stamps[i].task);
+  }
   if (keys > 0) memcpy(pwi_parcel_keys(parcel), request->encoded, keys);
   unsigned char *place = pwi_parcel_values(parcel);
   for (size_t i = 0; i < request->value_parts; i++) {

@@ -49,6 +49,7 @@ static pawl_status take_roster(struct pwi_server *server, const void *bytes, siz
   pwi_roster_destroy(server->roster);
   server->roster = roster;
   server->numbers.roster = roster;
+  pwi_holder_settle_sums(server->holder);
   return PAWL_OK;
 }
 

@@ -24,7 +24,14 @@ static int64_t now(struct pwi_sim_disk *disk) { return disk->host.now ? disk->ho
 
 /* Returns when the call is over. */
 static int64_t spend(struct pwi_sim_disk *disk, int64_t duration) {
-  return disk->host.block ? disk->host.block(disk->host.context, duration) : now(disk);
+  disk->busy_until = disk->host.block ? disk->host.block(disk->host.context, duration) : now(disk);
+  return disk->busy_until;
+}
+
+/* The time that the caller thinks it is: a node that waited for the disk does the rest later. */
+static int64_t its_time(struct pwi_sim_disk *disk) {
+  int64_t present = now(disk);
+  return disk->busy_until > present ? disk->busy_until : present;
 }
 
 /* Every call comes through here: what it costs, and whether it fails. */
@@ -84,7 +91,7 @@ static pawl_status make(struct pwi_sim_disk *disk, struct place *place, bool dir
   struct disk_inode *inode = pwi_disk_inode_new(directory);
   if (!inode) return PAWL_NO_MEMORY;
   struct disk_edit edit = edit_of(place, inode);
-  pawl_status status = pwi_disk_edit(disk, &edit, NULL);
+  pawl_status status = pwi_disk_edit(disk, its_time(disk), &edit, NULL);
   if (!status) place->inode = inode;
   pwi_disk_inode_release(inode);
   return status;
@@ -98,7 +105,7 @@ static pawl_status open_inode(struct pwi_sim_disk *disk, struct disk_inode *inod
   if (!file) return PAWL_NO_MEMORY;
   if (how & PWI_OPEN_TRUNCATE) {
     uint64_t size = inode->seen.size;
-    if (pwi_disk_truncate(inode, 0)) {
+    if (pwi_disk_truncate(inode, its_time(disk), 0)) {
       pwi_free(file);
       return PAWL_NO_MEMORY;
     }
@@ -181,7 +188,7 @@ static pawl_status write_file(struct pwi_file *base, uint64_t offset, const void
     more = growth(file->inode, offset + size);
     if (size == 0 || more > disk->capacity - disk->used) return failure;
   }
-  pawl_status status = pwi_disk_write(file->inode, offset, data, size);
+  pawl_status status = pwi_disk_write(file->inode, its_time(disk), offset, data, size);
   if (status) return status;
   disk->used += more;
   return failure;
@@ -205,7 +212,7 @@ static pawl_status truncate_file(struct pwi_file *base, uint64_t size) {
   if (status) return status;
   uint64_t before = file->inode->seen.size, more = growth(file->inode, size);
   if (more > disk->capacity - disk->used || (more && disk->faults.full)) return PAWL_NO_SPACE;
-  status = pwi_disk_truncate(file->inode, size);
+  status = pwi_disk_truncate(file->inode, its_time(disk), size);
   if (!status) disk->used = disk->used - before + size;
   return status;
 }
@@ -262,7 +269,7 @@ static pawl_status rename_file(struct pwi_files *files, const char *from_path, c
   if (status) return status;
   struct disk_edit set = edit_of(&to, from.inode), unset = edit_of(&from, NULL);
   if (to.inode) to.inode->references++;
-  status = pwi_disk_edit(disk, &set, &unset);
+  status = pwi_disk_edit(disk, its_time(disk), &set, &unset);
   if (!status) gives_back(disk, to.inode);
   pwi_disk_inode_release(to.inode);
   return status;
@@ -279,7 +286,7 @@ static pawl_status remove_file(struct pwi_files *files, const char *path) {
   if (place.inode->directory && place.inode->seen_names.count) return PAWL_EXISTS;
   struct disk_edit edit = edit_of(&place, NULL);
   place.inode->references++;
-  status = pwi_disk_edit(disk, &edit, NULL);
+  status = pwi_disk_edit(disk, its_time(disk), &edit, NULL);
   if (!status) gives_back(disk, place.inode);
   pwi_disk_inode_release(place.inode);
   return status;
@@ -382,6 +389,7 @@ void pwi_sim_disk_power_off(struct pwi_sim_disk *disk) { disk->off = true; }
 void pwi_sim_disk_crash(struct pwi_sim_disk *disk) {
   close_all(disk);
   pwi_disk_settle(disk, now(disk));
+  disk->busy_until = 0;
   if (disk->capacity < disk->used) disk->capacity = disk->used;
 }
 

@@ -15,6 +15,7 @@ struct disk_buffer {
 /* A write or truncation that is not on the platter yet. */
 struct disk_write {
   struct disk_write *next;
+  int64_t made_at; /* when it was done: after what the node had to wait for before */
   int64_t safe_at; /* when its sync was over, or DISK_UNSAFE */
   uint64_t offset;
   size_t size;
@@ -52,7 +53,7 @@ struct disk_edit {
 /* Edits that survive together or not at all, not on the platter yet. */
 struct disk_rename {
   struct disk_rename *next;
-  int64_t safe_at;
+  int64_t made_at, safe_at;
   struct disk_edit edits[2];
 };
 
@@ -73,6 +74,7 @@ struct pwi_sim_disk {
   struct disk_file *open_files;
   struct disk_rename *renames, *last_rename;
   uint64_t capacity, used;
+  int64_t busy_until; /* the last call is over */
   bool off;
   bool broken; /* there was no memory to settle a crash */
 };
@@ -85,15 +87,16 @@ struct disk_entry *pwi_disk_entry_find(const struct disk_entries *entries, const
 
 /* Set in the seen tree, and remember as not yet durable. The second edit may be NULL. PAWL_NO_MEMORY changes nothing.
  */
-PAWL_MUST_USE pawl_status pwi_disk_edit(struct pwi_sim_disk *disk, const struct disk_edit *first,
+PAWL_MUST_USE pawl_status pwi_disk_edit(struct pwi_sim_disk *disk, int64_t made_at, const struct disk_edit *first,
                                         const struct disk_edit *second);
 /* Those that touch a directory are safe from `safe_at` on. */
 void pwi_disk_edits_sync(struct pwi_sim_disk *disk, const struct disk_inode *directory, int64_t safe_at);
 /* Put those on the platter that are safe by now. */
 PAWL_MUST_USE pawl_status pwi_disk_edits_flush(struct pwi_sim_disk *disk, int64_t now);
 
-PAWL_MUST_USE pawl_status pwi_disk_write(struct disk_inode *inode, uint64_t offset, const void *data, size_t size);
-PAWL_MUST_USE pawl_status pwi_disk_truncate(struct disk_inode *inode, uint64_t size);
+PAWL_MUST_USE pawl_status pwi_disk_write(struct disk_inode *inode, int64_t made_at, uint64_t offset, const void *data,
+                                         size_t size);
+PAWL_MUST_USE pawl_status pwi_disk_truncate(struct disk_inode *inode, int64_t made_at, uint64_t size);
 void pwi_disk_sync(struct disk_inode *inode, int64_t safe_at);
 PAWL_MUST_USE pawl_status pwi_disk_flush(struct disk_inode *inode, int64_t now);
 /* A sync failed: some of what it was to save will never be. */

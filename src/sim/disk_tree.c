@@ -43,10 +43,10 @@ static void remember(struct disk_inode *inode, struct disk_write *write) {
   inode->last_write = write;
 }
 
-pawl_status pwi_disk_write(struct disk_inode *inode, uint64_t offset, const void *data, size_t size) {
+pawl_status pwi_disk_write(struct disk_inode *inode, int64_t made_at, uint64_t offset, const void *data, size_t size) {
   struct disk_write *write = pwi_alloc(sizeof *write + size);
   if (!write) return PAWL_NO_MEMORY;
-  *write = (struct disk_write){.safe_at = DISK_UNSAFE, .offset = offset, .size = size};
+  *write = (struct disk_write){.made_at = made_at, .safe_at = DISK_UNSAFE, .offset = offset, .size = size};
   if (size) memcpy(write->bytes, data, size);
   if (buffer_write(&inode->seen, offset, data, size)) {
     pwi_free(write);
@@ -56,10 +56,10 @@ pawl_status pwi_disk_write(struct disk_inode *inode, uint64_t offset, const void
   return PAWL_OK;
 }
 
-pawl_status pwi_disk_truncate(struct disk_inode *inode, uint64_t size) {
+pawl_status pwi_disk_truncate(struct disk_inode *inode, int64_t made_at, uint64_t size) {
   struct disk_write *write = pwi_alloc(sizeof *write);
   if (!write) return PAWL_NO_MEMORY;
-  *write = (struct disk_write){.safe_at = DISK_UNSAFE, .offset = size, .truncates = true};
+  *write = (struct disk_write){.made_at = made_at, .safe_at = DISK_UNSAFE, .offset = size, .truncates = true};
   if (buffer_resize(&inode->seen, (size_t)size)) {
     pwi_free(write);
     return PAWL_NO_MEMORY;
@@ -195,9 +195,11 @@ static void rename_free(struct disk_rename *rename) {
 }
 
 /* The first edit may need memory, the second only ever removes a name: so failing changes nothing. */
-pawl_status pwi_disk_edit(struct pwi_sim_disk *disk, const struct disk_edit *first, const struct disk_edit *second) {
+pawl_status pwi_disk_edit(struct pwi_sim_disk *disk, int64_t made_at, const struct disk_edit *first,
+                          const struct disk_edit *second) {
   struct disk_rename *rename = pwi_alloc_zero(1, sizeof *rename);
   if (!rename) return PAWL_NO_MEMORY;
+  rename->made_at = made_at;
   rename->safe_at = DISK_UNSAFE;
   if (edit_init(&rename->edits[0], first) || (second && edit_init(&rename->edits[1], second)) ||
       set_entry(&first->directory->seen_names, first->name, first->inode)) {
@@ -259,11 +261,12 @@ void pwi_disk_renames_free(struct pwi_sim_disk *disk) {
 
 /* --- the crash ---------------------------------------------------------------------------------------------------- */
 
+/* What the node was to do after a wait that was not over has not been done. */
 static pawl_status settle_file(struct pwi_sim_disk *disk, struct disk_inode *inode, int64_t now) {
   if (pwi_disk_flush(inode, now)) return PAWL_NO_MEMORY;
   while (inode->writes) {
     struct disk_write *write = take_write(inode);
-    uint64_t fate = pwi_random_below(&disk->random, 3); /* lost, whole, torn */
+    uint64_t fate = write->made_at > now ? 0 : pwi_random_below(&disk->random, 3); /* lost, whole, torn */
     size_t size = write->size;
     if (fate == 2 && size) size = (size_t)pwi_random_below(&disk->random, size);
     pawl_status status = fate ? make_durable(inode, write, size) : PAWL_OK;
@@ -291,7 +294,8 @@ static pawl_status settle_inode(struct pwi_sim_disk *disk, struct disk_inode *in
 void pwi_disk_settle(struct pwi_sim_disk *disk, int64_t now) {
   if (pwi_disk_edits_flush(disk, now)) disk->broken = true;
   for (struct disk_rename *rename = disk->renames; rename; rename = rename->next)
-    if (pwi_random_chance(&disk->random, 0.5) && rename_make_durable(rename)) disk->broken = true;
+    if (rename->made_at <= now && pwi_random_chance(&disk->random, 0.5) && rename_make_durable(rename))
+      disk->broken = true;
   pwi_disk_renames_free(disk);
   disk->used = 0;
   if (settle_inode(disk, disk->root, now)) disk->broken = true;

@@ -72,6 +72,57 @@ static void test_a_barrier_holds_until_all_have_pushed(void **state) {
   assert_int_equal(ranks, (1u << WORKERS) - 1);
 }
 
+/* Each worker pushes to the same keys but the last, which has one of its own in every third round. */
+static pawl_status push_rounds(struct pawl_session *own, struct worker *worker) {
+  struct pawl_vector *vector;
+  struct pawl_group *group;
+  int64_t values[5], sums[5];
+  pawl_status status = pawl_vector_open(own, "g/together", PATIENCE, &vector);
+  if (!status) status = pawl_group_join(own, "g/adders", WORKERS, PATIENCE, &group);
+  uint32_t rank = status ? 0 : pawl_group_rank(group);
+  for (uint64_t round = 0; round < ROUNDS && !status; round++) {
+    uint64_t keys[] = {round, 100 + round, 200 + round, 300 + round, 400 + round};
+    struct pawl_task *task;
+    bool is_odd = rank == WORKERS - 1 && round % 3 == 0;
+    for (size_t i = 0; i < 5; i++) values[i] = (int64_t)(rank + 1);
+    if (is_odd) keys[4] = 900 + round;
+    status = pawl_group_push(group, vector, pawl_at_keys(keys, 5), values, &task);
+    if (!status) status = pawl_task_finish(task, PATIENCE);
+    keys[4] = 400 + round;
+    if (!status) status = pawl_vector_pull(vector, pawl_at_keys(keys, 5), sums, &task);
+    if (!status) status = pawl_task_finish(task, PATIENCE);
+    int64_t all = WORKERS * (WORKERS + 1) / 2;
+    for (size_t i = 0; i < 4 && !status; i++)
+      if (sums[i] != all) worker->wrong = sums[i] ? sums[i] : -1;
+    if (!status && sums[4] != (round % 3 == 0 ? all - WORKERS : all)) worker->wrong = sums[4];
+    if (!status) status = pawl_group_barrier(group, PATIENCE);
+  }
+  return status;
+}
+
+static void *add_together(void *argument) {
+  struct worker *worker = argument;
+  struct pawl_session *own = open_beside(session, false);
+  worker->status = push_rounds(own, worker);
+  pawl_status status = pawl_session_close(own, PATIENCE);
+  if (!worker->status) worker->status = status;
+  return NULL;
+}
+
+static void test_pushes_of_a_group_are_applied_as_one_when_all_are_in(void **state) {
+  struct worker workers[WORKERS];
+  (void)state;
+  pawl_vector_close(create(session, "g/together", PAWL_I64, 1000));
+  memset(workers, 0, sizeof workers);
+  for (size_t i = 0; i < WORKERS; i++)
+    assert_int_equal(pthread_create(&workers[i].thread, NULL, add_together, &workers[i]), 0);
+  for (size_t i = 0; i < WORKERS; i++) pthread_join(workers[i].thread, NULL);
+  for (size_t i = 0; i < WORKERS; i++) {
+    must(workers[i].status);
+    assert_int_equal(workers[i].wrong, 0);
+  }
+}
+
 static void test_nobody_passes_before_the_group_is_complete(void **state) {
   struct pawl_session *other = open_beside(session, false);
   struct pawl_group *ours, *theirs;
@@ -129,6 +180,7 @@ static void test_a_vector_opened_locally_is_apart_from_the_servers(void **state)
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_barrier_holds_until_all_have_pushed),
+      cmocka_unit_test(test_pushes_of_a_group_are_applied_as_one_when_all_are_in),
       cmocka_unit_test(test_nobody_passes_before_the_group_is_complete),
       cmocka_unit_test(test_joining_twice_is_refused_and_leaving_lets_join_again),
       cmocka_unit_test(test_a_vector_opened_locally_is_apart_from_the_servers),

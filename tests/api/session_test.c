@@ -59,7 +59,8 @@ static void test_without_the_command_nothing_is_embedded(void **state) {
 }
 
 static void test_a_cluster_without_servers_times_out(void **state) {
-  char *const words[] = {"pawl", "manager", "--listen", "127.0.0.1:0", "--http", "none", "--ready-fd", "3", NULL};
+  char *const words[] = {"pawl",       "manager", "--listen", "127.0.0.1:0", "--http", "none",
+                         "--ready-fd", "3",       "--data",   "none",        NULL};
   struct pwi_child_config config = {
       .path = getenv("PAWL_COMMAND"), .argv = words, .output_fd = PWI_CHILD_OUTPUT_KEEP, .own_group = true};
   struct pawl_session_options options = {.timeout_ns = PAWL_SECOND / 2};

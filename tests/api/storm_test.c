@@ -109,8 +109,8 @@ static void test_every_push_counts_once_in_a_storm_of_real_processes(void **stat
   assert_true(length > 0);
   self[length] = '\0';
   assert_int_equal(pwi_child_command(command, sizeof command), PAWL_OK);
-  const char *words[] = {"pawl", "manager",        "--listen", "127.0.0.1:0", "--http", "none", "--ready-fd",
-                         "3",    "--client-grace", "0.5",      "--log-level", "error",  NULL};
+  const char *words[] = {"pawl",           "manager", "--listen",    "127.0.0.1:0", "--http", "none", "--ready-fd", "3",
+                         "--client-grace", "0.5",     "--log-level", "error",       "--data", "none", NULL};
   struct pwi_child *manager = start(command, words, true);
   struct pwi_child *first = start_server(), *second = start_server();
   setenv("PAWL_ADDRESS", address, 1);

@@ -6,7 +6,7 @@ set -eu
 pawl=${PAWL_COMMAND:?the path of the command}
 work=$(mktemp -d)
 pids=
-unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
+unset PAWL_ADDRESS PAWL_DATA PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
 
 # Ends what this script has started, and nothing else. The first signal drains, the second ends.
 finish() {
@@ -89,7 +89,7 @@ said 'accepted, space=ads$'
 
 # --- starting ---
 
-start manager "$pawl" manager --listen 127.0.0.1:0 --http 127.0.0.1:0 --key-file cluster.key --first-servers 2
+start manager "$pawl" manager --listen 127.0.0.1:0 --http 127.0.0.1:0 --key-file cluster.key --first-servers 2 --data none
 address=$(sed -n 's/^ready address=//p' manager.ready)
 manager=$started
 page=$(page_of manager)

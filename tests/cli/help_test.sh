@@ -24,7 +24,7 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
-  'pawl manager' 'pawl server' 'pawl status' 'pawl get' 'pawl put'; do
+  'pawl manager' 'pawl server' 'pawl server drain' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -51,16 +51,25 @@ explains version --json
 explains key 'pawl key new' 'pawl key show'
 explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
-explains manager --listen --advertise --http --first-servers --client-grace --key-file --certificate --private-key \
+explains manager --listen --advertise --http --data --new --first-servers --client-grace --key-file --certificate --private-key \
   --authority --require-encryption --transport --ready-fd --parent
 explains server --join --listen --advertise --shards --memory --host --rack --http --drain-timeout --key-file \
   --require-encryption --ready-fd --parent
+explains 'server drain' --wait --cluster --timeout --json 'NODE|ADDRESS'
 explains status --cluster --watch --timeout --json
 explains get --list --limit --cluster --json KEY
 explains put --file --create --type --width --size --function --placement --layout --cluster --json
+explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
+explains 'checkpoint list' --json DIR/NAME
+explains 'checkpoint verify' --json DIR/NAME
+explains 'checkpoint export' --format --json FILE
 explains bench 'pawl bench net'
 explains 'bench net' --transport --json
 explains 'bench kv' --case --workers --servers --transport --json
+explains 'bench failover' --servers --workers --replicas --kills --mode --gigabytes --seed --json
+explains storm 'pawl storm work' 'pawl storm verify'
+explains 'storm work' --worker --journal --plant --cluster
+explains 'storm verify' JOURNAL --cluster --json
 explains sim 'pawl sim demo'
 explains 'sim demo' --seed --bug --json
 
@@ -114,6 +123,10 @@ refuses 'nothing to put' put a/b
 refuses 'are for --create' put a/b --width 2 1=1
 refuses 'f32, f64' put a/b --create --type f16
 refuses 'bench net' bench net --no-such-option
+refuses 'DIR/NAME is missing' checkpoint verify
+refuses 'which format' checkpoint export a/b c/d e.txt
+refuses 'which format' checkpoint export a/b c/d e.npy --format csv
+refuses 'is no checkpoint' checkpoint verify /
 
 expect 0 "$pawl" --version
 said '^pawl [0-9]'

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "role/journal_file.h"
 
 #define TEST_TIMER 1000 /* cookies from here on are the test's */
 #define CALL_LIMIT (60 * PWI_SIM_SECOND)
@@ -21,9 +22,21 @@ static void check(struct cluster *cluster, pawl_status status, const char *what)
 
 /* --- the manager ------------------------------------------------------------------------------------------------------ */
 
+static pawl_status open_journal(struct cluster *cluster, const struct pwi_sim_boot *boot) {
+  if (!cluster->config.durable) return PAWL_OK;
+  return pwi_journal_file_open(boot->files, CLUSTER_LOG, boot->log, &cluster->journal);
+}
+
+static void close_journal(struct cluster *cluster) {
+  if (cluster->journal) cluster->journal->ops->destroy(cluster->journal);
+  cluster->journal = NULL;
+}
+
 static pawl_status boot_manager(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                                 void **self_out) {
   struct cluster *cluster = context;
+  pawl_status status = open_journal(cluster, boot);
+  if (status) return status;
   struct pwi_manager_config config = {.net = boot->net,
                                       .journal = cluster->journal,
                                       .random = boot->random,
@@ -32,8 +45,9 @@ static pawl_status boot_manager(void *context, const struct pwi_sim_boot *boot, 
                                       .rights = cluster->config.rights,
                                       .first_processes = cluster->config.processes,
                                       .client_grace_ns = cluster->config.client_grace_ns,
-                                      .replicas = cluster->config.replicas};
-  pawl_status status = pwi_manager_create(&config, &cluster->manager);
+                                      .replicas = cluster->config.replicas,
+                                      .journal_bytes = cluster->config.journal_bytes};
+  status = pwi_manager_create(&config, &cluster->manager);
   if (!status) status = pwi_net_listen(boot->net, CLUSTER_MANAGER);
   *actor_out = &pwi_manager_actor;
   *self_out = cluster->manager;
@@ -44,6 +58,7 @@ static void halt_manager(void *context, void *self) {
   struct cluster *cluster = context;
   pwi_manager_destroy(self);
   cluster->manager = NULL;
+  if (cluster->config.durable) close_journal(cluster);
 }
 
 /* --- servers ---------------------------------------------------------------------------------------------------------- */
@@ -116,7 +131,7 @@ void cluster_open(struct cluster *cluster, const struct cluster_config *config) 
   if (config->checked_hosts) sim.plane_chance = sim.plane_chance_host = 0;
   if (config->tune) config->tune(&sim, config->context);
   assert_int_equal(pwi_sim_create(&sim, &cluster->sim), PAWL_OK);
-  assert_int_equal(pwi_journal_memory_create(&cluster->journal), PAWL_OK);
+  if (!config->durable) assert_int_equal(pwi_journal_memory_create(&cluster->journal), PAWL_OK);
   pwi_sim_stream(cluster->sim, 77, &cluster->random);
   struct pwi_sim_program program = {.name = "m", .boot = boot_manager, .halt = halt_manager, .context = cluster};
   check(cluster, pwi_sim_node_add(cluster->sim, &program, &cluster->manager_node), "adding the manager");
@@ -131,7 +146,7 @@ void cluster_open(struct cluster *cluster, const struct cluster_config *config) 
 
 void cluster_close(struct cluster *cluster) {
   pwi_sim_destroy(cluster->sim);
-  cluster->journal->ops->destroy(cluster->journal);
+  close_journal(cluster);
 }
 
 /* --- clients ---------------------------------------------------------------------------------------------------------- */

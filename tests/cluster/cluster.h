@@ -19,6 +19,7 @@
 #define MS PWI_SIM_MILLISECOND
 #define CLUSTER_SERVERS 16
 #define CLUSTER_MANAGER "m:7000"
+#define CLUSTER_LOG "manager.log"
 
 struct cluster;
 
@@ -31,6 +32,8 @@ struct cluster_config {
   int64_t client_grace_ns; /* 0: the manager's default */
   bool shared_hosts;       /* clients and servers on the same machines: data planes everywhere */
   bool checked_hosts;      /* no data planes at all */
+  bool durable;            /* the manager's journal is a file on its disk */
+  uint64_t journal_bytes;  /* 0: the manager's default */
   pwi_rights_of rights;
   void (*tune)(struct pwi_sim_config *config, void *context); /* may be NULL */
   void *context;
@@ -51,7 +54,7 @@ struct cluster {
   struct pwi_random random; /* for the test's own draws */
   struct pwi_sim_node manager_node;
   struct pwi_manager *manager;
-  struct pwi_journal *journal;
+  struct pwi_journal *journal; /* on disk: NULL while the manager is down */
   struct cluster_server servers[CLUSTER_SERVERS];
   size_t server_count;
 };

@@ -1,0 +1,94 @@
+#!/bin/sh
+# `pawl bench failover` runs to its end and prints the line that is promised; no figure is judged but what was lost. And the
+# two commands that it is made of, by hand.
+# timeout: 120
+set -eu
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+pids=
+unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
+
+# Ends what this script has started, and nothing else.
+finish() {
+  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+fail() {
+  echo "$*" >&2
+  if [ -s err ]; then cat err >&2; fi
+  exit 1
+}
+
+# expect CODE COMMAND…: the exit code; what was printed is in out and err.
+expect() {
+  wanted=$1
+  shift
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted"
+}
+
+said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
+complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
+
+# --- a short run ---
+
+number='-\{0,1\}[0-9][0-9.]*\(e[-+]\{0,1\}[0-9]*\)\{0,1\}'
+mkdir kept
+expect 0 "$pawl" bench failover --servers 2 --workers 2 --kills 1 --mode pause --seed 7 --keep kept --json
+line="^{\"bench\":\"failover\",\"mode\":\"pause\",\"servers\":2,\"shards\":1,\"workers\":2,\"replicas\":null,\"kills\":1"
+line="$line,\"gigabytes\":0.0,\"transport\":\"auto\",\"seed\":7,\"p50_ms\":$number,\"p99_ms\":$number,\"max_ms\":$number"
+line="$line,\"quiet_ms\":$number,\"whole_ms\":$number,\"pushes_per_s\":$number,\"acked\":[1-9][0-9]*,\"open\":0,\"unknown\":0,\"lost\":0"
+line="$line,\"double\":0,\"stale\":0,\"machine\":{.*}}\$"
+said "$line"
+[ -s kept/0.journal ] || fail 'the journals are not kept'
+[ -e kept/server0.log ] || fail 'the logs are not kept'
+
+for wrong in '--mode shoot' '--servers 0' '--kills none' '--kills 0' '--gigabytes -1' '--replicas 4' '--seed -1' word; do
+  # shellcheck disable=SC2086
+  expect 2 "$pawl" bench failover $wrong
+done
+expect 1 "$pawl" bench failover --gigabytes 9999 --servers 64
+complained 'GB are free'
+
+# --- by hand: a worker, its journal, and what is found ---
+
+: >ready
+"$pawl" manager --listen 127.0.0.1:0 --http none --ready-fd 9 >manager.log 2>&1 9>ready &
+pids="$pids $!"
+for _ in $(seq 100); do
+  grep -q '^ready' ready && break
+  sleep 0.1
+done
+address=$(sed -n 's/^ready address=//p' ready)
+[ -n "$address" ] || fail "the manager is not ready: $(cat manager.log)"
+"$pawl" server --join "$address" --http none >server.log 2>&1 &
+pids="$pids $!"
+export PAWL_ADDRESS="$address"
+expect 0 "$pawl" storm work --worker 0 --journal honest --pushes 500 --timeout 20
+said '500 pushes'
+expect 1 "$pawl" storm work --worker 0 --journal honest --pushes 1
+complained 'exists already'
+expect 0 "$pawl" storm work --worker 1 --journal early --pushes 500 --plant early
+expect 0 "$pawl" storm verify honest
+said '500 pushes, 500 acknowledged, 0 open, 0 unknown: 0 lost, 0 double'
+expect 1 "$pawl" storm verify honest early
+said ' [1-9][0-9]* lost, 0 double'
+said 'of worker 1: 1 lost: push [1-5]00$'
+expect 1 "$pawl" storm verify --json early
+said '"acked":500,"open":0,"unknown":0,"lost":[1-9]'
+expect 1 "$pawl" storm verify honest honest
+complained 'honest: exists already'
+expect 1 "$pawl" storm verify nothing
+complained 'nothing: no such thing'
+head -c 300 honest >damaged
+printf 'x' | dd of=damaged bs=1 seek=70 conv=notrunc 2>dd.log
+expect 1 "$pawl" storm verify damaged
+complained 'damaged: data is damaged'
+expect 2 "$pawl" storm verify
+expect 2 "$pawl" storm work --journal other
+expect 2 "$pawl" storm work --worker 1024 --journal other
+expect 2 "$pawl" storm work --worker 1 --journal other --plant weeds

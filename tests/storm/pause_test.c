@@ -1,0 +1,48 @@
+/* timeout: 120
+ *
+ * Processes that stand still for five seconds and then go on as if nothing had happened: a server, which the cluster has given
+ * up meanwhile, and a worker, which it has too. Neither loses a push, and neither does one twice. */
+#include "kit.h"
+
+#define PAUSE_MS 5000
+
+/* The rest goes on without it where there are replicas; where there are none, it waits for it. */
+static void test_a_server_that_stands_still_for_five_seconds_does_no_harm(void **state) {
+  (void)state;
+  bool has_replicas = kit_knows("manager", "--replicas");
+  struct pwi_storm_config config = {.servers = 3, .replicas = kit_replicas(has_replicas ? 1 : 0)};
+  struct pwi_storm *storm = kit_begin(&config, 2);
+  size_t server = kit_member(storm, PWI_STORM_SERVER, 1);
+  kit_await_pushes(storm, 500);
+  pwi_storm_pause(storm, server, true);
+  kit_sleep_ms(PAUSE_MS / 2);
+  if (has_replicas) kit_await_pushes(storm, 500);
+  kit_sleep_ms(PAUSE_MS / 2);
+  pwi_storm_pause(storm, server, false);
+  kit_await_whole(storm);
+  kit_await_pushes(storm, 500);
+  kit_end(storm);
+}
+
+/* It comes back as somebody else, finds out which of its pushes are there, and sends the rest. */
+static void test_a_worker_that_stands_still_for_five_seconds_goes_on_where_it_was(void **state) {
+  (void)state;
+  struct pwi_storm_config config = {.servers = 2, .replicas = PWI_STORM_NO_REPLICAS, .client_grace = "0.5"};
+  struct pwi_storm *storm = kit_begin(&config, 2);
+  size_t worker = kit_member(storm, PWI_STORM_WORKER, 0);
+  kit_await_pushes(storm, 500);
+  pwi_storm_pause(storm, worker, true);
+  kit_sleep_ms(PAUSE_MS);
+  pwi_storm_pause(storm, worker, false);
+  kit_sleep_ms(500);
+  kit_await_pushes(storm, 500);
+  kit_end(storm);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_server_that_stands_still_for_five_seconds_does_no_harm),
+      cmocka_unit_test(test_a_worker_that_stands_still_for_five_seconds_goes_on_where_it_was),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
