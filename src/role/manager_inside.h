@@ -5,6 +5,7 @@
  *   manager_join.c    who comes: servers and clients
  *   manager_leave.c   who goes: draining, retirement
  *   manager_loss.c    servers that are lost, and complaints of neighbours
+ *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
@@ -276,6 +277,11 @@ void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer);
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */
+
+/* manager_give_up.c: `id` is a node, `size` 1 if data may be lost; in the end `secret` is 1, and `entry.id` says how many
+ * arcs begin anew. */
+PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
+void pwi_manager_gave_up(struct pwi_manager *manager);
 
 /* manager_ask.c */
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
