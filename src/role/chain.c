@@ -86,7 +86,8 @@ bool pwi_chain_has_followers(const struct pwi_chain *chain) {
 pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain, struct pawl_range positions) {
   pawl_status status = pwi_fifo_reserve(&chain->log, pwi_fifo_count(&chain->log) + 1);
   positions = pawl_range_common(positions, chain->positions);
-  if (!status && !chain->is_head && !chain->is_filling) status = pwi_clock_reserve(&chains->versions, PWI_CHAIN_SELF, positions);
+  if (!status && !chain->is_head && !chain->is_filling)
+    status = pwi_clock_reserve(&chains->versions, PWI_CHAIN_SELF, positions);
   if (!status && chain->is_filling && chain->staged.held.count > 0)
     status = pwi_clock_reserve(&chain->staged, PWI_CHAIN_SELF, positions);
   return status;

@@ -240,6 +240,7 @@ static bool was_done_before(const struct pwi_asking *asking) {
   case PWI_ASK_FORGET:
     return asking->status == PAWL_NOT_FOUND;
   case PWI_ASK_DRAIN:
+  case PWI_ASK_GIVE_UP:
     return asking->status == PAWL_NODE_GONE;
   default:
     return false;

@@ -205,7 +205,7 @@ static pawl_status order_move(struct pwi_manager *manager, const struct peer *pe
 
 static pawl_status balance(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_do_all(peer) ? pwi_manager_plan(manager) : PAWL_FORBIDDEN;
+  return may_do_all(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
 }
 
 /* --- servers -------------------------------------------------------------------------------------------------------- */
@@ -270,6 +270,20 @@ static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader
   return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
+static void conclude_give_up(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  conclude_ask(manager, decision, status);
+  if (!status) pwi_manager_gave_up(manager);
+}
+
+static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->id = pwi_read_u64(reader);
+  decision->size = pwi_read_u8(reader);
+  decision->decide = pwi_manager_decide_give_up;
+  decision->conclude = conclude_give_up;
+  if (pwi_reader_end(reader) || decision->id == 0 || decision->size > 1) return PAWL_INVALID;
+  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
 static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
@@ -308,6 +322,8 @@ static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_r
     return read_sync(reader, decision);
   case PWI_ASK_DRAIN:
     return read_drain(peer, reader, decision);
+  case PWI_ASK_GIVE_UP:
+    return read_give_up(peer, reader, decision);
   default:
     return PAWL_UNSUPPORTED;
   }

@@ -5,6 +5,7 @@
  *   manager_join.c    who comes: servers and clients
  *   manager_leave.c   who goes: draining, retirement
  *   manager_loss.c    servers that are lost, and complaints of neighbours
+ *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
@@ -307,6 +308,11 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */
 
+/* manager_give_up.c: `id` is a node, `size` 1 if data may be lost; in the end `secret` is 1, and `entry.id` says how many
+ * arcs begin anew. */
+PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
+void pwi_manager_gave_up(struct pwi_manager *manager);
+
 /* manager_ask.c */
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
@@ -411,7 +417,9 @@ static inline bool pwi_move_is_active(const struct move *move) {
 void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a plan after some quiet */
 void pwi_manager_plan_later(struct pwi_manager *manager);
 void pwi_manager_plan_timer(struct pwi_manager *manager);
-PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager);
+
+/* What is missing, what leaves and what newcomers are due; if `for_balance`, whatever evenness asks for besides. */
+PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager, bool for_balance);
 size_t pwi_manager_processes(const struct pwi_manager *manager); /* that could have a member of a chain */
 void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);

@@ -177,6 +177,7 @@ static bool put_arc(json_t *array, const struct pwi_view *view, size_t index) {
   struct pawl_range range = pwi_view_arc_range(view, index);
   json_t *object = add_object(array), *chain = add_array(object, "chain");
   bool ok = put(object, "begin", wide(range.begin)) && put(object, "end", wide(range.end));
+  if (view->arcs[index].lost) ok = ok && put(object, "lost", whole(view->arcs[index].lost));
   for (size_t i = 0; i < view->arcs[index].count && ok; i++) {
     const struct pwi_member *member = &view->arcs[index].chain[i];
     json_t *listed = add_object(chain);

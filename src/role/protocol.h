@@ -231,17 +231,18 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
  * as u32. An ask that is lost with its link is asked again by the client: all of them may be repeated, where CREATE and
  * DELETE may then answer EXISTS or NOT_FOUND, and the client knows that it has asked before. */
 #define PWI_ASK_MAP(X)                                                                                                 \
-  X(CREATE, 1, "create")   /* text name, options as in the catalogue; reply: u64 id */                                 \
-  X(DELETE, 2, "delete")   /* text name */                                                                             \
-  X(GROUP, 3, "group")     /* text name, u32 size: join it, making it if need be; reply: u64 id */                     \
-  X(UNGROUP, 4, "ungroup") /* u64 id: leave it */                                                                      \
-  X(FORGET, 5, "forget")   /* u64 sender: all its clocks have been collected */                                        \
-  X(STATUS, 6, "status")   /* reply: the cluster's state as JSON text bytes */                                         \
-  X(MOVE, 7, "move")       /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */    \
-  X(BALANCE, 8, "balance") /* plan anew from the measured load, and move what should move */                           \
-  X(LISTEN, 9, "listen")   /* text address: where this client serves vectors that it opened locally */                 \
-  X(SYNC, 10, "sync")      /* nothing: the reply's head tells how far view, roster and catalogue are */                \
-  X(DRAIN, 11, "drain")    /* u64 node, or 0 and text address: have the server that this is a shard of leave */        \
+  X(CREATE, 1, "create")    /* text name, options as in the catalogue; reply: u64 id */                                \
+  X(DELETE, 2, "delete")    /* text name */                                                                            \
+  X(GROUP, 3, "group")      /* text name, u32 size: join it, making it if need be; reply: u64 id */                    \
+  X(UNGROUP, 4, "ungroup")  /* u64 id: leave it */                                                                     \
+  X(FORGET, 5, "forget")    /* u64 sender: all its clocks have been collected */                                       \
+  X(STATUS, 6, "status")    /* reply: the cluster's state as JSON text bytes */                                        \
+  X(MOVE, 7, "move")        /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */   \
+  X(BALANCE, 8, "balance")  /* plan anew from the measured load, and move what should move */                          \
+  X(LISTEN, 9, "listen")    /* text address: where this client serves vectors that it opened locally */                \
+  X(SYNC, 10, "sync")       /* nothing: the reply's head tells how far view, roster and catalogue are */               \
+  X(DRAIN, 11, "drain")     /* u64 node, or 0 and text address: have the server that this is a shard of leave */       \
+  X(GIVE_UP, 12, "give up") /* u64 node of a server that is dead, u8 1: its data may be lost; reply: u64 arcs lost */  \
   X(RESTORE_BEGIN, 13,                                                                                                 \
     "restore") /* text name, options as in the catalogue: the vector is made, or begins anew as its next   \
                                 incarnation; reply: u64 id. Other options than it has: MISMATCH */           \

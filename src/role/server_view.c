@@ -113,7 +113,9 @@ static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *v
   if (place != 0 || is_cut_anew) pwi_holding_dismiss(server->holding, positions);
   if (place == PWI_CHAIN_MAX) return drop(server, positions);
   if (view->arcs[arc].chain[place].filling) return await_filling(server, positions, view->arcs[arc].since);
-  return take_missing(server, positions, is_first);
+  bool is_anew = server->view && view->arcs[arc].lost > server->view->epoch;
+  pawl_status status = is_anew ? drop(server, positions) : PAWL_OK; /* what we may have had of it is given up */
+  return status ? status : take_missing(server, positions, is_first || is_anew);
 }
 
 static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *view) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/cursor.h"
 #include "cluster.h"
 #include "ring/place.h"
 
@@ -274,6 +275,70 @@ static void test_pushes_and_pulls_go_on_while_there_is_no_manager(void **state) 
   pwi_cluster_close(&cluster);
 }
 
+static pawl_status give_up(struct cluster_client *client, uint64_t node) {
+  struct pwi_writer writer = {0};
+  pwi_write_u64(&writer, node);
+  pwi_write_u8(&writer, 1);
+  pawl_status status = cluster_ask(client, PWI_ASK_GIVE_UP, &writer);
+  pwi_writer_fini(&writer);
+  return status;
+}
+
+static uint64_t node_of(const struct cluster_server *server) {
+  struct pwi_server_state server_state;
+  pwi_server_state(server->server, &server_state);
+  return server_state.node;
+}
+
+/* Kills the first server, or with replicas both that there are; others come. Marks the keys that nobody has any more. */
+static void lose_all_copies(struct cluster_client *client, uint32_t replicas, bool *lost) {
+  uint64_t dead[] = {node_of(&cluster.servers[0]), node_of(&cluster.servers[1])};
+  struct pwi_place place = {.size = 1000};
+  for (uint32_t i = 0; i <= replicas; i++) pwi_sim_kill(cluster.sim, cluster.servers[i].node);
+  for (uint32_t i = 0; i < 3; i++) cluster_start_late(&cluster, i);
+  cluster_run_for(&cluster, 4 * PWI_SIM_SECOND);
+  sync_catalogue(client);
+  const struct pwi_view *view = pwi_client_view(client->client);
+  for (uint64_t key = 0; key < 1000; key++) {
+    uint64_t head = pwi_view_head(view, pwi_view_arc_of(view, pwi_place_position(&place, key)))->node.id;
+    lost[key] = head == dead[0] || (replicas && head == dead[1]);
+  }
+  for (uint32_t i = 0; i <= replicas; i++) assert_int_equal(give_up(client, dead[i]), PAWL_OK);
+}
+
+/* A server that had the only copy is dead and given up: what it had reads as zeros, what the others had is there, new
+ * clients go on, and one whose pushes are gone is told so. */
+static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing_else(void **state) {
+  (void)state;
+  for (uint32_t replicas = 0; replicas < 2; replicas++) {
+    struct cluster_config config = {.seed = 31, .processes = 2, .shards = 1, .late = 3, .replicas = replicas};
+    struct cluster_client old, new;
+    static int64_t ones[1000], seen[1000];
+    static bool lost[1000];
+    struct pwi_where all = {.range = {0, 1000}};
+    size_t gone = 0;
+    for (size_t i = 0; i < 1000; i++) ones[i] = 1;
+    cluster_open(&cluster, &config);
+    add_client(&old, "old", "job", false, false);
+    struct pwi_flow *flow = cluster_vector(&old, "job/w", &counts);
+    assert_int_equal(cluster_call(&old, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_OK);
+    lose_all_copies(&old, replicas, lost);
+    add_client(&new, "new", "job", false, false);
+    sync_catalogue(&new);
+    struct pwi_flow *again = cluster_open_vector(&new, "job/w", 0);
+    assert_int_equal(cluster_call(&new, again, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_OK);
+    cluster_run_for(&cluster, 5 * PWI_SIM_SECOND); /* members are filled meanwhile, and arcs are moved */
+    assert_int_equal(cluster_call(&new, again, PWI_REQUEST_PULL, &all, NULL, seen, NULL), PAWL_OK);
+    for (size_t key = 0; key < 1000; key++) {
+      assert_int_equal(seen[key], lost[key] ? 1 : 2);
+      gone += lost[key];
+    }
+    assert_true(replicas ? gone == 1000 : gone > 200 && gone < 800);
+    assert_int_equal(cluster_call(&old, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_CLUSTER_LOST);
+    cluster_close(&cluster);
+  }
+}
+
 static void nobody_cares(struct pwi_task *task) { (void)task; }
 
 /* A push that is cut off with its client is there on an arc for all keys or for none. */
@@ -328,6 +393,7 @@ int main(void) {
       cmocka_unit_test(test_pushes_and_pulls_go_on_while_there_is_no_manager),
       cmocka_unit_test(test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole),
       cmocka_unit_test(test_a_server_joins_and_another_leaves_and_every_value_stays),
+      cmocka_unit_test(test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing_else),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
