@@ -275,7 +275,7 @@ static void test_pushes_and_pulls_go_on_while_there_is_no_manager(void **state) 
   pwi_cluster_close(&cluster);
 }
 
-static pawl_status give_up(struct cluster_client *client, uint64_t node) {
+static pawl_status give_up(struct pwi_cluster_client *client, uint64_t node) {
   struct pwi_writer writer = {0};
   pwi_write_u64(&writer, node);
   pwi_write_u8(&writer, 1);
@@ -284,14 +284,14 @@ static pawl_status give_up(struct cluster_client *client, uint64_t node) {
   return status;
 }
 
-static uint64_t node_of(const struct cluster_server *server) {
+static uint64_t node_of(const struct pwi_cluster_server *server) {
   struct pwi_server_state server_state;
   pwi_server_state(server->server, &server_state);
   return server_state.node;
 }
 
 /* Kills the first server, or with replicas both that there are; others come. Marks the keys that nobody has any more. */
-static void lose_all_copies(struct cluster_client *client, uint32_t replicas, bool *lost) {
+static void lose_all_copies(struct pwi_cluster_client *client, uint32_t replicas, bool *lost) {
   uint64_t dead[] = {node_of(&cluster.servers[0]), node_of(&cluster.servers[1])};
   struct pwi_place place = {.size = 1000};
   for (uint32_t i = 0; i <= replicas; i++) pwi_sim_kill(cluster.sim, cluster.servers[i].node);
@@ -311,8 +311,8 @@ static void lose_all_copies(struct cluster_client *client, uint32_t replicas, bo
 static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing_else(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 2; replicas++) {
-    struct cluster_config config = {.seed = 31, .processes = 2, .shards = 1, .late = 3, .replicas = replicas};
-    struct cluster_client old, new;
+    struct pwi_cluster_config config = {.seed = 31, .processes = 2, .shards = 1, .late = 3, .replicas = replicas};
+    struct pwi_cluster_client old, new;
     static int64_t ones[1000], seen[1000];
     static bool lost[1000];
     struct pwi_where all = {.range = {0, 1000}};
@@ -335,7 +335,7 @@ static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing
     }
     assert_true(replicas ? gone == 1000 : gone > 200 && gone < 800);
     assert_int_equal(cluster_call(&old, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_CLUSTER_LOST);
-    cluster_close(&cluster);
+    pwi_cluster_close(&cluster);
   }
 }
 
