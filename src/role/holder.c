@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "role/holder_inside.h"
+#include "role/planted.h"
 
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
@@ -160,6 +161,12 @@ static pawl_status make_payload_room(struct pwi_holder_link *link, const struct 
   return pwi_holder_make_room(link, served->payload_size + PWI_NET_COPY_MAX, true, buffer, &unused);
 }
 
+static bool is_early(const struct pwi_request *request, const struct pwi_served *served) {
+  bool has_effect = served->effect != PWI_EFFECT_NONE;
+  if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) return has_effect;
+  return pwi_is_planted(PWI_PLANTED_DUPLICATE_ACK) && !has_effect && pwi_request_is_numbered(request->terms.kind);
+}
+
 /* The answer goes out now, or when everything that it has seen is with all members of the chain. */
 static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer *buffer,
@@ -175,7 +182,7 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
                                 .buffer = buffer,
                                 .values = values};
   bool tells = served->outcome.code == PWI_CODE_OK || served->outcome.code == PWI_CODE_REFUSED;
-  if (!chain || !tells || pwi_chain_is_settled(chain)) {
+  if (!chain || !tells || pwi_chain_is_settled(chain) || is_early(request, served)) {
     pwi_holder_send(&put_off);
     return;
   }

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/search.h"
+#include "role/planted.h"
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
@@ -130,6 +131,7 @@ static pawl_status follow_tick(struct pwi_held *group, const struct pwi_request 
 /* Where times have not come, the refusals that come with them say it too. */
 static pawl_status follow_refusal(struct pwi_held *vector, const struct pwi_change *change, struct pawl_range keys) {
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
+  if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return PAWL_OK;
   return clock ? pwi_refusals_record(vector, clock, &change->request, keys, change->status) : PAWL_OK;
 }
 

@@ -20,16 +20,16 @@
 
 /* X(name, word, replicas that it takes to matter, whether it has its place in the code, what is wrong) */
 #define PWI_PLANTED_MAP(X)                                                                                             \
-  X(EARLY_ACK, "early_ack", 1, false, "a head answers a push before the tail has it")                                  \
-  X(DUPLICATE_ACK, "duplicate_ack", 1, false, "a head answers a duplicate before the tail has what it repeats")        \
-  X(FORGET_CLOCKS, "forget_clocks", 0, true, "clocks stay behind when an arc moves or a member is filled")             \
-  X(PROMOTE_FILLING, "promote_filling", 1, false, "the manager promotes a member that is still filling")               \
+  X(EARLY_ACK, "early_ack", 1, true, "a head answers a push before the tail has it")                                   \
+  X(DUPLICATE_ACK, "duplicate_ack", 1, true, "a head answers a duplicate before the tail has what it repeats")         \
+  X(FORGET_CLOCKS, "forget_clocks", 1, true, "clocks stay behind when a member is filled")                             \
+  X(PROMOTE_FILLING, "promote_filling", 1, true, "the manager promotes a member that is still filling")                \
   X(ONE_PROCESS, "one_process", 1, true, "two members of a chain are shards of one process")                           \
-  X(ACCEPT_OLD_EPOCH, "accept_old_epoch", 1, false, "a member takes chain messages of an old epoch")                   \
+  X(ACCEPT_OLD_EPOCH, "accept_old_epoch", 1, true, "a member takes chain messages of an old epoch")                    \
   X(DROP_RETIRED, "drop_retired", 0, true, "the clocks of a retired sender are dropped at once")                       \
   X(REFILTER, "refilter", 0, true, "a lossy step is run again when a push is sent again")                              \
   X(SKIP_ORDER, "skip_order", 0, true, "a push whose predecessor is missing is applied all the same")                  \
-  X(LOST_REFUSAL, "lost_refusal", 0, true, "refusals stay behind when an arc moves or a member is filled")             \
+  X(LOST_REFUSAL, "lost_refusal", 1, true, "refusals are not passed on to members of a chain")                         \
   X(ACK_BEFORE_SAFE, "ack_before_safe", 0, true, "the manager announces a decision before its journal has it")
 
 enum pwi_planted {

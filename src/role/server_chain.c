@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "role/planted.h"
 #include "role/server_inside.h"
 
 #define LOOK_NS INT64_C(50000000)
@@ -435,7 +436,9 @@ static const void *payload_of(const struct pwi_server *server, const struct pwi_
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
                                   const struct pwi_note *note) {
   struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);
-  if (!chain || chain->since != note->since || !pawl_range_contains(chain->positions, note->positions)) return NULL;
+  bool is_fenced = !pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH);
+  if (!chain || !pawl_range_contains(chain->positions, note->positions)) return NULL;
+  if (chain->since != note->since && (is_fenced || note->since > chain->since)) return NULL;
   uint64_t neighbour = peer->kind == PEER_NEXT ? chain->following : chain->previous;
   return neighbour == peer->node ? chain : NULL;
 }

@@ -151,7 +151,7 @@ static void member_started(void *context) {
   struct pwi_writer writer = {0};
   if (member->is_over) return; /* somebody started it again */
   pwi_write_text(&writer, GROUP);
-  pwi_write_u32(&writer, member->client.incarnation == 1 ? member->campaign->config.crew : 0);
+  pwi_write_u32(&writer, member->campaign->config.crew);
   member->asking = (struct pwi_asking){.replied = joined};
   pawl_status status = writer.status;
   if (!status) status = pwi_client_ask(member->client.client, &member->asking, PWI_ASK_GROUP, writer.data, writer.size);

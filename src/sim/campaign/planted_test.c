@@ -26,20 +26,39 @@ static unsigned count_cores(void) {
   return cores > 0 ? (unsigned)cores : 1;
 }
 
+/* A seed that fails for another reason shows nothing. */
+static bool fails_anyway(uint64_t seed, int replicas) {
+  struct pwi_campaign_config config;
+  struct pwi_campaign_result result;
+  pwi_planted_set(PWI_PLANTED_NONE);
+  pwi_campaign_draw(seed, replicas, &config);
+  pwi_campaign_run(&config, &result);
+  if (result.has_failed) print_error("seed %llu fails without a bug: %s\n", (unsigned long long)seed, result.failure);
+  return result.has_failed;
+}
+
 /* The first seed that shows the bug; 0: none does. */
 static uint64_t seed_that_shows(enum pwi_planted bug) {
   static struct pwi_campaigns_result result;
+  const struct pwi_planted_about *about = pwi_planted_about(bug);
   struct pwi_campaigns_config config = {.first = 1,
                                         .last = SEEDS,
-                                        .replicas = (int)pwi_planted_about(bug)->replicas,
+                                        .replicas = (int)about->replicas,
                                         .jobs = count_cores(),
                                         .bug = bug,
                                         .failures_max = 1};
-  assert_int_equal(pwi_campaigns_run(&config, &result), PAWL_OK);
-  if (result.failure_count == 0) return 0;
-  printf("%-17s found by seed %5llu in %6.1f s: %s\n", pwi_planted_about(bug)->word,
-         (unsigned long long)result.failures[0].seed, result.seconds, result.failures[0].result.failure);
-  return result.failures[0].seed;
+  double seconds = 0;
+  for (uint64_t seed = 0; seed < SEEDS; config.first = seed + 1) {
+    assert_int_equal(pwi_campaigns_run(&config, &result), PAWL_OK);
+    if (result.failure_count == 0) return 0;
+    seconds += result.seconds;
+    seed = result.failures[0].seed;
+    if (fails_anyway(seed, config.replicas)) continue;
+    printf("%-17s found by seed %5llu in %6.1f s: %s\n", about->word, (unsigned long long)seed, seconds,
+           result.failures[0].result.failure);
+    return seed;
+  }
+  return 0;
 }
 
 static void test_every_planted_bug_is_found(void **state) {
