@@ -320,6 +320,19 @@ bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range pos
   return false;
 }
 
+void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain) {
+  const struct filling *filling = pwi_server_filling(server, chain);
+  if (!filling || !chain->previous_peer) return;
+  struct pwi_note note = {.step = PWI_NOTE_TAKEN,
+                          .status = PAWL_CANCELLED,
+                          .positions = chain->positions,
+                          .since = chain->since,
+                          .version = filling->chunk,
+                          .prior = chain->processed,
+                          .other = filling->move};
+  pwi_server_note(server, chain->previous_peer, &note);
+}
+
 pawl_status pwi_server_fillings_open(struct pwi_server *server) {
   pawl_status status = PAWL_OK;
   for (const struct filling *filling = server->fillings; filling && !status; filling = filling->next)

@@ -142,6 +142,9 @@ void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, 
                            const struct pwi_note *note, const void *chunk, size_t size);
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
+/* What the target was sent cannot be taken: the source is told, and it all begins anew. */
+void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain);
+
 /* Vectors were opened: where all chunks have come, their times begin. */
 PAWL_MUST_USE pawl_status pwi_server_fillings_open(struct pwi_server *server);
 
