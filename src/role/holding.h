@@ -220,8 +220,8 @@ void pwi_holding_follow(struct pwi_holding *holding, const struct pwi_change *ch
 /* We are not, or not any more, the one to ask about these positions: waiters there are told NOT_HERE. */
 void pwi_holding_dismiss(struct pwi_holding *holding, struct pawl_range positions);
 
-/* A number that is the same for two holdings if they have the same rows, state, times and refusals on these positions, and
- * hardly otherwise. Rows that are zero and rows that are missing are the same; senders that `roster` does not list do not
+/* A number that is the same for two holdings if they have the same rows, state and times on these positions, and hardly
+ * otherwise. Rows that are zero and rows that are missing are the same; senders that `roster` does not list do not
  * count. For tests. */
 uint64_t pwi_holding_digest(const struct pwi_holding *holding, struct pawl_range positions,
                             const struct pwi_roster *roster);
@@ -255,6 +255,10 @@ PAWL_MUST_USE pawl_status pwi_holding_copy(const struct pwi_holding *holding, st
  * ignored, and so are those of an earlier incarnation; of a later one: PAWL_CANCELLED. PAWL_CORRUPT for bytes that are no chunk, PAWL_INVALID if it is about held positions, PAWL_NODE_FULL. After any
  * failure drop the positions. */
 PAWL_MUST_USE pawl_status pwi_holding_take(struct pwi_holding *holding, const void *chunk, size_t size);
+
+/* All chunks of these positions were taken in: what has no times by now has none. From then on, and if it is called again
+ * whenever a vector is opened, changes that are followed there set the times of every vector. */
+PAWL_MUST_USE pawl_status pwi_holding_stage_rest(struct pwi_holding *holding, struct pawl_range positions);
 
 /* Hold positions that were staged: vectors of which nothing came are held empty. PAWL_INVALID if any is held already. */
 PAWL_MUST_USE pawl_status pwi_holding_adopt(struct pwi_holding *holding, struct pawl_range positions);

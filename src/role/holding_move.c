@@ -422,6 +422,16 @@ static pawl_status what_came(struct pwi_held *vector, int which, struct pawl_ran
   return status;
 }
 
+pawl_status pwi_holding_stage_rest(struct pwi_holding *holding, struct pawl_range positions) {
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++) {
+    struct pwi_held *vector = holding->vectors[i];
+    for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
+      status = fill_up(&vector->staged[which], pwi_held_keys(vector, positions));
+  }
+  return status;
+}
+
 pawl_status pwi_holding_adopt(struct pwi_holding *holding, struct pawl_range positions) {
   pawl_status status = pwi_holding_extend(holding, positions, what_came);
   for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++)

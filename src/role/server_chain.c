@@ -351,11 +351,12 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   return PAWL_OK;
 }
 
-/* Something is missing here: nothing is taken until it has come. */
+/* Something is missing here: nothing is taken until it has come. One that is being filled cannot ask for it again. */
 static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_status why) {
   bool was_stuck = chain->is_stuck;
   chain->is_stuck = true;
   if (!was_stuck && why == PAWL_NO_MEMORY) complain(server, chain, server->node, why);
+  if (!was_stuck && chain->is_filling) pwi_server_fill_stuck(server, chain);
   look_later(server);
 }
 

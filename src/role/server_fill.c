@@ -303,6 +303,7 @@ static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, c
   if (!chunk) return PAWL_NO_MEMORY;
   if (note->effect == PWI_CHUNK_DATA) return pwi_holding_take(server->holding, chunk, size);
   pawl_status status = pwi_chain_load_versions(chain, chunk, size);
+  if (!status) status = pwi_holding_stage_rest(server->holding, chain->positions);
   if (!status) filling->is_complete = true;
   if (!status) pwi_holding_mark_all(server->holding, chain->positions, note->prior + 1);
   return status;
@@ -324,6 +325,26 @@ bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range pos
   for (const struct filling *filling = server->fillings; filling; filling = filling->next)
     if (filling->is_complete && pawl_range_contains(filling->positions, positions)) return true;
   return false;
+}
+
+void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain) {
+  const struct filling *filling = pwi_server_filling(server, chain);
+  if (!filling || !chain->previous_peer) return;
+  struct pwi_note note = {.step = PWI_NOTE_TAKEN,
+                          .status = PAWL_CANCELLED,
+                          .positions = chain->positions,
+                          .since = chain->since,
+                          .version = filling->chunk,
+                          .prior = chain->processed,
+                          .other = filling->move};
+  pwi_server_note(server, chain->previous_peer, &note);
+}
+
+pawl_status pwi_server_fillings_open(struct pwi_server *server) {
+  pawl_status status = PAWL_OK;
+  for (const struct filling *filling = server->fillings; filling && !status; filling = filling->next)
+    if (filling->is_complete) status = pwi_holding_stage_rest(server->holding, filling->positions);
+  return status;
 }
 
 void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions) {

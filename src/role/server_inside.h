@@ -146,6 +146,12 @@ void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, 
 void pwi_server_fills_cancel(struct pwi_server *server); /* all that we have under way; the manager orders them anew */
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
+/* What the target was sent cannot be taken: the source is told, and it all begins anew. */
+void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain);
+
+/* Vectors were opened: where all chunks have come, their times begin. */
+PAWL_MUST_USE pawl_status pwi_server_fillings_open(struct pwi_server *server);
+
 void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions);
 void pwi_server_moves_fini(struct pwi_server *server);
 

@@ -31,6 +31,7 @@ static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, 
   pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
   if (status) return status;
   if (catalogue.number >= server->catalogue.number) status = open_new(server, &catalogue);
+  if (!status) status = pwi_server_fillings_open(server);
   if (status || catalogue.number < server->catalogue.number) {
     pwi_catalogue_fini(&catalogue);
     return status;
