@@ -36,7 +36,7 @@ enum pwi_kv_kind {
   PWI_KV_MANY,    /* one key, many under way */
   PWI_KV_BALANCE, /* how evenly servers are used */
   PWI_KV_MEMORY,  /* what a sparse key costs them */
-  PWI_KV_PAIR,    /* others, with replicas and without */
+  PWI_KV_BESIDE,  /* others, with replicas and without */
 };
 
 enum pwi_kv_op { PWI_KV_PUSH, PWI_KV_PULL, PWI_KV_PUSHPULL };
@@ -110,9 +110,9 @@ struct pwi_kv_crew;
 bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out);
 void pwi_kv_crew_stop(struct pwi_kv_crew *crew); /* NULL is fine */
 
-/* Two clusters beside each other, with as many workers each. */
-bool pwi_kv_crew_start_pair(const struct pwi_kv_options *options[2], uint32_t workers,
-                            struct pwi_kv_crew *crews_out[2]);
+/* Several clusters beside one another, with as many workers each. */
+bool pwi_kv_crew_start_all(const struct pwi_kv_options *const *options, size_t count, uint32_t workers,
+                           struct pwi_kv_crew **crews_out);
 
 struct pawl_session *pwi_kv_crew_session(const struct pwi_kv_crew *crew);
 
@@ -154,7 +154,8 @@ struct pwi_kv_figures {
   double value;
   const char *unit;
   double limit, p99_us, cpu_s_per_unit;
-  double ratio; /* of the two, where that is not simply one by the other; 0: it is */
+  double ratio;                /* of the two, where that is not simply one by the other; 0: it is */
+  double single, single_ratio; /* `replicas`: the same with one server and none; 0: not measured */
 };
 
 void pwi_kv_print(const struct pwi_kv_options *options, const struct pwi_kv_figures *figures);
@@ -172,11 +173,11 @@ double pwi_kv_units(const struct pwi_kv_job *job, const char **name_out);
 /* What the case of that name measures, as these options want it; there is one. */
 void pwi_kv_find_job(const struct pwi_kv_options *options, const char *name, struct pwi_kv_job *job_out);
 
-/* Run a case and print its lines: bench_kv_cases.c, bench_kv_servers.c, bench_kv_pair.c. */
+/* Run a case and print its lines: bench_kv_cases.c, bench_kv_servers.c, bench_kv_replicas.c. */
 bool pwi_kv_case_speed(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_balance(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_memory(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
-bool pwi_kv_case_pair(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+bool pwi_kv_case_replicas(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 
 double pwi_kv_now(void); /* seconds */
 

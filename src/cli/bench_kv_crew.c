@@ -347,17 +347,15 @@ bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, s
 }
 
 /* All workers first: sessions have threads. */
-bool pwi_kv_crew_start_pair(const struct pwi_kv_options *options[2], uint32_t workers,
-                            struct pwi_kv_crew *crews_out[2]) {
-  struct pwi_kv_crew *crews[2] = {NULL, NULL};
-  bool good = muster(options[0], workers, &crews[0]) && muster(options[1], workers, &crews[1]);
-  if (good) crews[1]->beside = crews[0];
-  if (!good || !start_rest(crews[0]) || !start_rest(crews[1])) {
-    for (int i = 0; i < 2; i++) pwi_kv_crew_stop(crews[i]);
-    return false;
-  }
-  for (int i = 0; i < 2; i++) crews_out[i] = crews[i];
-  return true;
+bool pwi_kv_crew_start_all(const struct pwi_kv_options *const *options, size_t count, uint32_t workers,
+                           struct pwi_kv_crew **crews_out) {
+  bool good = true;
+  for (size_t i = 0; i < count; i++) crews_out[i] = NULL;
+  for (size_t i = 0; i < count && good; i++) good = muster(options[i], workers, &crews_out[i]);
+  for (size_t i = 1; i < count && good; i++) crews_out[i]->beside = crews_out[i - 1];
+  for (size_t i = 0; i < count && good; i++) good = start_rest(crews_out[i]);
+  for (size_t i = 0; i < count && !good; i++) pwi_kv_crew_stop(crews_out[i]);
+  return good;
 }
 
 /* A worker leaves by itself when it is told to; one that cannot be told has died or will when its socket ends. */

@@ -49,7 +49,7 @@ static const struct kv_case cases[] = {
     {{"onekey64", PWI_KV_MANY, 1, MILLION, MILLION, false, 1}, 100, pwi_kv_case_speed},
     {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false, 1}, 100, pwi_kv_case_balance},
     {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false, 1}, 100, pwi_kv_case_memory},
-    {{"replicas", PWI_KV_PAIR, 1, 1, 1, false, 1}, 1, pwi_kv_case_pair},
+    {{"replicas", PWI_KV_BESIDE, 1, 1, 1, false, 1}, 1, pwi_kv_case_replicas},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -94,6 +94,10 @@ static void print_json(const struct pwi_kv_options *options, const struct pwi_kv
       "transport", options->tcp ? "tcp" : "auto", "value", number(figures->value), "unit", figures->unit, "limit",
       number(figures->limit), "p99", number(figures->p99_us), "cpu_s_per_unit", number(figures->cpu_s_per_unit));
   if (figures->ratio > 0) json_object_set_new(object, "ratio", json_real(figures->ratio));
+  if (figures->single > 0) {
+    json_object_set_new(object, "single", json_real(figures->single));
+    json_object_set_new(object, "single_ratio", json_real(figures->single_ratio));
+  }
   if (figures->what) json_object_set_new(object, figures->what, json_string(figures->which));
   if (figures->part) json_object_set_new(object, "of", json_string(figures->part));
   pwi_cli_print_json(options->command, object);
@@ -154,7 +158,7 @@ void pwi_kv_progress(const struct pwi_kv_options *options, const char *format, .
   va_list arguments;
   if (options->quick) return;
   va_start(arguments, format);
-  fputs("pawl bench kv: ", stderr);
+  fprintf(stderr, "pawl %s: ", options->command->name);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);
