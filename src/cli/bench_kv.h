@@ -39,7 +39,12 @@ enum pwi_kv_kind {
   PWI_KV_BESIDE,  /* others, with replicas and without */
 };
 
-enum pwi_kv_op { PWI_KV_PUSH, PWI_KV_PULL, PWI_KV_PUSHPULL };
+enum pwi_kv_op {
+  PWI_KV_PUSH,
+  PWI_KV_PULL,
+  PWI_KV_PUSHPULL,
+  PWI_KV_TOGETHER, /* a push that is added up with those of all other workers; only of the case `together` */
+};
 
 /* What is measured. Keys that are there are one of each `span / rows`; a list has one of each `rows / count` of those, so
  * that all of it is known without being kept. */
@@ -51,6 +56,7 @@ struct pwi_kv_job {
   uint64_t span;
   bool ordered;         /* PWI_KV_RANDOM: placement */
   uint32_t outstanding; /* operations of one worker under way at a time; 0: 1. DENSE, CACHED and FRESH */
+  uint32_t together;    /* how many workers there are that have the same keys; 0: each has its own */
 };
 
 struct pwi_kv_options {
@@ -178,6 +184,7 @@ bool pwi_kv_case_speed(const struct pwi_kv_options *options, const struct pwi_kv
 bool pwi_kv_case_balance(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_memory(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_replicas(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+bool pwi_kv_case_together(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 
 double pwi_kv_now(void); /* seconds */
 

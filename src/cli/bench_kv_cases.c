@@ -25,7 +25,7 @@ static double median(double *values) {
 }
 
 const char *pwi_kv_op_name(enum pwi_kv_op op) {
-  static const char *const names[] = {"push", "pull", "pushpull"};
+  static const char *const names[] = {"push", "pull", "pushpull", "push"}; /* the last one: together */
   return names[op];
 }
 

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <pawl/group.h>
+
 #include "base/hash.h"
 #include "base/memory.h"
 #include "cli/bench_kv.h"
@@ -23,6 +25,8 @@ struct pwi_kv_work {
   size_t list_count, list_size;
   void *in, *out; /* as many of the latter as there are operations under way */
   uint64_t turn;  /* how many operations there were */
+  uint64_t runs;  /* of PWI_KV_TOGETHER: each has a group of its own */
+  struct pawl_group *group;
 };
 
 /* --- getting ready ---------------------------------------------------------------------------------------------------- */
@@ -36,7 +40,8 @@ static void choose_lists(struct pwi_kv_work *work) {
 
 static void write_list(struct pwi_kv_work *work, size_t list) {
   const struct pwi_kv_job *job = &work->job;
-  uint64_t *keys = work->keys + list * work->list_size, number = work->worker * work->list_count + list;
+  uint64_t *keys = work->keys + list * work->list_size, worker = job->together ? 0 : work->worker;
+  uint64_t number = worker * work->list_count + list;
   for (size_t i = 0; i < work->list_size; i++) {
     if (job->kind == PWI_KV_ONE || job->kind == PWI_KV_MANY)
       keys[i] = pwi_kv_key(job, pwi_mix64(i ^ number << 32) % job->rows);
@@ -122,12 +127,24 @@ static pawl_status begin_call(struct pawl_vector *vector, enum pwi_kv_op op, str
   return pawl_vector_pushpull(vector, where, in, out, task_out);
 }
 
+/* One tick: the push is done when the parts of all members are in. */
+static pawl_status push_together(struct pwi_kv_work *work) {
+  struct pawl_task *task;
+  pawl_status status = pawl_group_push(work->group, work->vector, place_of(work), work->in, &task);
+  if (!status) status = pawl_task_finish(task, PWI_KV_PATIENCE);
+  return status ? status : pawl_group_clock(work->group, NULL);
+}
+
+static pawl_status call_alone(struct pwi_kv_work *work, enum pwi_kv_op op) {
+  struct pawl_task *task;
+  pawl_status status = begin_call(work->vector, op, place_of(work), work->in, work->out, &task);
+  return status ? status : pawl_task_finish(task, PWI_KV_PATIENCE);
+}
+
 /* Seconds go to `*seconds_out`. */
 static pawl_status call_once(struct pwi_kv_work *work, enum pwi_kv_op op, double *seconds_out) {
-  struct pawl_task *task;
   double begin = pwi_kv_now();
-  pawl_status status = begin_call(work->vector, op, place_of(work), work->in, work->out, &task);
-  if (!status) status = pawl_task_finish(task, PWI_KV_PATIENCE);
+  pawl_status status = op == PWI_KV_TOGETHER ? push_together(work) : call_alone(work, op);
   *seconds_out = pwi_kv_now() - begin;
   work->turn++;
   return status;
@@ -166,6 +183,19 @@ static pawl_status run_singly(struct pwi_kv_work *work, enum pwi_kv_op op, doubl
     busy += once;
   }
   tally->per_second = busy > 0 ? (double)tally->operations / busy : 0;
+  return status;
+}
+
+/* Joining takes no time: nobody begins before all are there. Who has finished leaves, so that nobody waits for it. */
+static pawl_status run_together(struct pwi_kv_work *work, double seconds, struct pwi_kv_tally *tally) {
+  char name[64];
+  snprintf(name, sizeof name, "bench/together-%" PRIu64, work->runs++);
+  pawl_status status = pawl_group_join(work->session, name, work->job.together, PWI_KV_PATIENCE, &work->group);
+  if (status) return status;
+  status = pawl_group_barrier(work->group, PWI_KV_PATIENCE);
+  if (!status) status = run_singly(work, PWI_KV_TOGETHER, seconds, tally);
+  pawl_group_leave(work->group);
+  work->group = NULL;
   return status;
 }
 
@@ -252,6 +282,7 @@ pawl_status pwi_kv_work_run(struct pwi_kv_work *work, enum pwi_kv_op op, double 
   if (work->job.kind == PWI_KV_MANY)
     return pwi_kv_pump(work->vector, op, work->keys, work->list_size, seconds, tally_out);
   begin_tally(tally_out);
+  if (op == PWI_KV_TOGETHER) return run_together(work, seconds, tally_out);
   if (work->job.outstanding > 1) return pump(begin_work, work, op, work->job.outstanding, seconds, tally_out);
   return run_singly(work, op, seconds, tally_out);
 }

@@ -39,17 +39,18 @@ struct kv_case {
 };
 
 static const struct kv_case cases[] = {
-    {{"dense4m", PWI_KV_DENSE, MILLION, MILLION, MILLION, false, 1}, 100, pwi_kv_case_speed},
-    {{"dense16m", PWI_KV_DENSE, 4 * MILLION, 4 * MILLION, 4 * MILLION, false, 1}, 100, pwi_kv_case_speed},
-    {{"cached1e5", PWI_KV_CACHED, MILLION / 10, MILLION, 100 * MILLION, false, 1}, 100, pwi_kv_case_speed},
-    {{"cached1e6", PWI_KV_CACHED, MILLION, 10 * MILLION, 100 * MILLION, false, 1}, 100, pwi_kv_case_speed},
-    {{"fresh1e6", PWI_KV_FRESH, MILLION, 10 * MILLION, 100 * MILLION, false, 1}, 100, pwi_kv_case_speed},
-    {{"random1e6", PWI_KV_RANDOM, MILLION, MILLION, PAWL_KEY_END, false, 1}, 100, pwi_kv_case_speed},
-    {{"onekey", PWI_KV_ONE, 1, MILLION, MILLION, false, 1}, 100, pwi_kv_case_speed},
-    {{"onekey64", PWI_KV_MANY, 1, MILLION, MILLION, false, 1}, 100, pwi_kv_case_speed},
-    {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false, 1}, 100, pwi_kv_case_balance},
-    {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false, 1}, 100, pwi_kv_case_memory},
-    {{"replicas", PWI_KV_BESIDE, 1, 1, 1, false, 1}, 1, pwi_kv_case_replicas},
+    {{"dense4m", PWI_KV_DENSE, MILLION, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"dense16m", PWI_KV_DENSE, 4 * MILLION, 4 * MILLION, 4 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"cached1e5", PWI_KV_CACHED, MILLION / 10, MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"cached1e6", PWI_KV_CACHED, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"fresh1e6", PWI_KV_FRESH, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"random1e6", PWI_KV_RANDOM, MILLION, MILLION, PAWL_KEY_END, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"onekey", PWI_KV_ONE, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"onekey64", PWI_KV_MANY, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_balance},
+    {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false, 1, 0}, 100, pwi_kv_case_memory},
+    {{"replicas", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0}, 1, pwi_kv_case_replicas},
+    {{"together", PWI_KV_BESIDE, 1, 1, 1, false, 1, 8}, 1, pwi_kv_case_together},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -72,8 +73,10 @@ void pwi_kv_find_job(const struct pwi_kv_options *options, const char *name, str
 }
 
 static bool run_case(const struct pwi_kv_options *options, const struct kv_case *which) {
+  struct pwi_kv_options settled = *options;
   struct pwi_kv_job job = job_of(options, which);
-  return which->run(options, &job);
+  if (settled.workers == 0) settled.workers = job.together ? job.together : 1;
+  return which->run(&settled, &job);
 }
 
 /* --- printing --------------------------------------------------------------------------------------------------------- */
@@ -253,7 +256,6 @@ static uint64_t read_cases(const char *text) {
 }
 
 static void settle(struct pwi_kv_options *options) {
-  if (options->workers == 0) options->workers = 1;
   if (options->servers == 0) options->servers = options->replicas + 1;
   if (options->shards == 0) options->shards = 1;
   if (!(options->seconds > 0)) options->seconds = options->quick ? 0.05 : 1;
@@ -287,12 +289,13 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option options[] = {
     {LETTER_CASE, "case", "LIST",
      "of dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
-     "onekey, onekey64, balance, memory, replicas, or all (the default)"},
+     "onekey, onekey64, balance, memory, replicas, together, or all\n"
+     "(the default)"},
     {LETTER_OP, "op", "OP", "only push, pull or pushpull (default: what the case has)"},
-    {LETTER_WORKERS, "workers", "N", "processes that push and pull (default: 1)"},
+    {LETTER_WORKERS, "workers", "N", "processes that push and pull (default: 1; together: 8)"},
     {LETTER_SERVERS, "servers", "N", "server processes (default: 1 and the replicas; balance: 4)"},
     {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
-    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0; replicas: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0; replicas, together: 1)"},
     {LETTER_OUTSTANDING, "outstanding", "N",
      "operations of a worker under way at a time, in the cases dense,\n"
      "cached and fresh (default: 1; replicas: 8)"},
