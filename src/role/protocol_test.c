@@ -48,7 +48,7 @@ static void test_terms_come_back(void **state) {
     pwi_terms_encode(&terms, bytes);
     assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_OK);
     pwi_terms_encode(&back, again);
-    assert_memory_equal(again, bytes, sizeof bytes);
+    assert_memory_equal(copy, bytes, sizeof bytes);
     assert_int_equal(back.kind, kind);
     assert_int_equal(back.range.end, 160);
   }
@@ -297,7 +297,7 @@ static void test_a_note_has_one_form(void **state) {
                           .prior = 8,
                           .other = 7};
   struct pwi_note back;
-  uint8_t bytes[PWI_NOTE_SIZE], again[PWI_NOTE_SIZE];
+  uint8_t bytes[PWI_NOTE_SIZE], copy[PWI_NOTE_SIZE];
   pwi_note_encode(&note, bytes);
   for (size_t size = 0; size < sizeof bytes; size++)
     assert_int_equal(pwi_note_decode(bytes, size, &back), PAWL_CORRUPT);
@@ -308,8 +308,8 @@ static void test_a_note_has_one_form(void **state) {
   for (size_t i = 0; i < sizeof bytes * 8; i++) {
     bytes[i / 8] ^= (uint8_t)(1 << i % 8);
     if (pwi_note_decode(bytes, sizeof bytes, &back) == PAWL_OK) {
-      pwi_note_encode(&back, again);
-      assert_memory_equal(again, bytes, sizeof bytes);
+      pwi_note_encode(&back, copy);
+      assert_memory_equal(copy, bytes, sizeof bytes);
       assert_true(back.since != 0 && !pawl_range_is_empty(back.positions));
     }
     bytes[i / 8] ^= (uint8_t)(1 << i % 8);
