@@ -53,9 +53,10 @@ struct pawl_session_options {
   bool require_encryption;
 
   /* Embedded sessions. */
-  uint32_t servers;       /* server processes; 0: one */
+  uint32_t servers;       /* server processes; 0: one, and one more for each replica */
   uint32_t shards;        /* per server; 0: one for every two processors, at least one */
   uint64_t server_memory; /* cap of each server in bytes; 0: none */
+  uint32_t replicas;      /* of each key, on servers besides the one that is asked: so many may die; below `servers` */
 
   int64_t timeout_ns; /* for opening; 0: 30 seconds */
 };

@@ -40,6 +40,7 @@ extern "C" {
   X(TRUNCATED, -208, "ends too early")                                                                                 \
   X(REFUSED, -209, "the server's function refused the values")                                                         \
   X(OUTCOME_UNKNOWN, -210, "it is not known whether this took effect")                                                 \
+  X(RESTORED, -211, "the vector was loaded from a checkpoint meanwhile: pull anew")                                    \
   /* link: the connection to one peer */                                                                               \
   X(LINK_CLOSED, -301, "the peer closed the link")                                                                     \
   X(LINK_RESET, -302, "the link broke")                                                                                \

@@ -1,6 +1,7 @@
 /* `pawl manager`: the process that knows who is in the cluster and who holds what. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/role_options.h"
@@ -24,6 +25,11 @@ enum {
   LETTER_META_AUTHORITY,
   LETTER_META_CERTIFICATE,
   LETTER_META_PRIVATE_KEY,
+  LETTER_CHECKPOINT_DIR,
+  LETTER_CHECKPOINT_EVERY,
+  LETTER_CHECKPOINT_KEEP,
+  LETTER_CHECKPOINT_INCREMENTAL,
+  LETTER_CHECKPOINT_RATE,
 };
 
 static void stop(void *context, int times) {
@@ -100,6 +106,50 @@ static void read_store(int letter, const char *value, struct pwi_run_store *stor
   if (letter == LETTER_META_PRIVATE_KEY) store->private_key = value;
 }
 
+/* "10m", "1h", "30s", or a number of seconds. */
+static bool read_duration(const char *text, int64_t *duration_out) {
+  char number[32];
+  size_t size = strlen(text);
+  int64_t unit = 1;
+  if (size == 0 || size >= sizeof number) return false;
+  memcpy(number, text, size + 1);
+  char last = number[size - 1];
+  if (last == 's' || last == 'm' || last == 'h') {
+    unit = last == 'h' ? 3600 : last == 'm' ? 60 : 1;
+    number[size - 1] = '\0';
+  }
+  if (!pwi_role_seconds(number, duration_out) || *duration_out <= 0 || *duration_out > INT64_MAX / unit) return false;
+  *duration_out *= unit;
+  return true;
+}
+
+static bool read_checkpoint(const struct pwi_command *command, int letter, const char *value,
+                            struct pwi_run_manager_config *config, int *exit_out) {
+  uint64_t number;
+  if (letter == LETTER_CHECKPOINT_DIR) config->checkpoint_directory = value;
+  if (letter == LETTER_CHECKPOINT_INCREMENTAL) config->checkpoint_incremental = true;
+  if (letter == LETTER_CHECKPOINT_DIR && value[0] != '/') {
+    *exit_out = pwi_cli_usage(command, "the directory of checkpoints is an absolute path, not '%s'", value);
+    return false;
+  }
+  if (letter == LETTER_CHECKPOINT_EVERY && !read_duration(value, &config->checkpoint_every_ns)) {
+    *exit_out = pwi_cli_usage(command, "'%s' is no duration such as 30s, 10m or 1h", value);
+    return false;
+  }
+  if (letter == LETTER_CHECKPOINT_KEEP) {
+    if (!pwi_cli_number(value, &number) || number == 0 || number > UINT32_MAX) {
+      *exit_out = pwi_cli_usage(command, "'%s' is no number of checkpoints from 1 on", value);
+      return false;
+    }
+    config->checkpoint_keep = (uint32_t)number;
+  }
+  if (letter == LETTER_CHECKPOINT_RATE && !pwi_role_size(value, &config->checkpoint_rate)) {
+    *exit_out = pwi_cli_usage(command, "'%s' is no number of bytes a second, such as 200M", value);
+    return false;
+  }
+  return true;
+}
+
 static bool read_own(const struct pwi_command *command, int letter, const char *value,
                      struct pwi_run_manager_config *config, int *exit_out) {
   uint64_t number;
@@ -131,7 +181,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
     *exit_out = pwi_cli_usage(command, "'%s' is no number of seconds above 0", value);
     return false;
   }
-  return true;
+  return read_checkpoint(command, letter, value, config, exit_out);
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
@@ -148,6 +198,10 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     if (!read_own(command, letter, args.value, &config, &exit_code)) return exit_code;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (config.checkpoint_every_ns > 0 && !config.checkpoint_directory) {
+    pwi_role_options_fini(&options);
+    return pwi_cli_usage(command, "--checkpoint-every needs --checkpoint-dir");
+  }
   if (pwi_role_options_settle(&options, command, &exit_code)) {
     config.net = options.net;
     config.listen = options.listen;
@@ -177,6 +231,12 @@ static const struct pwi_cli_option options[] = {
     {LETTER_META_AUTHORITY, "meta-authority", "FILE", "PEM file: who must have signed etcd's certificate"},
     {LETTER_META_CERTIFICATE, "meta-certificate", "FILE", "our own, if etcd asks for one,"},
     {LETTER_META_PRIVATE_KEY, "meta-private-key", "FILE", "and its key"},
+    {LETTER_CHECKPOINT_DIR, "checkpoint-dir", "DIR",
+     "where checkpoints go, the same for all servers; an absolute path"},
+    {LETTER_CHECKPOINT_EVERY, "checkpoint-every", "TIME", "save one as often as this: 30s, 10m, 1h"},
+    {LETTER_CHECKPOINT_KEEP, "checkpoint-keep", "N", "of these keep the last N (default: all)"},
+    {LETTER_CHECKPOINT_INCREMENTAL, "checkpoint-incremental", NULL, "save only what changed since the one before"},
+    {LETTER_CHECKPOINT_RATE, "checkpoint-rate", "BYTES", "write at most so many bytes a second in all, such as 200M"},
     PWI_ROLE_OPTIONS,
     {0},
 };

@@ -131,6 +131,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
   if (argc > 1 && strcmp(argv[1], "drain") == 0) return pwi_cli_run(&pwi_command_server_drain, argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "forget") == 0) return pwi_cli_run(&pwi_command_server_forget, argc - 1, argv + 1);
   pwi_role_options_init(&order.options);
   order.options.http = DEFAULT_HTTP;
   order.config.memory_max = UINT64_MAX;

@@ -8,6 +8,7 @@
 #include "base/cursor.h"
 #include "cli/cli.h"
 #include "cli/role_options.h"
+#include "cli/server_seen.h"
 #include "cli/session_options.h"
 #include "host/clock.h"
 
@@ -22,110 +23,21 @@ struct drain {
   int64_t wait_ns; /* -1: until it has left */
 };
 
-/* The server as the manager sees it now. */
-struct seen {
-  long long process, node; /* of the shard that was named; 0: there is none */
-  size_t shards, down, draining;
-  size_t arcs;   /* that it is in the chain of */
-  size_t moves;  /* of these, under way */
-  size_t others; /* shards of other servers that are up */
-  char address[PWI_NET_ADDRESS_MAX];
-};
-
-/* --- looking -------------------------------------------------------------------------------------------------------- */
-
-static const char *text_of(const json_t *object, const char *name) {
-  const char *text = json_string_value(json_object_get(object, name));
-  return text ? text : "";
-}
-
-static long long whole_of(const json_t *object, const char *name) {
-  return (long long)json_integer_value(json_object_get(object, name));
-}
-
-static bool is_named(const struct drain *drain, const json_t *node) {
-  uint64_t number;
-  if (pwi_cli_number(drain->wanted, &number)) return (uint64_t)whole_of(node, "node") == number;
-  return strcmp(pwi_role_short(text_of(node, "address")), pwi_role_short(drain->wanted)) == 0;
-}
-
-/* The first time by what was named, later by the process, whose shards go one by one. */
-static void find_process(const struct drain *drain, const json_t *root, struct seen *seen) {
-  size_t i;
-  json_t *node;
-  if (seen->process) return;
-  json_array_foreach(json_object_get(root, "nodes"), i, node) {
-    if (!is_named(drain, node)) continue;
-    seen->process = whole_of(node, "process");
-    seen->node = whole_of(node, "node");
-    snprintf(seen->address, sizeof seen->address, "%s", pwi_role_short(text_of(node, "address")));
-  }
-}
-
-static bool is_ours(const json_t *root, const struct seen *seen, long long id) {
-  size_t i;
-  json_t *node;
-  json_array_foreach(json_object_get(root, "nodes"), i, node) {
-    if (whole_of(node, "node") == id) return whole_of(node, "process") == seen->process;
-  }
-  return false;
-}
-
-static void count_shards(const json_t *root, struct seen *seen) {
-  size_t i;
-  json_t *node;
-  seen->shards = seen->down = seen->draining = seen->others = 0;
-  json_array_foreach(json_object_get(root, "nodes"), i, node) {
-    const char *state = text_of(node, "state");
-    if (whole_of(node, "process") != seen->process) {
-      seen->others += strcmp(state, "up") == 0;
-      continue;
-    }
-    seen->shards++;
-    seen->down += strcmp(state, "down") == 0;
-    seen->draining += strcmp(state, "draining") == 0;
-  }
-}
-
-static void count_arcs(const json_t *root, struct seen *seen) {
-  size_t i, j;
-  json_t *arc, *member, *move;
-  seen->arcs = seen->moves = 0;
-  json_array_foreach(json_object_get(root, "arcs"), i, arc) {
-    bool has = false;
-    json_array_foreach(json_object_get(arc, "chain"), j, member) has |= is_ours(root, seen, whole_of(member, "node"));
-    seen->arcs += has;
-  }
-  json_array_foreach(json_object_get(root, "moves"), i, move) {
-    bool is_under_way = strcmp(text_of(move, "step"), "wanted") != 0;
-    seen->moves += is_under_way && is_ours(root, seen, whole_of(move, "source"));
-  }
-}
-
-static int look(const struct drain *drain, struct pawl_session *session, struct seen *seen) {
-  char *text;
-  json_error_t error;
-  pawl_status status = pawl_session_status(session, drain->choice.timeout_ns, &text);
-  if (status) return pwi_session_failure(drain->command, status);
-  json_t *root = json_loads(text, 0, &error);
-  pawl_text_free(text);
-  if (!root) return pwi_cli_failure(drain->command, "the manager's answer cannot be read: %s", error.text);
-  find_process(drain, root, seen);
-  count_shards(root, seen);
-  count_arcs(root, seen);
-  json_decref(root);
-  return PWI_EXIT_OK;
+static int look(const struct drain *drain, struct pawl_session *session, struct pwi_server_seen *seen) {
+  return pwi_server_look(drain->command, session, drain->choice.timeout_ns, drain->wanted, seen);
 }
 
 /* --- draining ------------------------------------------------------------------------------------------------------- */
 
-static int check(const struct drain *drain, const struct seen *seen) {
+static int check(const struct drain *drain, const struct pwi_server_seen *seen) {
   const struct pwi_command *command = drain->command;
   if (!seen->process)
     return pwi_cli_failure(command, "there is no server %s; 'pawl status' lists them, by node and address",
                            drain->wanted);
   if (seen->down == seen->shards)
-    return pwi_cli_failure(command, "the server at %s is down: it cannot hand anything over", seen->address);
+    return pwi_cli_failure(command,
+                           "the server at %s is down: it cannot hand anything over; 'pawl server forget' gives it up",
+                           seen->address);
   if (seen->others == 0)
     return pwi_cli_failure(command,
                            "the server at %s is the only one that is up: there is nobody to hand its keys over to; add "
@@ -134,7 +46,7 @@ static int check(const struct drain *drain, const struct seen *seen) {
   return PWI_EXIT_OK;
 }
 
-static int order(const struct drain *drain, struct pawl_session *session, const struct seen *seen) {
+static int order(const struct drain *drain, struct pawl_session *session, const struct pwi_server_seen *seen) {
   struct pwi_writer payload = {0};
   pwi_write_u64(&payload, (uint64_t)seen->node);
   pwi_write_text(&payload, "");
@@ -148,7 +60,7 @@ static int order(const struct drain *drain, struct pawl_session *session, const 
 }
 
 /* Whenever something has changed. */
-static int report(const struct drain *drain, const struct seen *seen) {
+static int report(const struct drain *drain, const struct pwi_server_seen *seen) {
   bool has_left = seen->shards == 0;
   if (drain->json)
     return pwi_cli_print_json(drain->command,
@@ -165,16 +77,16 @@ static int report(const struct drain *drain, const struct seen *seen) {
   return PWI_EXIT_OK;
 }
 
-static bool is_news(const struct seen *before, const struct seen *now) {
+static bool is_news(const struct pwi_server_seen *before, const struct pwi_server_seen *now) {
   return before->shards != now->shards || before->arcs != now->arcs || before->moves != now->moves;
 }
 
-static int await(const struct drain *drain, struct pawl_session *session, struct seen *seen) {
+static int await(const struct drain *drain, struct pawl_session *session, struct pwi_server_seen *seen) {
   int64_t deadline = drain->wait_ns < 0 ? INT64_MAX : pwi_host_after(drain->wait_ns);
   int exit_code = report(drain, seen);
   while (exit_code == PWI_EXIT_OK && seen->shards > 0 && pwi_host_now() < deadline) {
     struct timespec pause = {.tv_nsec = (long)LOOK_NS};
-    struct seen before = *seen;
+    struct pwi_server_seen before = *seen;
     nanosleep(&pause, NULL);
     exit_code = look(drain, session, seen);
     if (exit_code == PWI_EXIT_OK && is_news(&before, seen)) exit_code = report(drain, seen);
@@ -190,7 +102,7 @@ static int await(const struct drain *drain, struct pawl_session *session, struct
 
 static int run_drain(const struct drain *drain) {
   struct pawl_session *session;
-  struct seen seen = {0};
+  struct pwi_server_seen seen = {0};
   int exit_code = pwi_session_start(&drain->choice, drain->command, &session);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   exit_code = look(drain, session, &seen);

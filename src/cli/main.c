@@ -41,8 +41,9 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
-  static const struct pwi_command *const cluster[] = {&pwi_command_manager, &pwi_command_server,
-                                                      &pwi_command_server_drain, &pwi_command_key, NULL};
+  static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,
+                                                      &pwi_command_server_drain, &pwi_command_server_forget,
+                                                      &pwi_command_key,          NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};

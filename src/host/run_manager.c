@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "host/clock.h"
+#include "host/depot.h"
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
@@ -27,6 +28,7 @@
 
 struct pwi_run_manager {
   struct pwi_net *net;
+  struct pwi_depot *depot;
   struct pwi_run_log run_log;
   struct pwi_random random;
   struct pwi_log log;
@@ -145,6 +147,7 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
+  if (!status && !manager->depot) status = pwi_host_depot_open(&manager->depot);
   struct pwi_manager_config role = {.net = manager->net,
                                     .journal = manager->run_log.journal,
                                     .random = &manager->random,
@@ -155,6 +158,12 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .first_processes = config->first_servers,
                                     .client_grace_ns = config->client_grace_ns,
                                     .replicas = config->replicas,
+                                    .depot = manager->depot,
+                                    .checkpoint_directory = config->checkpoint_directory,
+                                    .checkpoint_every_ns = config->checkpoint_every_ns,
+                                    .checkpoint_keep = config->checkpoint_keep,
+                                    .checkpoint_incremental = config->checkpoint_incremental,
+                                    .checkpoint_rate = config->checkpoint_rate,
                                     .meta = manager->run_log.path[0] ? manager->run_log.path : NULL,
                                     .cluster = manager->cluster};
   if (!status && config->store.place) return pwi_run_meta_open(&config->store, &role, &manager->meta, problem);
@@ -277,6 +286,7 @@ void pwi_run_manager_close(struct pwi_run_manager *manager) {
   pwi_http_close(manager->http);
   close_net(manager);
   pwi_manager_destroy(manager->role);
+  pwi_host_depot_close(manager->depot);
   pwi_run_log_close(&manager->run_log);
   pthread_mutex_destroy(&manager->mutex);
   pwi_free(manager);

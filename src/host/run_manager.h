@@ -28,6 +28,12 @@ struct pwi_run_manager_config {
   uint32_t replicas;          /* of each arc, besides its head */
   int64_t client_grace_ns;    /* 0: the manager's default */
   struct pwi_run_store store; /* that managers share, in place of a log; zeros: none */
+
+  const char *checkpoint_directory; /* absolute; NULL: none but those that are asked for go somewhere */
+  int64_t checkpoint_every_ns;      /* 0: only when asked for */
+  uint32_t checkpoint_keep;         /* 0: all */
+  bool checkpoint_incremental;
+  uint64_t checkpoint_rate; /* bytes a second; 0: no limit */
 };
 
 struct pwi_run_manager;

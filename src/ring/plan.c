@@ -192,7 +192,10 @@ static pawl_status plan(struct pwi_planner *planner, const struct pwi_view_node 
   if (status) return status;
   set_move_limit(planner);
   status = pwi_plan_balance(planner);
-  if (!status) status = pwi_plan_chains(planner, result);
+  if (!status) status = pwi_plan_make_parts(planner);
+  if (status) return status;
+  pwi_plan_chains(planner);
+  status = pwi_plan_make_arcs(planner, result);
   if (status) return status;
   sum_up(planner, &result->figures);
   sum_up_moves(planner, &result->figures);
@@ -206,6 +209,8 @@ pawl_status pwi_plan_make(const struct pwi_view_node *nodes, size_t node_count, 
   struct pwi_planner planner = {.options = options, .fresh = !present || present->arc_count == 0};
   struct pwi_plan result = {0};
   pawl_status status = plan(&planner, nodes, node_count, planner.fresh ? NULL : present, &result);
+  pwi_free(planner.by_owner);
+  pwi_free(planner.parts);
   pwi_free(planner.cells);
   pwi_free(planner.bases);
   pwi_free(planner.processes);

@@ -55,6 +55,7 @@ struct pwi_plan_options {
   size_t load_count;
   const struct pwi_plan_quarrel *quarrels;
   size_t quarrel_count;
+  bool keep_heads; /* nothing moves for the sake of balance alone, unless a process has a quarter more than its share */
   uint32_t move_limit; /* millionths of all bytes that may change their head for the sake of balance, besides what a
                           leaving node holds. 0: if nodes come or go, as much as makes 1.2 times what has to move;
                           else as much as balance asks for. */
@@ -66,6 +67,7 @@ struct pwi_plan_figures {
   double requests_over_mean; /* 0 if no requests were measured */
   double moved;              /* part of the bytes that change their head */
   double ideal;              /* part that has to in any plan: shares of new nodes, and what leaving nodes hold */
+  double copied;             /* bytes that members are to be given who have not got them: heads and replicas */
   double indivisible;      /* the heaviest single key relative to the least share of a process, in bytes or requests */
   size_t under_replicated; /* arcs with fewer than replicas + 1 members: there are not enough processes */
   size_t shared_host;      /* arcs with two members on one host */
@@ -82,8 +84,10 @@ struct pwi_plan {
  * else is a full member keeps these and is given nothing more: they wait for it. `nodes` obey the rules of a view. `present`
  * may be NULL or without arcs: then everything is new and moving costs nothing.
  *
- * Chains: members in different processes, always; without quarrels if they can be; on different hosts wherever there are such; then in different racks,
- * as long as nobody is given more than a tenth over his share of replicas for it; then whoever is a member already.
+ * Chains: members in different processes, always. Who is a member stays one, unless there is a host that no member is on,
+ * or a rack and the one there has room. Those who come in have no quarrel, are on other hosts, then have room (not more
+ * than a tenth over their share of replicas), are in other racks, and are those who hold least for this head: so that no
+ * single server has to take over from one that is lost. Newcomers are given their share of replicas.
  *
  * PAWL_INVALID for options out of range or loads out of order, PAWL_NOT_FOUND if no node is up, PAWL_TOO_LARGE for more
  * arcs than a view may have, PAWL_NO_MEMORY. */

@@ -14,7 +14,8 @@
 #include "ring/plan_inside.h"
 
 #define TOLERANCE (PWI_PLAN_FAIR / 32) /* nearer to its share than this, a node is left alone */
-#define RECEIVERS 8                    /* looked at for each move and kind of load: those that lack most of it */
+#define LARGE (PWI_PLAN_FAIR * 5 / 4)
+#define RECEIVERS 8 /* looked at for each move and kind of load: those that lack most of it */
 #define HIGHEST_LEVEL (UINT64_C(1) << 30)
 #define LEAST_GAIN ((badness)1 << 54) /* 1/1024 of what a bin at its share weighs: not worth a move */
 #define STEEP_FROM (PWI_PLAN_FAIR * 11 / 10)
@@ -329,9 +330,18 @@ static size_t run_round(struct pwi_planner *planner) {
   }
 }
 
+/* No process has far more than its share. */
+static bool is_even(const struct pwi_planner *planner) {
+  for (size_t i = 0; i < planner->process_count; i++) {
+    if (bin_level(&planner->processes[i]) > LARGE) return false;
+  }
+  return true;
+}
+
 pawl_status pwi_plan_balance(struct pwi_planner *planner) {
   pawl_status status = place_all(planner);
   if (status) return status;
+  if (planner->options->keep_heads && planner->ideal == 0 && is_even(planner)) return PAWL_OK;
   while (run_round(planner) > 0) continue;
   return PAWL_OK;
 }

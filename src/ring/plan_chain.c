@@ -1,165 +1,212 @@
-/* From owned cells back to arcs, and a chain for each arc. */
-#include <string.h>
-
-#include "base/memory.h"
+/* A chain for every part.
+ *
+ * Who is a member stays one: that costs nothing. Where that makes too many, because a head has moved and the old one could
+ * stay as well, those go who have most; where it makes too few, those come who have least. Replicas of one head are
+ * spread over many, so that all of them have a little more when it is lost, and not one of them twice as much. Then hosts
+ * and racks: a member that shares one with another is replaced if there is somebody better. At last replicas move from
+ * those who have more than their share to newcomers, who have none yet, and from those who have far more to anybody.
+ */
 #include "ring/plan_inside.h"
 
-/* Candidates are compared by these in turn. A host shared is a machine whose loss takes two members; a rack shared is
- * worth less than a node with twice the replicas of the others. */
-struct merit {
-  bool peaceful;
-  bool new_host;
-  bool has_room; /* for one more arc, within a tenth over its share of replicas */
-  bool new_rack;
-  bool is_member;
-  uint64_t level; /* of replicas: the fewer, the better */
-};
+#define FAR (PWI_PLAN_FAIR * 11 / 10)
+#define VERY_FAR (PWI_PLAN_FAIR * 5 / 4)
 
-/* One arc while its chain is being chosen. */
-struct choosing {
-  struct pwi_planner *planner;
-  const struct pwi_arc *present; /* or NULL */
-  uint64_t bytes;
-  uint32_t chain[PWI_CHAIN_MAX];
-  size_t count;
-};
+static size_t wanted(const struct pwi_planner *planner) { return (size_t)planner->options->replicas + 1; }
 
-static const struct pwi_view_node *node_at(const struct choosing *choosing, size_t place) {
-  return choosing->planner->workers[choosing->chain[place]].node;
+/* --- members --------------------------------------------------------------------------------------------------------- */
+
+static void add(struct pwi_planner *planner, struct pwi_plan_part *part, uint32_t worker) {
+  planner->workers[worker].replicas += part->bytes;
+  planner->replicated += part->bytes;
+  part->chain[part->count++] = worker;
 }
 
-static bool shares_process(const struct choosing *choosing, const struct pwi_plan_worker *worker) {
-  for (size_t i = 0; i < choosing->count; i++) {
-    if (node_at(choosing, i)->process == worker->node->process) return true;
+static void drop(struct pwi_planner *planner, struct pwi_plan_part *part, size_t place) {
+  planner->workers[part->chain[place]].replicas -= part->bytes;
+  planner->replicated -= part->bytes;
+  part->count--;
+  for (size_t i = place; i < part->count; i++) part->chain[i] = part->chain[i + 1];
+}
+
+/* A new member stands at the end. */
+static void replace(struct pwi_planner *planner, struct pwi_plan_part *part, size_t place, uint32_t worker) {
+  drop(planner, part, place);
+  add(planner, part, worker);
+}
+
+static uint32_t find_worker(const struct pwi_planner *planner, struct pwi_node node) {
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    if (planner->workers[i].node->node.id == node.id) return i;
   }
-  return false;
+  return PWI_PLAN_NOBODY;
 }
 
-/* Without a label nothing is known, and a process counts as a host and a rack of its own. */
-static bool is_same_label(const char *a, const char *b) { return *a && strcmp(a, b) == 0; }
-
-static bool shares_host(const struct choosing *choosing, const struct pwi_plan_worker *worker) {
-  for (size_t i = 0; i < choosing->count; i++) {
-    if (is_same_label(node_at(choosing, i)->host, worker->node->host)) return true;
+static void keep_members(struct pwi_planner *planner, struct pwi_plan_part *part) {
+  const struct pwi_arc *present = part->present;
+  for (size_t i = 0; present && i < present->count && !present->chain[i].filling; i++) {
+    uint32_t worker = find_worker(planner, present->chain[i].node);
+    if (worker == PWI_PLAN_NOBODY || planner->workers[worker].is_away) continue;
+    if (!pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, worker)) add(planner, part, worker);
   }
-  return false;
 }
 
-static bool shares_rack(const struct choosing *choosing, const struct pwi_plan_worker *worker) {
-  for (size_t i = 0; i < choosing->count; i++) {
-    if (is_same_label(node_at(choosing, i)->rack, worker->node->rack)) return true;
+/* The member whom the chain needs least. */
+static void drop_worst(struct pwi_planner *planner, struct pwi_plan_part *part) {
+  struct pwi_plan_merit worst = {0};
+  size_t place = 0;
+  for (size_t i = 1; i < part->count; i++) {
+    struct pwi_plan_merit merit = pwi_plan_merit(planner, part, i, part->chain[i]);
+    if (place != 0 && !pwi_plan_is_better(&worst, &merit)) continue;
+    worst = merit;
+    place = i;
   }
-  return false;
+  drop(planner, part, place);
 }
 
-static bool is_one_of(const struct pwi_plan_quarrel *quarrel, uint64_t one, uint64_t other) {
-  uint64_t a = quarrel->a.id, b = quarrel->b.id;
-  return (a == one && (b == other || b == 0)) || (a == other && (b == one || b == 0));
+/* The best who is not in the chain, nor in the process of the member that does not count: PWI_PLAN_NOBODY if every process
+ * is. The search begins behind the head, so that equals take turns. */
+static uint32_t find_best(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t without,
+                          struct pwi_plan_merit *merit_out) {
+  uint32_t best = PWI_PLAN_NOBODY;
+  for (size_t i = 1; i < planner->worker_count; i++) {
+    uint32_t index = (uint32_t)((part->chain[0] + i) % planner->worker_count);
+    if (planner->workers[index].is_away || pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, index)) continue;
+    struct pwi_plan_merit merit = pwi_plan_merit(planner, part, without, index);
+    if (best != PWI_PLAN_NOBODY && !pwi_plan_is_better(&merit, merit_out)) continue;
+    *merit_out = merit;
+    best = index;
+  }
+  return best;
 }
 
-static bool is_peaceful(const struct choosing *choosing, const struct pwi_plan_worker *worker) {
-  const struct pwi_plan_options *options = choosing->planner->options;
-  for (size_t i = 0; i < options->quarrel_count; i++) {
-    for (size_t j = 0; j < choosing->count; j++) {
-      if (is_one_of(&options->quarrels[i], worker->node->node.id, node_at(choosing, j)->node.id)) return false;
+static void fill_up(struct pwi_planner *planner, struct pwi_plan_part *part) {
+  struct pwi_plan_merit merit;
+  while (part->count < wanted(planner)) {
+    uint32_t best = find_best(planner, part, PWI_CHAIN_MAX, &merit);
+    if (best == PWI_PLAN_NOBODY) return;
+    add(planner, part, best);
+    planner->workers[best].paired += part->bytes;
+  }
+}
+
+/* Somebody stands much better beside the others than the member at this place does. */
+static bool stands_better(const struct pwi_plan_merit *candidate, const struct pwi_plan_merit *member) {
+  if (!candidate->is_peaceful && member->is_peaceful) return false;
+  if (candidate->has_new_host != member->has_new_host) return candidate->has_new_host;
+  return candidate->has_room && candidate->has_new_rack && !member->has_new_rack;
+}
+
+static void spread(struct pwi_planner *planner, struct pwi_plan_part *part) {
+  for (size_t i = part->count; i-- > 1;) {
+    struct pwi_plan_merit candidate, member = pwi_plan_merit(planner, part, i, part->chain[i]);
+    if (member.has_new_host && member.has_new_rack) continue;
+    uint32_t best = find_best(planner, part, i, &candidate);
+    if (best != PWI_PLAN_NOBODY && stands_better(&candidate, &member)) replace(planner, part, i, best);
+  }
+}
+
+/* --- one head after the other ---------------------------------------------------------------------------------------- */
+
+static void count_pairs(struct pwi_planner *planner, const struct pwi_plan_part *part) {
+  for (size_t i = 1; i < part->count; i++) planner->workers[part->chain[i]].paired += part->bytes;
+}
+
+/* The parts of one head, which begin at `first` of the list; returns where those of the next begin. */
+static size_t choose_for_head(struct pwi_planner *planner, size_t first) {
+  const uint32_t *list = planner->by_owner;
+  uint32_t head = planner->parts[list[first]].chain[0];
+  size_t end = first;
+  for (size_t i = 0; i < planner->worker_count; i++) planner->workers[i].paired = 0;
+  for (; end < planner->part_count && planner->parts[list[end]].chain[0] == head; end++)
+    count_pairs(planner, &planner->parts[list[end]]);
+  for (size_t i = first; i < end; i++) fill_up(planner, &planner->parts[list[i]]);
+  if (planner->fresh) return end;
+  for (size_t i = first; i < end; i++) spread(planner, &planner->parts[list[i]]);
+  return end;
+}
+
+/* --- balance --------------------------------------------------------------------------------------------------------- */
+
+/* What a worker has, relative to its share of all replicas. */
+static uint64_t level_of(const struct pwi_planner *planner, uint32_t index, uint64_t replicas) {
+  const struct pwi_plan_worker *worker = &planner->workers[index];
+  uint64_t share = (uint64_t)((unsigned __int128)worker->bin.share * planner->replicated / PWI_PLAN_ONE);
+  return (uint64_t)((unsigned __int128)replicas * PWI_PLAN_FAIR / (share ? share : 1));
+}
+
+static bool is_as_good(const struct pwi_plan_merit *candidate, const struct pwi_plan_merit *member) {
+  return candidate->is_peaceful && candidate->has_new_host >= member->has_new_host &&
+         candidate->has_new_rack >= member->has_new_rack;
+}
+
+/* Who has room for the part and should have it rather than the member at this place. */
+static uint32_t find_receiver(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t place) {
+  uint32_t member = part->chain[place], best = PWI_PLAN_NOBODY;
+  uint64_t level = level_of(planner, member, planner->workers[member].replicas), least = 0;
+  struct pwi_plan_merit own = pwi_plan_merit(planner, part, place, member);
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    const struct pwi_plan_worker *worker = &planner->workers[i];
+    uint64_t after = level_of(planner, i, worker->replicas + part->bytes);
+    if (worker->is_away || after > PWI_PLAN_FAIR + PWI_PLAN_FAIR / 32 || (level <= FAR && !worker->is_new)) continue;
+    if (best != PWI_PLAN_NOBODY && after >= least) continue;
+    if (pwi_plan_shares_process(planner, part, PWI_CHAIN_MAX, i)) continue;
+    struct pwi_plan_merit merit = pwi_plan_merit(planner, part, place, i);
+    if (!is_as_good(&merit, &own)) continue;
+    best = i;
+    least = after;
+  }
+  return best;
+}
+
+/* Bytes that replicas may move for the sake of balance. */
+static uint64_t balance_limit(const struct pwi_planner *planner, uint64_t missing) {
+  uint64_t due = 0, highest = 0;
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    const struct pwi_plan_worker *worker = &planner->workers[i];
+    uint64_t level = level_of(planner, i, worker->replicas);
+    if (worker->is_new) due += (uint64_t)((unsigned __int128)worker->bin.share * planner->replicated / PWI_PLAN_ONE);
+    if (level > highest) highest = level;
+  }
+  if (planner->options->move_limit)
+    return PWI_PLAN_ONE / 1000000 * planner->options->move_limit * planner->options->replicas;
+  if (due + missing > 0) return due + (due + missing) / 5;
+  return planner->options->keep_heads && highest <= VERY_FAR ? 0 : UINT64_MAX;
+}
+
+static size_t common_divisor(size_t a, size_t b) {
+  while (a != 0) {
+    size_t rest = b % a;
+    b = a;
+    a = rest;
+  }
+  return b;
+}
+
+/* In an order that begins everywhere in the ring, so that not all that a newcomer is given is in one place. */
+static void balance_replicas(struct pwi_planner *planner, uint64_t missing) {
+  uint64_t limit = balance_limit(planner, missing);
+  size_t count = planner->part_count, stride = count * 40503 >> 16;
+  while (common_divisor(stride, count) > 1) stride++;
+  for (size_t n = 0; n < count; n++) {
+    struct pwi_plan_part *part = &planner->parts[n * stride % count];
+    for (size_t i = part->count; i-- > 1 && part->bytes > 0 && part->bytes <= limit;) {
+      uint32_t member = part->chain[i];
+      if (level_of(planner, member, planner->workers[member].replicas) <= PWI_PLAN_FAIR) continue;
+      uint32_t receiver = find_receiver(planner, part, i);
+      if (receiver == PWI_PLAN_NOBODY) continue;
+      replace(planner, part, i, receiver);
+      limit -= part->bytes;
     }
   }
-  return true;
 }
 
-static struct merit merit_of(const struct choosing *choosing, const struct pwi_plan_worker *worker) {
-  uint64_t share = worker->bin.share * choosing->planner->options->replicas;
-  struct merit merit = {
-      .peaceful = is_peaceful(choosing, worker),
-      .new_host = !shares_host(choosing, worker),
-      .has_room = worker->replicas + choosing->bytes <= share + share / 10,
-      .new_rack = !shares_rack(choosing, worker),
-      .level = pwi_plan_level(&worker->bin, worker->replicas),
-  };
-  if (choosing->present) {
-    size_t place = pwi_arc_find(choosing->present, worker->node->node);
-    merit.is_member = place != PWI_CHAIN_MAX && !choosing->present->chain[place].filling;
+void pwi_plan_chains(struct pwi_planner *planner) {
+  if (planner->options->replicas == 0) return;
+  for (size_t i = 0; i < planner->part_count; i++) keep_members(planner, &planner->parts[i]);
+  for (size_t i = 0; i < planner->part_count; i++) {
+    while (planner->parts[i].count > wanted(planner)) drop_worst(planner, &planner->parts[i]);
   }
-  return merit;
-}
-
-static bool is_better(const struct merit *a, const struct merit *b) {
-  if (a->peaceful != b->peaceful) return a->peaceful;
-  if (a->new_host != b->new_host) return a->new_host;
-  if (a->has_room != b->has_room) return a->has_room;
-  if (a->new_rack != b->new_rack) return a->new_rack;
-  if (a->is_member != b->is_member) return a->is_member;
-  return a->level < b->level;
-}
-
-/* Adds the best candidate; false if every process is in the chain. The search begins behind the head, so that equals
- * take turns. */
-static bool add_member(struct choosing *choosing) {
-  struct pwi_planner *planner = choosing->planner;
-  struct merit best = {0};
-  uint32_t found = PWI_PLAN_NOBODY;
-  for (size_t i = 1; i < planner->worker_count; i++) {
-    uint32_t index = (uint32_t)((choosing->chain[0] + i) % planner->worker_count);
-    const struct pwi_plan_worker *worker = &planner->workers[index];
-    if (worker->is_away || shares_process(choosing, worker)) continue;
-    struct merit merit = merit_of(choosing, worker);
-    if (found != PWI_PLAN_NOBODY && !is_better(&merit, &best)) continue;
-    best = merit;
-    found = index;
-  }
-  if (found == PWI_PLAN_NOBODY) return false;
-  planner->workers[found].replicas += choosing->bytes;
-  choosing->chain[choosing->count++] = found;
-  return true;
-}
-
-static bool has_shared_host(const struct choosing *choosing) {
-  struct choosing part = *choosing;
-  for (part.count = 1; part.count < choosing->count; part.count++) {
-    if (shares_host(&part, &choosing->planner->workers[choosing->chain[part.count]])) return true;
-  }
-  return false;
-}
-
-/* The chain of an arc that begins with cell `first` and weighs `bytes`. */
-static void choose_chain(struct pwi_planner *planner, size_t first, uint64_t bytes, struct pwi_plan *plan,
-                         struct pwi_arc *arc_out) {
-  const struct pwi_plan_cell *cell = &planner->cells[first];
-  struct choosing choosing = {planner, planner->bases[cell->base].arc, bytes, {cell->owner}, 1};
-  while (choosing.count < (size_t)planner->options->replicas + 1 && add_member(&choosing)) continue;
-  *arc_out = (struct pwi_arc){.begin = cell->begin, .since = 1, .count = (uint8_t)choosing.count};
-  for (size_t i = 0; i < choosing.count; i++) arc_out->chain[i].node = node_at(&choosing, i)->node;
-  if (choosing.count < (size_t)planner->options->replicas + 1) plan->figures.under_replicated++;
-  if (has_shared_host(&choosing)) plan->figures.shared_host++;
-}
-
-/* Two neighbouring cells are one arc if they were, or where arcs have become too many for their nodes. */
-static bool belong_together(const struct pwi_planner *planner, size_t index, bool join_all) {
-  const struct pwi_plan_cell *cell = &planner->cells[index];
-  return cell[0].owner == cell[-1].owner && (join_all || cell[0].base == cell[-1].base);
-}
-
-static size_t count_arcs(const struct pwi_planner *planner, bool join_all) {
-  size_t count = 1;
-  for (size_t i = 1; i < planner->cell_count; i++) count += !belong_together(planner, i, join_all);
-  return count;
-}
-
-pawl_status pwi_plan_chains(struct pwi_planner *planner, struct pwi_plan *plan) {
-  unsigned points = planner->options->points ? planner->options->points : PWI_PLAN_POINTS;
-  bool join_all = count_arcs(planner, false) > planner->worker_count * points;
-  size_t count = count_arcs(planner, join_all);
-  if (count > PWI_VIEW_ARCS_MAX) return PAWL_TOO_LARGE;
-  plan->arcs = pwi_resize_array(NULL, count, sizeof *plan->arcs);
-  if (!plan->arcs) return PAWL_NO_MEMORY;
-  size_t first = 0;
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < planner->cell_count; i++) {
-    bytes += planner->cells[i].load[PWI_PLAN_BYTES];
-    if (i + 1 < planner->cell_count && belong_together(planner, i + 1, join_all)) continue;
-    choose_chain(planner, first, bytes, plan, &plan->arcs[plan->arc_count++]);
-    first = i + 1;
-    bytes = 0;
-  }
-  return PAWL_OK;
+  uint64_t kept = planner->replicated;
+  for (size_t i = 0; i < planner->part_count;) i = choose_for_head(planner, i);
+  if (!planner->fresh) balance_replicas(planner, planner->replicated - kept);
 }

@@ -7,6 +7,9 @@
  * that are still filling, which do not count and are never promoted. Placement has to know which shards die together:
  * shards of one process share `process`, processes of one machine share `host`, machines of one rack share `rack`.
  *
+ * The last full member of a chain is never removed, and if it is dead the arc waits for it. Only an operator may give it
+ * up: then the arc begins anew with other members and with nothing in it, and says so in `lost` for ever.
+ *
  * Arcs are [begin, begin of the next); the last ends at PWI_RING_END. A view without arcs is legal: a cluster that has
  * no server yet.
  *
@@ -67,6 +70,7 @@ struct pwi_arc {
   uint64_t since; /* epoch of the view that gave the arc its present bounds and chain */
   uint8_t count;  /* members, filling ones included */
   struct pwi_member chain[PWI_CHAIN_MAX];
+  uint64_t lost; /* epoch of the view in which the arc began anew, with nothing in it; 0: it never did */
 };
 
 /* Read-only. */
@@ -89,6 +93,7 @@ struct pwi_view {
   X(NODE_TWICE, "no two nodes are the same shard of one process")                                                      \
   X(TILING, "arcs tile the ring: the first begins at 0, each later one past the one before, none at the end")          \
   X(SINCE, "an arc is not older than epoch 1 nor newer than its view")                                                 \
+  X(LOST, "an arc did not begin anew after it got its chain")                                                          \
   X(CHAIN_LENGTH, "a chain has 1 to 8 members")                                                                        \
   X(CHAIN_NODE, "a member of a chain is a node of the view")                                                           \
   X(CHAIN_PROCESS, "no two members of a chain are in one process")                                                     \
@@ -99,6 +104,7 @@ struct pwi_view {
   X(NEXT_HEAD, "a head was a full member of every previous chain of its arc")                                          \
   X(NEXT_FULL, "a full member was a member, full or filling, of every previous chain of its arc")                      \
   X(NEXT_SINCE, "an arc keeps its age exactly if it keeps bounds and chain")                                           \
+  X(NEXT_LOST, "an arc begins anew where all full members were down, without them and nobody filling; else it stays")  \
   X(NEXT_EMPTY, "arcs do not vanish")
 
 enum pwi_view_rule {
@@ -131,7 +137,7 @@ PAWL_MUST_USE pawl_status pwi_view_create(uint64_t epoch, const struct pwi_view_
                                           struct pwi_view_fault *fault_out, struct pwi_view **view_out);
 
 /* The successor of `previous`: as pwi_view_create, with its epoch and every `since` filled in, and checked as a
- * successor. What `arcs` says in `since` is not read. */
+ * successor. What `arcs` says in `since` is not read; an arc that begins anew has the new epoch in `lost`. */
 PAWL_MUST_USE pawl_status pwi_view_create_next(const struct pwi_view *previous, const struct pwi_view_node *nodes,
                                                size_t node_count, const struct pwi_arc *arcs, size_t arc_count,
                                                struct pwi_view_fault *fault_out, struct pwi_view **view_out);
@@ -158,7 +164,8 @@ size_t pwi_arc_full(const struct pwi_arc *arc);
 /* The place of a node in a chain, or PWI_CHAIN_MAX if it is not in it. */
 size_t pwi_arc_find(const struct pwi_arc *arc, struct pwi_node node);
 
-/* True if both have the same members in the same order and state. */
+/* True if both have the same members in the same order and state. (Two such neighbours can be one arc, if both were lost at
+ * the same time or never.) */
 bool pwi_arc_same_chain(const struct pwi_arc *a, const struct pwi_arc *b);
 
 /* True if this arc and the next are held by one node alone: then one request may be about both. */
@@ -174,7 +181,8 @@ size_t pwi_view_under_replicated(const struct pwi_view *view, unsigned replicas)
  *
  *   u8 version (1), u8 zero, u16 nodes, u32 arcs, u64 epoch
  *   per node: u64 id, u64 process, u32 shard, u32 weight, u8 state, then address, host and rack, each u8 length + bytes
- *   per arc:  u64 begin, u64 since, u8 members, u8 filling (bit i: member i), u16 index of each member's node
+ *   per arc:  u64 begin, u64 since, u8 members (128 more: lost follows), u8 filling (bit i: member i),
+ *             u16 index of each member's node, u64 lost if it is not 0
  */
 #define PWI_VIEW_VERSION 1
 

@@ -74,6 +74,7 @@ static enum pwi_view_rule check_arc(const struct pwi_view *view, size_t index) {
   bool follows = index == 0 ? arc->begin == 0 : arc->begin > view->arcs[index - 1].begin;
   if (!follows || arc->begin == PWI_RING_END) return PWI_RULE_TILING;
   if (arc->since == 0 || arc->since > view->epoch) return PWI_RULE_SINCE;
+  if (arc->lost > arc->since) return PWI_RULE_LOST;
   return check_chain(view, arc);
 }
 
@@ -100,6 +101,18 @@ static enum pwi_view_rule check_heritage(const struct pwi_arc *arc, const struct
   for (size_t i = 1; i < arc->count && !arc->chain[i].filling; i++) {
     if (pwi_arc_find(before, arc->chain[i].node) == PWI_CHAIN_MAX) return PWI_RULE_NEXT_FULL;
   }
+  return arc->lost == before->lost ? PWI_RULE_NONE : PWI_RULE_NEXT_LOST;
+}
+
+/* An arc that begins anew, against one of its previous chains: nobody who is there is robbed of what it has, and nobody has
+ * something that the others have not. */
+static enum pwi_view_rule check_beginning(const struct pwi_view *previous, const struct pwi_arc *arc,
+                                          const struct pwi_arc *before) {
+  if (pwi_arc_full(arc) != arc->count) return PWI_RULE_NEXT_LOST;
+  for (size_t i = 0; i < before->count && !before->chain[i].filling; i++) {
+    if (pwi_view_find(previous, before->chain[i].node)->state != PWI_NODE_DOWN) return PWI_RULE_NEXT_LOST;
+    if (pwi_arc_find(arc, before->chain[i].node) != PWI_CHAIN_MAX) return PWI_RULE_NEXT_LOST;
+  }
   return PWI_RULE_NONE;
 }
 
@@ -112,7 +125,8 @@ static enum pwi_view_rule check_next_arc(const struct pwi_view *previous, const 
   bool same = before.begin == range.begin && before.end == range.end && pwi_arc_same_chain(arc, &previous->arcs[old]);
   if (arc->since != (same ? previous->arcs[old].since : next->epoch)) return PWI_RULE_NEXT_SINCE;
   for (; old < previous->arc_count && previous->arcs[old].begin < range.end; old++) {
-    enum pwi_view_rule rule = check_heritage(arc, &previous->arcs[old]);
+    enum pwi_view_rule rule = arc->lost == next->epoch ? check_beginning(previous, arc, &previous->arcs[old])
+                                                       : check_heritage(arc, &previous->arcs[old]);
     if (rule) return rule;
   }
   return PWI_RULE_NONE;

@@ -13,13 +13,16 @@
 #define TEXTS 3
 #define ARC_SIZE 18 /* without its members */
 #define MEMBER_SIZE 2
+#define HAS_LOST 0x80 /* beside the number of members */
+#define LOST_SIZE 8
 
 size_t pwi_view_encoded_size(const struct pwi_view *view) {
   size_t size = HEADER_SIZE + view->node_count * (NODE_SIZE + TEXTS) + view->arc_count * ARC_SIZE;
   for (size_t i = 0; i < view->node_count; i++) {
     size += strlen(view->nodes[i].address) + strlen(view->nodes[i].host) + strlen(view->nodes[i].rack);
   }
-  for (size_t i = 0; i < view->arc_count; i++) size += MEMBER_SIZE * (size_t)view->arcs[i].count;
+  for (size_t i = 0; i < view->arc_count; i++)
+    size += MEMBER_SIZE * (size_t)view->arcs[i].count + (view->arcs[i].lost ? LOST_SIZE : 0);
   return size;
 }
 
@@ -50,9 +53,11 @@ static unsigned char *put_arc(unsigned char *at, const struct pwi_view *view, co
     pwi_put_u16(at + ARC_SIZE + i * MEMBER_SIZE, (uint16_t)(node - view->nodes));
     if (arc->chain[i].filling) filling |= 1u << i;
   }
-  at[16] = arc->count;
+  at[16] = (unsigned char)(arc->count | (arc->lost ? HAS_LOST : 0));
   at[17] = (unsigned char)filling;
-  return at + ARC_SIZE + MEMBER_SIZE * (size_t)arc->count;
+  at += ARC_SIZE + MEMBER_SIZE * (size_t)arc->count;
+  if (arc->lost) pwi_put_u64(at, arc->lost);
+  return at + (arc->lost ? LOST_SIZE : 0);
 }
 
 void pwi_view_encode(const struct pwi_view *view, void *bytes) {
@@ -140,12 +145,18 @@ static pawl_status get_node(struct reading *reading, struct pwi_view_node *node_
 static pawl_status get_arc(struct reading *reading, struct pwi_arc *arc_out) {
   const unsigned char *at = take(reading, ARC_SIZE);
   if (!at) return PAWL_TRUNCATED;
-  if (at[16] > PWI_CHAIN_MAX || at[17] >> at[16] != 0) return PAWL_CORRUPT;
-  const unsigned char *members = take(reading, MEMBER_SIZE * (size_t)at[16]);
-  if (!members) return PAWL_TRUNCATED;
+  size_t count = at[16] & ~(unsigned)HAS_LOST;
+  if (count > PWI_CHAIN_MAX || at[17] >> count != 0) return PAWL_CORRUPT;
+  const unsigned char *members = take(reading, MEMBER_SIZE * count);
+  const unsigned char *lost = at[16] & HAS_LOST ? take(reading, LOST_SIZE) : members;
+  if (!members || !lost) return PAWL_TRUNCATED;
   arc_out->begin = pwi_get_u64(at);
   arc_out->since = pwi_get_u64(at + 8);
-  arc_out->count = at[16];
+  arc_out->count = (uint8_t)count;
+  if (at[16] & HAS_LOST) {
+    arc_out->lost = pwi_get_u64(lost);
+    if (arc_out->lost == 0) return PAWL_CORRUPT;
+  }
   for (size_t i = 0; i < arc_out->count; i++) {
     size_t index = pwi_get_u16(members + i * MEMBER_SIZE);
     if (index >= reading->node_count) return PAWL_CORRUPT;

@@ -24,10 +24,10 @@ static const struct pwi_view_node four_nodes[] = {
     {{40}, 3, 1, 1, PWI_NODE_UP, "[::1]:7001", "b", "r2"},
 };
 static const struct pwi_arc four_arcs[] = {
-    {0, 1, 2, {{{10}, false}, {{20}, false}}},
-    {QUARTER, 1, 3, {{{20}, false}, {{30}, false}, {{10}, true}}},
-    {2 * QUARTER, 1, 1, {{{30}, false}}},
-    {3 * QUARTER, 1, 2, {{{40}, false}, {{10}, true}}},
+    {0, 1, 2, {{{10}, false}, {{20}, false}}, 0},
+    {QUARTER, 1, 3, {{{20}, false}, {{30}, false}, {{10}, true}}, 0},
+    {2 * QUARTER, 1, 1, {{{30}, false}}, 0},
+    {3 * QUARTER, 1, 2, {{{40}, false}, {{10}, true}}, 0},
 };
 
 /* Something to break. */
@@ -189,6 +189,16 @@ static void test_broken_arcs_are_named(void **state) {
   assert_breaks(&draft, PWI_RULE_SINCE, 1);
 }
 
+static void test_an_arc_is_not_lost_before_its_time(void **state) {
+  (void)state;
+  struct draft draft = sound();
+  draft.epoch = 3;
+  draft.arcs[1].lost = 2;
+  assert_breaks(&draft, PWI_RULE_LOST, 1);
+  draft.arcs[1].since = 2;
+  pwi_view_release(publish(&draft));
+}
+
 static void test_broken_chains_are_named(void **state) {
   (void)state;
   struct draft draft = sound();
@@ -316,6 +326,85 @@ static void test_split_and_merged_arcs_inherit_from_all_they_overlap(void **stat
   pwi_view_release(third);
 }
 
+/* Arc 2 has one full member, which is down. */
+static struct draft waiting(void) {
+  struct draft draft = sound();
+  draft.nodes[2].state = PWI_NODE_DOWN;
+  return draft;
+}
+
+static void begin_anew(struct pwi_arc *arc, uint64_t lost, uint64_t first, uint64_t second) {
+  *arc = (struct pwi_arc){.begin = arc->begin, .lost = lost, .count = second ? 2 : 1};
+  arc->chain[0].node.id = first;
+  arc->chain[1].node.id = second;
+}
+
+static void test_an_arc_begins_anew_only_where_nobody_has_anything(void **state) {
+  (void)state;
+  struct draft draft = waiting();
+  struct pwi_view *first = publish(&draft);
+  begin_anew(&draft.arcs[2], 2, 10, 20);
+  struct pwi_view *second = publish_next(first, &draft);
+  assert_int_equal(second->arcs[2].lost, 2);
+  assert_int_equal(second->arcs[2].since, 2);
+  begin_anew(&draft.arcs[2], 0, 10, 20); /* without a word */
+  assert_next_breaks(first, &draft, PWI_RULE_NEXT_HEAD, 2);
+  begin_anew(&draft.arcs[2], 1, 10, 20); /* in another view */
+  assert_next_breaks(first, &draft, PWI_RULE_NEXT_HEAD, 2);
+  begin_anew(&draft.arcs[2], 2, 10, 30); /* with one who has something */
+  assert_next_breaks(first, &draft, PWI_RULE_NEXT_LOST, 2);
+  begin_anew(&draft.arcs[2], 2, 10, 20); /* with one who is filled from nobody */
+  draft.arcs[2].chain[1].filling = true;
+  assert_next_breaks(first, &draft, PWI_RULE_NEXT_LOST, 2);
+  draft = waiting();
+  begin_anew(&draft.arcs[0], 2, 40, 0); /* though somebody is there */
+  assert_next_breaks(first, &draft, PWI_RULE_NEXT_LOST, 0);
+  draft = waiting();
+  draft.arcs[1].lost = 2; /* though nothing has changed */
+  assert_next_breaks(first, &draft, PWI_RULE_LOST, 1);
+  pwi_view_release(first);
+  pwi_view_release(second);
+}
+
+static void test_what_was_lost_is_never_forgotten(void **state) {
+  (void)state;
+  struct draft draft = waiting();
+  struct pwi_view *first = publish(&draft);
+  begin_anew(&draft.arcs[2], 2, 10, 20);
+  struct pwi_view *second = publish_next(first, &draft);
+  draft.arcs[2].lost = 0;
+  assert_next_breaks(second, &draft, PWI_RULE_NEXT_LOST, 2);
+  draft.arcs[2].lost = 1;
+  assert_next_breaks(second, &draft, PWI_RULE_NEXT_LOST, 2);
+  draft.arcs[2].lost = 2;
+  draft.arcs[2].count = 1; /* a chain may change, and arcs be cut */
+  draft.arcs[4] = draft.arcs[3];
+  draft.arcs[3] = draft.arcs[2];
+  draft.arcs[3].begin += 77;
+  draft.arc_count = 5;
+  struct pwi_view *third = publish_next(second, &draft);
+  assert_int_equal(third->arcs[2].lost, 2);
+  assert_int_equal(third->arcs[3].lost, 2);
+  pwi_view_release(first);
+  pwi_view_release(second);
+  pwi_view_release(third);
+}
+
+static void test_arcs_that_were_lost_at_different_times_are_not_one(void **state) {
+  (void)state;
+  struct draft draft = sound();
+  for (size_t i = 0; i < 4; i++) draft.arcs[i] = (struct pwi_arc){i * QUARTER, 5, 1, {{{10}, false}}, i == 2 ? 3 : 0};
+  draft.epoch = 5;
+  struct pwi_view *before = publish(&draft);
+  draft.arcs[2] = draft.arcs[3];
+  draft.arc_count = 3;
+  for (uint64_t lost = 0; lost <= 3; lost += 3) {
+    draft.arcs[1].lost = lost;
+    assert_next_breaks(before, &draft, PWI_RULE_NEXT_LOST, 1);
+  }
+  pwi_view_release(before);
+}
+
 static void test_successors_keep_epochs_nodes_and_ages(void **state) {
   (void)state;
   struct draft draft = sound();
@@ -384,6 +473,7 @@ static void assert_same_view(const struct pwi_view *a, const struct pwi_view *b)
   for (size_t i = 0; i < a->arc_count; i++) {
     assert_int_equal(a->arcs[i].begin, b->arcs[i].begin);
     assert_int_equal(a->arcs[i].since, b->arcs[i].since);
+    assert_int_equal(a->arcs[i].lost, b->arcs[i].lost);
     assert_true(pwi_arc_same_chain(&a->arcs[i], &b->arcs[i]));
     assert_int_equal(a->heads[i], b->heads[i]);
   }
@@ -393,6 +483,7 @@ static void test_bytes_come_back_as_the_same_view(void **state) {
   (void)state;
   struct draft draft = sound();
   draft.epoch = UINT64_C(0x1122334455667788);
+  draft.arcs[0].since = draft.arcs[0].lost = draft.epoch - 1;
   struct pwi_view *view = publish(&draft), *back = NULL;
   size_t size;
   unsigned char *bytes = encoded(view, &size);
@@ -432,6 +523,7 @@ static pawl_status decode_copy(const unsigned char *bytes, size_t size) {
 static void test_cut_off_and_overlong_bytes_are_refused(void **state) {
   (void)state;
   struct draft draft = sound();
+  draft.arcs[1].lost = 1;
   struct pwi_view *view = publish(&draft);
   size_t size;
   unsigned char *bytes = encoded(view, &size);
@@ -474,6 +566,9 @@ static void test_rules_hold_for_decoded_views(void **state) {
   last[17] = 4; /* a third of two members filling */
   assert_int_equal(decode_copy(bytes, size), PAWL_CORRUPT);
   last[17] = 2;
+  last[16] |= 0x80; /* lost, and no word when */
+  assert_int_equal(decode_copy(bytes, size), PAWL_TRUNCATED);
+  last[16] &= 0x7f;
   pwi_put_u16(last + 18, 4); /* node number 4 of 4 */
   assert_int_equal(decode_copy(bytes, size), PAWL_CORRUPT);
   free(bytes);
@@ -482,6 +577,7 @@ static void test_rules_hold_for_decoded_views(void **state) {
 static void test_hostile_bytes_do_no_harm(void **state) {
   (void)state;
   struct draft draft = sound();
+  draft.arcs[1].lost = 1;
   struct pwi_view *view = publish(&draft);
   size_t size, accepted = 0;
   unsigned char *bytes = encoded(view, &size);
@@ -508,6 +604,7 @@ static void test_text_shows_nodes_and_chains(void **state) {
   (void)state;
   struct draft draft = sound();
   draft.nodes[0].rack = "";
+  draft.arcs[2].lost = 1;
   struct pwi_view *view = publish(&draft);
   char *text = NULL;
   assert_int_equal(pwi_view_text(view, &text), PAWL_OK);
@@ -516,6 +613,7 @@ static void test_text_shows_nodes_and_chains(void **state) {
       strstr(text, "node 10 up 10.0.0.1:7000 process=1 shard=0 weight=1 host=a rack=- arcs=1 share=25.00%\n"));
   assert_non_null(strstr(text, "node 30 draining [::1]:7000 process=3 shard=0 weight=1 host=b rack=r2 arcs=1"));
   assert_non_null(strstr(text, "arc 4000000000000000 25.00% since=1 chain=20,30,10(filling)\n"));
+  assert_non_null(strstr(text, "since=1 chain=30 lost=1\n"));
   pwi_free(text);
   pwi_view_release(view);
 }
@@ -557,11 +655,15 @@ int main(void) {
       cmocka_unit_test(test_broken_nodes_are_named),
       cmocka_unit_test(test_texts_have_a_limit),
       cmocka_unit_test(test_broken_arcs_are_named),
+      cmocka_unit_test(test_an_arc_is_not_lost_before_its_time),
       cmocka_unit_test(test_broken_chains_are_named),
       cmocka_unit_test(test_too_much_of_anything_is_refused),
       cmocka_unit_test(test_a_head_comes_from_the_full_members),
       cmocka_unit_test(test_a_full_member_was_filled_first),
       cmocka_unit_test(test_split_and_merged_arcs_inherit_from_all_they_overlap),
+      cmocka_unit_test(test_an_arc_begins_anew_only_where_nobody_has_anything),
+      cmocka_unit_test(test_what_was_lost_is_never_forgotten),
+      cmocka_unit_test(test_arcs_that_were_lost_at_different_times_are_not_one),
       cmocka_unit_test(test_successors_keep_epochs_nodes_and_ages),
       cmocka_unit_test(test_the_first_arcs_follow_an_empty_view),
       cmocka_unit_test(test_bytes_come_back_as_the_same_view),

@@ -76,6 +76,7 @@ static void add_arc(struct text *text, const struct pwi_view *view, size_t index
   for (size_t i = 0; i < arc->count; i++) {
     add(text, "%s%" PRIu64 "%s", i ? "," : "", arc->chain[i].node.id, arc->chain[i].filling ? "(filling)" : "");
   }
+  if (arc->lost) add(text, " lost=%" PRIu64, arc->lost);
   add(text, "\n");
 }
 

@@ -299,8 +299,10 @@ static pawl_status make_holding(struct pwi_client *client) {
 pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_id id) {
   const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, id);
   if (!entry) return PAWL_NOT_FOUND;
+  struct pwi_entry local = *entry;
+  local.incarnation = 0; /* what is held here is in no checkpoint */
   pawl_status status = make_holding(client);
-  return status ? status : pwi_holding_open(client->holding, entry);
+  return status ? status : pwi_holding_open(client->holding, &local);
 }
 
 void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) {

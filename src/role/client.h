@@ -143,7 +143,8 @@ struct pwi_where {
   uint64_t tick;
 };
 
-/* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Everything named
+/* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Or RESTORE, as a
+ * push of rows that are assigned, whose keys are the stored ones. Everything named
  * must live and stay until the task is finished. What is wrong with the call is returned, and then the task has not
  * started: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_UNSUPPORTED (a range of a mixed vector), PAWL_FORBIDDEN, PAWL_INVALID,
  * PAWL_NO_MEMORY. Else `finished` will be called. */

@@ -7,6 +7,7 @@
  *   client_send.c    links to holders; parts become messages
  *   client_answer.c  what answers do to parts
  *   client_renew.c   being taken for dead
+ *   client_restore.c vectors that were loaded from a checkpoint
  *   client_lists.c   prepared key lists, mixing, buffers
  */
 #ifndef PWI_ROLE_CLIENT_INSIDE_H
@@ -53,8 +54,9 @@ struct part {
   enum part_state state;
   uint32_t index, generation; /* the slot, and how often it was sent: together the request's number */
 
-  uint64_t number; /* of the task; 0 for what is not numbered */
-  uint64_t sender; /* under which it was sent; 0: never */
+  uint64_t number;      /* of the task; 0 for what is not numbered */
+  uint32_t incarnation; /* of the vector that it was meant for */
+  uint64_t sender;      /* under which it was sent; 0: never */
   uint64_t prior;
   uint64_t tick;
   uint64_t together; /* a group, or 0 */
@@ -100,6 +102,7 @@ struct pwi_flow {
 
   /* Groups. */
   bool has_entered;
+  uint64_t ticked;   /* the highest tick called for: whoever enters again has reached it */
   bool is_suspended; /* we have to join it again under a new id */
   bool is_rejoining, is_reentering;
   struct pwi_asking rejoin;
@@ -317,6 +320,13 @@ void pwi_client_retired(struct pwi_client *client);
 void pwi_client_renewed(struct pwi_client *client);
 pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size);
 void pwi_client_look_collected(struct pwi_client *client);
+
+pawl_status pwi_flow_begin_clock(struct pwi_flow *flow); /* nothing was sent yet */
+
+/* client_restore.c */
+bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */
+void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
+void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation); /* a holder says so */
 
 /* client_lists.c */
 bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, size_t size);

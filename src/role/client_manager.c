@@ -149,6 +149,10 @@ static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, 
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
     if (!flow->dead && !pwi_catalogue_find(&client->catalogue, flow->entry.id))
       pwi_flow_kill(client, flow, PAWL_NOT_FOUND);
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
+    const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, flow->entry.id);
+    if (entry && flow->node == 0) pwi_flow_restored(client, flow, entry->incarnation);
+  }
   struct pwi_vector_id id = {0};
   while (client->holding && pwi_holding_next(client->holding, &id))
     if (!pwi_catalogue_find(&client->catalogue, id)) pwi_holding_close(client->holding, id);
@@ -236,6 +240,7 @@ static bool was_done_before(const struct pwi_asking *asking) {
   case PWI_ASK_FORGET:
     return asking->status == PAWL_NOT_FOUND;
   case PWI_ASK_DRAIN:
+  case PWI_ASK_GIVE_UP:
     return asking->status == PAWL_NODE_GONE;
   default:
     return false;

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "role/holder_inside.h"
+#include "role/planted.h"
 
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
@@ -106,6 +107,15 @@ static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_requ
   return !link->rights.space[0] || pwi_name_is_in(entry->name, link->rights.space);
 }
 
+/* What is meant is not what is here: it was loaded from a checkpoint since, or we have not heard of that yet. */
+static bool is_other_incarnation(const struct pwi_holder_link *link, const struct pwi_request *request,
+                                 struct pwi_outcome *outcome) {
+  uint32_t here = pwi_holding_incarnation(link->holder->config.holding, request->terms.vector);
+  *outcome = request->terms.incarnation < here ? (struct pwi_outcome){.code = PWI_CODE_RESTORED, .found = here}
+                                               : (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  return request->terms.incarnation != here;
+}
+
 /* Decided before the holding is asked: PAWL_OK in `outcome->code` if it is to be. */
 static bool decide_early(const struct pwi_holder_link *link, const struct pwi_request *request,
                          const struct pwi_entry *entry, struct pwi_outcome *outcome) {
@@ -116,7 +126,7 @@ static bool decide_early(const struct pwi_holder_link *link, const struct pwi_re
   else if (!is_allowed(link, request, entry))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_FORBIDDEN};
   else
-    return false;
+    return is_other_incarnation(link, request, outcome);
   return true;
 }
 
@@ -151,6 +161,12 @@ static pawl_status make_payload_room(struct pwi_holder_link *link, const struct 
   return pwi_holder_make_room(link, served->payload_size + PWI_NET_COPY_MAX, true, buffer, &unused);
 }
 
+static bool is_early(const struct pwi_request *request, const struct pwi_served *served) {
+  bool has_effect = served->effect != PWI_EFFECT_NONE;
+  if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) return has_effect;
+  return pwi_is_planted(PWI_PLANTED_DUPLICATE_ACK) && !has_effect && pwi_request_is_numbered(request->terms.kind);
+}
+
 /* The answer goes out now, or when everything that it has seen is with all members of the chain. */
 static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer *buffer,
@@ -166,7 +182,7 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
                                 .buffer = buffer,
                                 .values = values};
   bool tells = served->outcome.code == PWI_CODE_OK || served->outcome.code == PWI_CODE_REFUSED;
-  if (!chain || !tells || pwi_chain_is_settled(chain)) {
+  if (!chain || !tells || pwi_chain_is_settled(chain) || is_early(request, served)) {
     pwi_holder_send(&put_off);
     return;
   }
@@ -222,6 +238,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     say_failed(link, request, PWI_CODE_FAILED, status);
     return;
   }
+  if (parcel) request->result = pwi_parcel_values(parcel);
   pwi_holding_serve(holder->config.holding, request, values, &served);
   if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
   if (served.put_off) {
@@ -276,6 +293,7 @@ static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *s
   struct pwi_stamp *stamps = holder->stamps.memory;
   pwi_gathering_stamps(sum, stamps);
   if (count > 0) status = prepare_parcel(holder, telling->chain, request, telling->entry, count, &parcel);
+  if (parcel) telling->request.result = pwi_parcel_values(parcel);
   if (!status) status = pwi_holding_apply_sum(holder->config.holding, sum, request, &served);
   if (status) {
     pwi_parcel_release(parcel);

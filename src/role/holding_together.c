@@ -343,6 +343,7 @@ pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gather
     holding->totals.keys_pushed += named.count;
     holding->totals.bytes_in += named.count * vector->table->row_bytes;
   }
+  named.has_result = request->result;
   holding->named = named;
   served->effect = PWI_EFFECT_ROWS;
   return PAWL_OK;

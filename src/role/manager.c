@@ -157,6 +157,8 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
   case PWI_SAY_REPORT:
     if (peer->is_server) pwi_manager_report(manager, peer, payload, size);
     return peer->is_server;
+  case PWI_SAY_SAVED:
+    return peer->is_server && pwi_manager_saved(manager, peer, payload, size) != PAWL_CORRUPT;
   case PWI_SAY_LEAVE:
     pwi_manager_leave(manager, peer);
     return true;
@@ -282,6 +284,9 @@ static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   case TIMER_NEWS:
     pwi_manager_announce(manager);
     break;
+  case TIMER_SAVE:
+    pwi_manager_save_timer(manager, id);
+    break;
   case TIMER_HEARING:
     manager->hearing_timer.id = 0;
     pwi_manager_hear_end(manager);
@@ -370,12 +375,14 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
     pwi_manager_tidy(manager);
     pwi_manager_plan_later(manager);
   }
+  pwi_manager_checkpoints_begin(manager);
   *manager_out = manager;
   return PAWL_OK;
 }
 
 void pwi_manager_destroy(struct pwi_manager *manager) {
   if (!manager) return;
+  pwi_manager_save_fini(manager);
   manager->config.journal->safe = ignore_safe;
   while (manager->first_peer) {
     struct peer *peer = manager->first_peer;

@@ -50,6 +50,23 @@ static pawl_status read_create(const struct peer *peer, struct pwi_reader *reade
   return may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
+static bool are_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
+  return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
+         a->placement == b->placement && a->layout == b->layout;
+}
+
+/* A vector that is to be loaded: there is none, or it begins anew. */
+static pawl_status decide_restore(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
+  if (decision->entry.id.id != 0) return PAWL_OK; /* our own record has been applied */
+  if (!entry) return decide_create(manager, decision);
+  if (!are_equal(&entry->is, &decision->entry.is)) return PAWL_MISMATCH;
+  if (entry->incarnation == UINT32_MAX) return PAWL_TOO_LARGE;
+  decision->entry.id = entry->id;
+  pwi_record_restore(&manager->record, entry->id.id, entry->incarnation + 1);
+  return PAWL_OK;
+}
+
 static pawl_status decide_delete(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
   if (decision->size == 1) return PAWL_OK; /* our own record has been applied */
@@ -188,7 +205,7 @@ static pawl_status order_move(struct pwi_manager *manager, const struct peer *pe
 
 static pawl_status balance(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_do_all(peer) ? pwi_manager_plan(manager) : PAWL_FORBIDDEN;
+  return may_do_all(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
 }
 
 /* --- servers -------------------------------------------------------------------------------------------------------- */
@@ -253,6 +270,20 @@ static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader
   return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
+static void conclude_give_up(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  conclude_ask(manager, decision, status);
+  if (!status) pwi_manager_gave_up(manager);
+}
+
+static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->id = pwi_read_u64(reader);
+  decision->size = pwi_read_u8(reader);
+  decision->decide = pwi_manager_decide_give_up;
+  decision->conclude = conclude_give_up;
+  if (pwi_reader_end(reader) || decision->id == 0 || decision->size > 1) return PAWL_INVALID;
+  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
 static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
@@ -272,6 +303,11 @@ static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_r
   switch (what) {
   case PWI_ASK_CREATE:
     return read_create(peer, reader, decision);
+  case PWI_ASK_RESTORE_BEGIN: {
+    pawl_status status = read_create(peer, reader, decision);
+    decision->decide = decide_restore;
+    return status;
+  }
   case PWI_ASK_DELETE:
     return read_delete(peer, reader, decision);
   case PWI_ASK_GROUP:
@@ -286,6 +322,8 @@ static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_r
     return read_sync(reader, decision);
   case PWI_ASK_DRAIN:
     return read_drain(peer, reader, decision);
+  case PWI_ASK_GIVE_UP:
+    return read_give_up(peer, reader, decision);
   default:
     return PAWL_UNSUPPORTED;
   }
@@ -316,6 +354,8 @@ void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void 
     pwi_manager_say_reply(manager, peer, task, order_move(manager, peer, &reader), 0);
   else if (what == PWI_ASK_BALANCE)
     pwi_manager_say_reply(manager, peer, task, balance(manager, peer, &reader), 0);
+  else if (what == PWI_ASK_CHECKPOINT)
+    pwi_manager_checkpoint_asked(manager, peer, &reader, task);
   else
     ask_decision(manager, peer, what, &reader, task);
 }

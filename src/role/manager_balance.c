@@ -75,6 +75,6 @@ void pwi_manager_watch_balance(struct pwi_manager *manager) {
   manager->balanced_at = now;
   manager->uneven_reports = 0;
   /* Without memory for a plan the next reports will ask for one. */
-  pawl_status status = pwi_manager_plan(manager);
+  pawl_status status = pwi_manager_plan(manager, true);
   (void)status;
 }

@@ -180,10 +180,14 @@ static uint64_t arc_end(const struct pwi_arc *arcs, size_t count, size_t i) {
   return i + 1 < count ? arcs[i + 1].begin : PWI_RING_END;
 }
 
+static bool can_be_one(const struct pwi_arc *a, const struct pwi_arc *b) {
+  return a->lost == b->lost && pwi_arc_same_chain(a, b);
+}
+
 bool pwi_view_has_splinters(const struct pwi_view *view, uint32_t points) {
   uint64_t width = fair_width(view->nodes, view->node_count, points);
   for (size_t i = 1; i < view->arc_count; i++)
-    if (pwi_arc_same_chain(&view->arcs[i - 1], &view->arcs[i]) &&
+    if (can_be_one(&view->arcs[i - 1], &view->arcs[i]) &&
         arc_end(view->arcs, view->arc_count, i) - view->arcs[i - 1].begin <= width)
       return true;
   return false;
@@ -196,7 +200,7 @@ bool pwi_draft_merge(struct draft *draft, uint32_t points) {
   for (size_t i = 1; i < draft->arc_count; i++) {
     uint64_t end = arc_end(draft->arcs, draft->arc_count, i);
     struct pwi_arc *last = &draft->arcs[kept - 1];
-    if (!pwi_arc_same_chain(last, &draft->arcs[i]) || end - last->begin > width) draft->arcs[kept++] = draft->arcs[i];
+    if (!can_be_one(last, &draft->arcs[i]) || end - last->begin > width) draft->arcs[kept++] = draft->arcs[i];
   }
   bool merged = kept < draft->arc_count;
   draft->arc_count = kept;

@@ -207,11 +207,13 @@ static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range
   return PAWL_OK;
 }
 
-/* The target first, then those who are there, as many as there should be. */
+/* The target first, then those who are there, as many as there should be: the old head only if it is needed, so that
+ * replicas stay where they are. */
 static struct goal goal_with_head(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t head) {
   struct goal goal = {.nodes = {head}, .count = 1};
-  for (size_t i = 0; i < arc->count && goal.count < (size_t)manager->config.replicas + 1; i++) {
-    if (arc->chain[i].node.id != head) goal.nodes[goal.count++] = arc->chain[i].node.id;
+  for (size_t i = 1; i <= arc->count && goal.count < (size_t)manager->config.replicas + 1; i++) {
+    uint64_t id = arc->chain[i % arc->count].node.id;
+    if (id != head) goal.nodes[goal.count++] = id;
   }
   return goal;
 }

@@ -5,6 +5,7 @@
  *   manager_join.c    who comes: servers and clients
  *   manager_leave.c   who goes: draining, retirement
  *   manager_loss.c    servers that are lost, and complaints of neighbours
+ *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
@@ -12,6 +13,7 @@
  *   manager_move.c    steps under way: from order to order, from view to view
  *   manager_plan.c    plans: when, and from what
  *   manager_goal.c    from a plan, or an operator's order, to moves
+ *   manager_save.c    checkpoints
  *   manager_status.c  the state, for people
  *
  * DECISIONS. All that changes the ledger is decided in a queue, one at a time. When its turn has come, `decide` looks at
@@ -28,6 +30,7 @@
 #include "role/ledger.h"
 #include "role/mail.h"
 #include "role/manager.h"
+#include "role/save.h"
 
 #define PWI_MANAGER_BUCKETS 1024
 #define PWI_MANAGER_ASKS_MAX 1024 /* of one peer, in the queue */
@@ -179,6 +182,28 @@ struct quarrel {
 
 #define PWI_QUARRELS 64
 
+/* --- checkpoints ---------------------------------------------------------------------------------------------------- */
+
+struct pwi_checkpoint_wish {
+  char directory[PWI_SAVE_PATH_MAX + 1];  /* "": the manager's own */
+  char name[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": it chooses one */
+  bool incremental, pack;
+  uint64_t rate;
+};
+
+/* How the last one ended. */
+struct pwi_checkpoint_result {
+  uint64_t number; /* 0: there was none */
+  pawl_status status;
+  uint64_t bytes;
+  size_t files;
+  char name[PWI_CHECKPOINT_NAME_MAX + 1], base[PWI_CHECKPOINT_NAME_MAX + 1];
+  char directory[PWI_SAVE_PATH_MAX + 1];
+  char why[256];
+};
+
+struct pwi_checkpointing;
+
 /* --- the manager --------------------------------------------------------------------------------------------------- */
 
 enum timer_kind {
@@ -189,6 +214,7 @@ enum timer_kind {
   TIMER_MOVES,
   TIMER_APPLY,
   TIMER_NEWS,
+  TIMER_SAVE,
   TIMER_HEARING,
 };
 
@@ -233,6 +259,11 @@ struct pwi_manager {
   size_t next_quarrel;
   uint64_t uneven_reports; /* in a row */
   int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */
+
+  struct pwi_checkpointing *checkpointing; /* NULL: none is under way */
+  struct pwi_checkpoint_result checkpointed;
+  uint64_t last_save; /* order */
+  struct pwi_timer save_timer, checkpoint_timer;
 };
 
 /* manager.c */
@@ -277,8 +308,24 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */
 
+/* manager_give_up.c: `id` is a node, `size` 1 if data may be lost; in the end `secret` is 1, and `entry.id` says how many
+ * arcs begin anew. */
+PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
+void pwi_manager_gave_up(struct pwi_manager *manager);
+
 /* manager_ask.c */
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+
+/* manager_save.c */
+void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+                                  uint64_t task);
+PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload,
+                                            size_t size);
+void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which);
+void pwi_manager_checkpoints_begin(struct pwi_manager *manager); /* those that are made from time to time */
+void pwi_manager_save_fini(struct pwi_manager *manager);
+struct json_t;
+bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root);
 
 /* manager_news.c */
 void pwi_manager_announce(struct pwi_manager *manager);
@@ -370,7 +417,9 @@ static inline bool pwi_move_is_active(const struct move *move) {
 void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a plan after some quiet */
 void pwi_manager_plan_later(struct pwi_manager *manager);
 void pwi_manager_plan_timer(struct pwi_manager *manager);
-PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager);
+
+/* What is missing, what leaves and what newcomers are due; if `for_balance`, whatever evenness asks for besides. */
+PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager, bool for_balance);
 size_t pwi_manager_processes(const struct pwi_manager *manager); /* that could have a member of a chain */
 void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);

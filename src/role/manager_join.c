@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "role/manager_inside.h"
+#include "role/planted.h"
 
 #define SHARDS_MAX 4096
 #define JOB_DEFAULT "default"
@@ -95,7 +96,8 @@ static const struct pwi_ledger_node *find_known(const struct pwi_manager *manage
 
 static uint64_t process_number(const struct pwi_manager *manager, uint64_t nonce) {
   const struct pwi_ledger *ledger = &manager->ledger;
-  for (size_t i = 0; i < ledger->node_count; i++) {
+  bool is_blind = pwi_is_planted(PWI_PLANTED_ONE_PROCESS) && ledger->view->arc_count > 0;
+  for (size_t i = 0; i < ledger->node_count && !is_blind; i++) {
     if (ledger->nodes[i].nonce == nonce) return view_node(manager, ledger->nodes[i].id)->process;
   }
   return ledger->last_process + 1;

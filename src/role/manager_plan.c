@@ -168,10 +168,12 @@ static size_t collect_quarrels(const struct pwi_manager *manager, struct pwi_pla
   return count;
 }
 
-static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present) {
+static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present,
+                             bool for_balance) {
   struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
   struct pwi_plan_options options = {.points = manager->config.points,
                                      .replicas = manager->config.replicas,
+                                     .keep_heads = !for_balance,
                                      .quarrels = quarrels,
                                      .quarrel_count = collect_quarrels(manager, quarrels)};
   struct pwi_load *loads;
@@ -186,7 +188,7 @@ static pawl_status plan_from(struct pwi_manager *manager, const struct draft *ou
   return status;
 }
 
-pawl_status pwi_manager_plan(struct pwi_manager *manager) {
+pawl_status pwi_manager_plan(struct pwi_manager *manager, bool for_balance) {
   struct draft outlook;
   struct pwi_view *present;
   if (!manager->ledger.view || manager->ledger.view->arc_count == 0) return PAWL_NOT_FOUND;
@@ -194,7 +196,7 @@ pawl_status pwi_manager_plan(struct pwi_manager *manager) {
   if (status) return status;
   status = make_present(manager, &outlook, &present);
   if (!status) {
-    status = plan_from(manager, &outlook, present);
+    status = plan_from(manager, &outlook, present, for_balance);
     pwi_view_release(present);
   }
   pwi_draft_close(&outlook);
@@ -277,7 +279,7 @@ void pwi_manager_plan_timer(struct pwi_manager *manager) {
     return;
   }
   if (!needs_plan(manager)) return;
-  pawl_status status = pwi_manager_plan(manager);
+  pawl_status status = pwi_manager_plan(manager, false);
   if (status == PAWL_NO_MEMORY) plan_after(manager, RETRY_NS);
 }
 

@@ -177,6 +177,7 @@ static bool put_arc(json_t *array, const struct pwi_view *view, size_t index) {
   struct pawl_range range = pwi_view_arc_range(view, index);
   json_t *object = add_object(array), *chain = add_array(object, "chain");
   bool ok = put(object, "begin", wide(range.begin)) && put(object, "end", wide(range.end));
+  if (view->arcs[index].lost) ok = ok && put(object, "lost", whole(view->arcs[index].lost));
   for (size_t i = 0; i < view->arcs[index].count && ok; i++) {
     const struct pwi_member *member = &view->arcs[index].chain[i];
     json_t *listed = add_object(chain);
@@ -287,7 +288,7 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer) {
   json_t *root = json_object();
   bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, root) &&
-            put_jobs(manager, root) && put_moves(manager, root);
+            put_jobs(manager, root) && put_moves(manager, root) && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);
   if (!text) return PAWL_NO_MEMORY;

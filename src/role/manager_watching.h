@@ -51,6 +51,7 @@ static bool keeps_order(const struct pwi_arc *old, const struct pwi_arc *new) {
 static void check_heritage(const struct pwi_view *before, size_t old, const struct pwi_view *after, size_t new) {
   const struct pwi_arc *was = &before->arcs[old], *is = &after->arcs[new];
   struct pawl_range range = pwi_view_arc_range(before, old);
+  if (is->lost == after->epoch) return; /* it begins anew: who may do that is a rule of views */
   for (size_t i = 0; i < pwi_arc_full(is); i++) {
     size_t place = pwi_arc_find(was, is->chain[i].node);
     if (place == PWI_CHAIN_MAX || !was->chain[place].filling) continue;

@@ -131,6 +131,7 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
               pawl_status_name(joined->status));
     server->trouble = joined->status;
     if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
+    if (joined->status == PAWL_NODE_RETIRED && server->is_leaving) server->has_left = true; /* LEFT was lost */
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
     return;
   }
@@ -185,6 +186,8 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_lett
     status = pwi_move_decode(payload, size, &move, &used);
     if (!status) pwi_server_move_ordered(server, &move);
     return status;
+  case PWI_SAY_SAVE:
+    return pwi_server_save_ordered(server, payload, size);
   case PWI_SAY_LEFT:
     server->has_left = true;
     return PAWL_OK;
@@ -266,6 +269,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   remove_peer(server, peer);
   if (kind != PEER_MANAGER || is_given_up) return;
   pwi_server_moves_without_manager(server);
+  pwi_server_save_without_manager(server);
   if (why) server->trouble = why;
   if (why == PAWL_CLUSTER_OTHER && !server->has_complained) {
     server->has_complained = true;
@@ -345,6 +349,11 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   if (cookie == TIMER_CHAIN) {
     server->chain_timer.id = 0;
     pwi_server_chain_timer(server);
+    return;
+  }
+  if (cookie == TIMER_SAVE) {
+    server->save_timer.id = 0;
+    pwi_server_save_timer(server);
     return;
   }
   send_report(server);
@@ -432,6 +441,7 @@ pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi
 void pwi_server_destroy(struct pwi_server *server) {
   if (!server) return;
   while (server->peers) remove_peer(server, server->peers);
+  pwi_server_save_fini(server);
   pwi_server_moves_fini(server);
   pwi_chains_fini(&server->chains);
   pwi_parcels_fini(&server->parcels);

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "role/planted.h"
 #include "role/server_inside.h"
 
 #define LOOK_NS INT64_C(50000000)
@@ -373,6 +374,8 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
     /* A vector that was deleted here will be so everywhere; one that we have not heard of will come. */
     bool is_gone = outcome.status == PAWL_NOT_FOUND && catalogue <= (uint32_t)server->catalogue.number;
     if (outcome.code == PWI_CODE_FAILED && !is_gone) return outcome.status;
+    if (change->effect == PWI_EFFECT_ROWS && outcome.code == PWI_CODE_OK)
+      pwi_holding_mark(server->holding, &change->request, piece, note->version);
     rest.begin = piece.end;
   }
   return PAWL_OK;
@@ -434,7 +437,9 @@ static const void *payload_of(const struct pwi_server *server, const struct pwi_
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
                                   const struct pwi_note *note) {
   struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);
-  if (!chain || chain->since != note->since || !pawl_range_contains(chain->positions, note->positions)) return NULL;
+  bool is_fenced = !pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH);
+  if (!chain || !pawl_range_contains(chain->positions, note->positions)) return NULL;
+  if (chain->since != note->since && (is_fenced || note->since > chain->since)) return NULL;
   uint64_t neighbour = peer->kind == PEER_NEXT ? chain->following : chain->previous;
   return neighbour == peer->node ? chain : NULL;
 }

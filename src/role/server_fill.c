@@ -235,6 +235,12 @@ void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status 
   }
 }
 
+void pwi_server_fills_cancel(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (!moving->is_over && moving->has_begun && moving->order.step != PWI_MOVE_HANDOVER)
+      end_move(server, moving, PAWL_CANCELLED);
+}
+
 /* The target has all chunks. What it is sent from now on counts, and what was confirmed without it must arrive first. */
 static void count_target(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving, uint64_t has) {
   pwi_chain_heard(&server->chains, chain, has);
@@ -299,6 +305,7 @@ static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, c
   pawl_status status = pwi_chain_load_versions(chain, chunk, size);
   if (!status) status = pwi_holding_stage_rest(server->holding, chain->positions);
   if (!status) filling->is_complete = true;
+  if (!status) pwi_holding_mark_all(server->holding, chain->positions, note->prior + 1);
   return status;
 }
 

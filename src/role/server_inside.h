@@ -4,6 +4,7 @@
  *   server_view.c   news take effect
  *   server_chain.c  what members of chains tell one another
  *   server_fill.c   filling a new member, and handing an arc over
+ *   server_save.c   saving arcs for a checkpoint
  */
 #ifndef PWI_ROLE_SERVER_INSIDE_H
 #define PWI_ROLE_SERVER_INSIDE_H
@@ -93,12 +94,14 @@ struct pwi_server {
   struct pwi_timer chain_timer;
   struct moving *movings;
   struct filling *fillings;
+  struct server_saving *saving; /* NULL: none is under way */
+  struct pwi_timer save_timer;
   uint64_t moves_out, moves_in;
   struct pwi_writer writer; /* for whatever is being sent */
 };
 
 /* Timers. */
-enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3 };
+enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3, TIMER_SAVE = 4 };
 
 /* A message on a link's own lane, with the numbers in force in its head. */
 void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
@@ -140,6 +143,7 @@ void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status 
 void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note);
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
                            const struct pwi_note *note, const void *chunk, size_t size);
+void pwi_server_fills_cancel(struct pwi_server *server); /* all that we have under way; the manager orders them anew */
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
 /* What the target was sent cannot be taken: the source is told, and it all begins anew. */
@@ -150,5 +154,11 @@ PAWL_MUST_USE pawl_status pwi_server_fillings_open(struct pwi_server *server);
 
 void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions);
 void pwi_server_moves_fini(struct pwi_server *server);
+
+/* server_save.c */
+PAWL_MUST_USE pawl_status pwi_server_save_ordered(struct pwi_server *server, const void *payload, size_t size);
+void pwi_server_save_timer(struct pwi_server *server);
+void pwi_server_save_without_manager(struct pwi_server *server); /* nobody waits for it any more */
+void pwi_server_save_fini(struct pwi_server *server);
 
 #endif

@@ -10,8 +10,11 @@
 
 static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogue *catalogue) {
   for (size_t i = 0; i < catalogue->count; i++) {
-    if (pwi_holding_has(server->holding, catalogue->entries[i].id)) continue;
-    pawl_status status = pwi_holding_open(server->holding, &catalogue->entries[i]);
+    const struct pwi_entry *entry = &catalogue->entries[i];
+    bool is_here = pwi_holding_has(server->holding, entry->id);
+    if (is_here && pwi_holding_incarnation(server->holding, entry->id) >= entry->incarnation) continue;
+    if (is_here) pwi_server_fills_cancel(server); /* what they have copied is not what is here now */
+    pawl_status status = is_here ? pwi_holding_renew(server->holding, entry) : pwi_holding_open(server->holding, entry);
     if (status) return status;
   }
   return PAWL_OK;
@@ -111,7 +114,9 @@ static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *v
   if (place != 0 || is_cut_anew) pwi_holding_dismiss(server->holding, positions);
   if (place == PWI_CHAIN_MAX) return drop(server, positions);
   if (view->arcs[arc].chain[place].filling) return await_filling(server, positions, view->arcs[arc].since);
-  return take_missing(server, positions, is_first);
+  bool is_anew = server->view && view->arcs[arc].lost > server->view->epoch;
+  pawl_status status = is_anew ? drop(server, positions) : PAWL_OK; /* what we may have had of it is given up */
+  return status ? status : take_missing(server, positions, is_first || is_anew);
 }
 
 static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *view) {

@@ -24,7 +24,7 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
-  'pawl manager' 'pawl server' 'pawl server drain' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list'; do
+  'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -57,6 +57,7 @@ explains manager --listen --advertise --http --data --new --first-servers --clie
 explains server --join --listen --advertise --shards --memory --host --rack --http --drain-timeout --key-file \
   --require-encryption --ready-fd --parent
 explains 'server drain' --wait --cluster --timeout --json 'NODE|ADDRESS'
+explains 'server forget' --lose-data --cluster --timeout --json 'NODE|ADDRESS'
 explains status --cluster --watch --timeout --json
 explains get --list --limit --cluster --json KEY
 explains put --file --create --type --width --size --function --placement --layout --cluster --json
@@ -71,8 +72,9 @@ explains 'bench failover' --servers --workers --replicas --kills --mode --gigaby
 explains storm 'pawl storm work' 'pawl storm verify'
 explains 'storm work' --worker --journal --plant --cluster
 explains 'storm verify' JOURNAL --cluster --json
-explains sim 'pawl sim demo'
+explains sim 'pawl sim demo' 'pawl sim faults'
 explains 'sim demo' --seed --bug --json
+explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
 
 # refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.
 refuses() {

@@ -3,8 +3,8 @@
  * One whose leadership is over is started again at once, as `pawl manager` begins anew. The store is watched: a record of
  * the log that is put in the place of another ends the run.
  */
-#ifndef TESTS_CLUSTER_LEADERS_H
-#define TESTS_CLUSTER_LEADERS_H
+#ifndef TESTS_TAKEOVER_LEADERS_H
+#define TESTS_TAKEOVER_LEADERS_H
 
 #include "role/standby.h"
 #include "sim/meta.h"

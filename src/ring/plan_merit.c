@@ -1,0 +1,82 @@
+/* Who would be good in which chain. */
+#include <string.h>
+
+#include "ring/plan_inside.h"
+
+static const struct pwi_view_node *node_at(const struct pwi_planner *planner, const struct pwi_plan_part *part,
+                                           size_t place) {
+  return planner->workers[part->chain[place]].node;
+}
+
+bool pwi_plan_shares_process(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t without,
+                             uint32_t worker) {
+  uint64_t process = planner->workers[worker].node->process;
+  for (size_t i = 0; i < part->count; i++) {
+    if (i != without && node_at(planner, part, i)->process == process) return true;
+  }
+  return false;
+}
+
+/* Without a label nothing is known, and a process counts as a host and a rack of its own. */
+static bool is_same_label(const char *a, const char *b) { return *a && strcmp(a, b) == 0; }
+
+static bool is_one_of(const struct pwi_plan_quarrel *quarrel, uint64_t one, uint64_t other) {
+  uint64_t a = quarrel->a.id, b = quarrel->b.id;
+  return (a == one && (b == other || b == 0)) || (a == other && (b == one || b == 0));
+}
+
+static bool have_a_quarrel(const struct pwi_plan_options *options, uint64_t one, uint64_t other) {
+  for (size_t i = 0; i < options->quarrel_count; i++) {
+    if (is_one_of(&options->quarrels[i], one, other)) return true;
+  }
+  return false;
+}
+
+/* A neighbour of the same head has this member, and could be one arc with the part: it was, or there are too many arcs. */
+static bool is_beside(const struct pwi_planner *planner, const struct pwi_plan_part *part,
+                      const struct pwi_plan_part *other, uint32_t worker) {
+  bool may_join = other->chain[0] == part->chain[0] && (other->base == part->base || planner->is_crowded);
+  for (size_t i = 1; may_join && i < other->count; i++) {
+    if (other->chain[i] == worker) return true;
+  }
+  return false;
+}
+
+static bool is_near(const struct pwi_planner *planner, const struct pwi_plan_part *part, uint32_t worker) {
+  size_t index = (size_t)(part - planner->parts);
+  return (index > 0 && is_beside(planner, part, part - 1, worker)) ||
+         (index + 1 < planner->part_count && is_beside(planner, part, part + 1, worker));
+}
+
+struct pwi_plan_merit pwi_plan_merit(const struct pwi_planner *planner, const struct pwi_plan_part *part,
+                                     size_t without, uint32_t index) {
+  const struct pwi_plan_worker *worker = &planner->workers[index];
+  bool is_in = without < part->count && part->chain[without] == index;
+  uint64_t others = worker->replicas - (is_in ? part->bytes : 0),
+           share = worker->bin.share * planner->options->replicas;
+  struct pwi_plan_merit merit = {.is_peaceful = true,
+                                 .has_new_host = true,
+                                 .has_room = others + part->bytes <= share + share / 10,
+                                 .has_new_rack = true,
+                                 .is_near = is_near(planner, part, index),
+                                 .paired = worker->paired,
+                                 .level = pwi_plan_level(&worker->bin, others)};
+  for (size_t i = 0; i < part->count; i++) {
+    const struct pwi_view_node *member = node_at(planner, part, i);
+    if (i == without) continue;
+    merit.is_peaceful &= !have_a_quarrel(planner->options, worker->node->node.id, member->node.id);
+    merit.has_new_host &= !is_same_label(member->host, worker->node->host);
+    merit.has_new_rack &= !is_same_label(member->rack, worker->node->rack);
+  }
+  return merit;
+}
+
+bool pwi_plan_is_better(const struct pwi_plan_merit *a, const struct pwi_plan_merit *b) {
+  if (a->is_peaceful != b->is_peaceful) return a->is_peaceful;
+  if (a->has_new_host != b->has_new_host) return a->has_new_host;
+  if (a->has_room != b->has_room) return a->has_room;
+  if (a->has_new_rack != b->has_new_rack) return a->has_new_rack;
+  if (a->is_near != b->is_near) return a->is_near;
+  if (a->paired != b->paired) return a->paired < b->paired;
+  return a->level < b->level;
+}
