@@ -87,7 +87,7 @@ static pawl_status ready_list(struct pwi_holding *holding, struct pwi_held *vect
   return pwi_holding_resolve(holding, vector, named->keys, named->count, true, named->slots, named->list);
 }
 
-static pawl_status ready_dense(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range range) {
+pawl_status pwi_rows_reserve(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range range) {
   uint64_t layout = vector->table->layout;
   pwi_holding_set_limit(holding, vector);
   pawl_status status = pwi_dense_reserve(vector->table, range);
@@ -123,7 +123,7 @@ pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
   pawl_status status = request->value_parts > 1 ? ready_row(holding, vector->table->row_bytes) : PAWL_OK;
   if (status != PAWL_OK) return status;
   if (named->keys || named->count == 0) return ready_list(holding, vector, named);
-  return vector->table->is.sparse ? ready_blocks(holding, vector, range) : ready_dense(holding, vector, range);
+  return vector->table->is.sparse ? ready_blocks(holding, vector, range) : pwi_rows_reserve(holding, vector, range);
 }
 
 /* --- applying: nothing here fails --------------------------------------------------------------------------------- */

@@ -261,6 +261,10 @@ PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi
                                          const struct pwi_request *request, const struct pwi_named *named,
                                          struct pawl_range range);
 
+/* The rows of a range of a dense table, under the cap: PAWL_NODE_FULL, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_holding *holding, struct pwi_held *vector,
+                                           struct pawl_range range);
+
 /* Applies those values of a request that belong to keys of `part`; what comes of them goes to request->result, if that is
  * wanted. Nothing here fails. */
 void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,

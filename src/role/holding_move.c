@@ -283,11 +283,21 @@ static pawl_status take_block(struct pwi_holding *holding, struct pwi_held *vect
   return PAWL_OK;
 }
 
+/* Consecutive rows of a dense table, without names: one copy. */
+static pawl_status take_range(struct pwi_holding *holding, struct pwi_held *vector, const struct incoming *rows) {
+  pawl_status status = pwi_rows_reserve(holding, vector, pawl_range_of(rows->first, rows->first + rows->count));
+  if (status != PAWL_OK) return status;
+  size_t values = rows->count * vector->table->is.width;
+  return pwi_table_range_apply(vector->table, PWI_APPLY_ASSIGN, rows->first, 0, values, rows->values);
+}
+
 static pawl_status take_rows(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_reader *reader) {
   struct incoming rows = {0};
   if (!vector->table) return PAWL_CORRUPT;
   pawl_status status = read_rows(reader, vector->table, &rows);
   if (status == PAWL_OK) status = check_keys(vector, &rows);
+  if (status == PAWL_OK && rows.consecutive && !vector->table->is.sparse && vector->table->state_bytes == 0)
+    return take_range(holding, vector, &rows);
   for (size_t done = 0; done < rows.count && status == PAWL_OK;) {
     size_t count = rows.count - done < PWI_BLOCK ? rows.count - done : PWI_BLOCK;
     status = take_block(holding, vector, &rows, done, count);

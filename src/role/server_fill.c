@@ -17,8 +17,8 @@
 #include "base/memory.h"
 #include "role/server_inside.h"
 
-#define CHUNK ((size_t)1 << 20)
-#define WINDOW 4 /* chunks under way */
+#define CHUNK ((size_t)256 << 10) /* requests wait behind one: it should take no longer than they do */
+#define WINDOW 16                 /* chunks under way */
 
 /* --- orders ----------------------------------------------------------------------------------------------------------- */
 
