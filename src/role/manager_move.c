@@ -366,6 +366,10 @@ static bool is_busy(const struct pwi_manager *manager) {
   return false;
 }
 
+/* Arcs whose members may still have changes on the way keep their bounds: each counts its changes by itself, and two of them
+ * with one number could not be told apart in the log of an arc that is made of both. */
+static bool may_merge(const struct pwi_manager *manager) { return manager->config.replicas == 0; }
+
 /* True if a view would bring something forward. */
 static bool needs_view(const struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
@@ -380,7 +384,7 @@ static bool needs_view(const struct pwi_manager *manager) {
   }
   if (holds) return false;
   if (pwi_manager_has_dead(manager)) return true;
-  return !is_busy(manager) && pwi_view_has_splinters(view, manager->config.points);
+  return may_merge(manager) && !is_busy(manager) && pwi_view_has_splinters(view, manager->config.points);
 }
 
 /* Those that were chosen are under way once there is a record that lists them; else they are not. */
@@ -413,7 +417,7 @@ static pawl_status decide_moves(struct pwi_manager *manager, struct decision *de
   bool changed = false;
   if (!must_wait(manager)) {
     changed = pwi_draft_drop_dead(manager, &draft) || step_all(manager, &draft);
-    if (!changed && !is_busy(manager)) changed = pwi_draft_merge(&draft, manager->config.points);
+    if (!changed && may_merge(manager) && !is_busy(manager)) changed = pwi_draft_merge(&draft, manager->config.points);
   }
   if (changed) {
     status = pwi_draft_record(manager, &draft, manager->ledger.last_move + count_chosen(manager), NULL);
