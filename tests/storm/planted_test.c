@@ -85,6 +85,12 @@ static void test_servers_that_answer_before_their_replica_has_it_lose_pushes(voi
   struct pwi_storm_config config = {.servers = 3, .replicas = kit_replicas(1)};
   struct pwi_storm_verdict verdict;
   struct pwi_random random;
+  /* On an idle machine the replica has a push a few microseconds after its worker was told, and a kill seldom falls between:
+   * as long as it takes luck, it is not part of every run. */
+  if (!getenv("PAWL_STORM_LUCK")) {
+    printf("skipped: it takes luck; set PAWL_STORM_LUCK to try\n");
+    skip();
+  }
   snprintf(command, sizeof command, "%s/pawl-planted", build ? build : ".");
   if (access(command, X_OK) != 0) {
     printf("skipped: there is no pawl-planted in the build folder\n");
