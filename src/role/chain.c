@@ -81,11 +81,16 @@ bool pwi_chain_has_followers(const struct pwi_chain *chain) {
   return chain->following != 0 && (!chain->following_fills || chain->is_open || chain->is_synced);
 }
 
-/* Room for a change of all of the arc is not room for one of a part, which may cut the times in pieces. The head's changes
- * are of the whole arc, and need none. */
+static bool is_whole(const struct pwi_chain *chain, struct pawl_range positions) {
+  return positions.begin == chain->positions.begin && positions.end == chain->positions.end;
+}
+
+/* Room for a change of all of the arc is not room for one of a part, which may cut the times in pieces; and the other parts
+ * are then where the clock has them. The head's changes are of the whole arc, and need none. */
 pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain, struct pawl_range positions) {
   pawl_status status = pwi_fifo_reserve(&chain->log, pwi_fifo_count(&chain->log) + 1);
   positions = pawl_range_common(positions, chain->positions);
+  if (!status && !chain->is_head && !is_whole(chain, positions)) status = pwi_chain_write_version(chains, chain);
   if (!status && !chain->is_head && !chain->is_filling)
     status = pwi_clock_reserve(&chains->versions, PWI_CHAIN_SELF, positions);
   if (!status && chain->is_filling && chain->staged.held.count > 0)
@@ -200,13 +205,12 @@ bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain 
 }
 
 void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version,
-                       struct pawl_range positions, struct pwi_parcel *parcel) {
+                       struct pawl_range positions, bool is_last, struct pwi_parcel *parcel) {
   positions = pawl_range_common(positions, chain->positions);
-  bool is_whole = positions.begin == chain->positions.begin && positions.end == chain->positions.end;
   pawl_status status = PAWL_OK;
   if (chain->is_filling) {
     if (chain->staged.held.count > 0) status = pwi_clock_set(&chain->staged, PWI_CHAIN_SELF, positions, version);
-  } else if (is_whole && version > chain->version) {
+  } else if (is_whole(chain, positions) && version > chain->version) {
     advance(chain, version);
   } else {
     status = pwi_clock_set(&chains->versions, PWI_CHAIN_SELF, positions, version);
@@ -214,13 +218,19 @@ void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint6
   }
   assert(status == PAWL_OK && "room was made");
   (void)status;
-  chain->processed = version;
+  if (is_last) chain->processed = version;
   if (parcel) {
-    struct pwi_parcel **place = pwi_fifo_push(&chain->log);
-    assert(place && "room was made");
-    *place = parcel;
+    status = pwi_chain_add_to_log(chain, parcel);
+    assert(status == PAWL_OK && "room was made");
+    pwi_parcel_release(parcel);
     chains->pump(chains->context, chain);
   }
+  pwi_chain_settle(chains, chain);
+}
+
+void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version) {
+  chain->processed = version;
+  chains->pump(chains->context, chain);
   pwi_chain_settle(chains, chain);
 }
 
@@ -248,16 +258,16 @@ void pwi_chain_settle(struct pwi_chains *chains, struct pwi_chain *chain) {
   bool counts = chain->following && (!chain->following_fills || chain->is_synced);
   if (counts || chain->is_filling) return;
   if (!pwi_chain_has_followers(chain)) trim(chain, UINT64_MAX);
-  confirm(chains, chain, chain->version);
+  confirm(chains, chain, pwi_chain_at(chain));
 }
 
 /* When all that we kept is confirmed, so is all that we have: after arcs were merged its number may be higher than that of
- * anything that was sent. */
+ * anything that was sent. A member may still be told of changes with lower numbers than its highest. */
 void pwi_chain_heard(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version) {
   if (version > chain->heard) chain->heard = version;
   trim(chain, version);
   if (version > chain->sent) chain->sent = version; /* it was sent before the following asked for it once more */
-  if (pwi_fifo_count(&chain->log) == 0 && version >= chain->sent) version = chain->version;
+  if (pwi_fifo_count(&chain->log) == 0 && version >= chain->sent) version = pwi_chain_at(chain);
   if (!chain->following_fills || chain->is_synced) confirm(chains, chain, version);
 }
 
@@ -269,11 +279,24 @@ void pwi_chain_rewind(struct pwi_chain *chain, uint64_t version) {
   chain->sent = version;
 }
 
+/* What is inherited waits until we have all that stands before it. */
 struct pwi_parcel *pwi_chain_next(const struct pwi_chain *chain) {
-  return chain->sent_count < pwi_fifo_count(&chain->log) ? pwi_chain_log_at(chain, chain->sent_count) : NULL;
+  if (chain->sent_count == pwi_fifo_count(&chain->log)) return NULL;
+  struct pwi_parcel *parcel = pwi_chain_log_at(chain, chain->sent_count);
+  return parcel->version <= pwi_chain_at(chain) ? parcel : NULL;
+}
+
+bool pwi_chain_has_more(const struct pwi_chain *chain) {
+  size_t at = chain->sent_count;
+  return at + 1 < pwi_fifo_count(&chain->log) &&
+         pwi_chain_log_at(chain, at + 1)->version == pwi_chain_log_at(chain, at)->version;
 }
 
 void pwi_chain_was_sent(struct pwi_chain *chain) {
-  chain->sent = pwi_chain_log_at(chain, chain->sent_count)->version;
+  if (!pwi_chain_has_more(chain)) chain->sent = pwi_chain_log_at(chain, chain->sent_count)->version;
   chain->sent_count++;
+}
+
+bool pwi_chain_is_ahead(const struct pwi_chain *chain) {
+  return !pwi_chain_next(chain) && chain->sent < pwi_chain_at(chain);
 }

@@ -10,7 +10,10 @@
  * answer could have seen. Until then it is put off here.
  *
  * EVENNESS. After arcs with different versions were merged, parts of the new arc have different versions, until the next
- * change, which is one of the whole arc. Such a chain is not *even*, and its versions are looked up by position.
+ * change, which is one of the whole arc. Such a chain is not *even*, and its versions are looked up by position. Changes
+ * from before may then have the same version, for different parts of the arc: a version has come when all of them have.
+ * They go down the chain by rising version, so a member sends what it has inherited no sooner than it knows that nothing
+ * comes that stands before it.
  *
  * This header is about bookkeeping; what is sent to whom is server_chain.c's business.
  *
@@ -156,10 +159,13 @@ void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_holder_l
 
 /* --- members ---------------------------------------------------------------------------------------------------------- */
 
-/* A version was applied here, on `positions` of the arc; its parcel, if it has to be passed on, is taken. There is room:
- * see pwi_chain_make_room. */
+/* A version was applied here, on `positions` of the arc; `is_last`: no other one of that version comes. Its parcel, if it
+ * has to be passed on, is taken. There is room: see pwi_chain_make_room. */
 void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version,
-                       struct pawl_range positions, struct pwi_parcel *parcel);
+                       struct pawl_range positions, bool is_last, struct pwi_parcel *parcel);
+
+/* Nothing more comes up to this version. */
+void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version);
 
 /* True if `positions` of the arc have a version below this one; `*piece_out` is the first such part. */
 bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain *chain, struct pawl_range positions,
@@ -180,7 +186,11 @@ void pwi_chain_rewind(struct pwi_chain *chain, uint64_t version);
 
 /* The next parcel to be sent; NULL: none. */
 struct pwi_parcel *pwi_chain_next(const struct pwi_chain *chain);
+bool pwi_chain_has_more(const struct pwi_chain *chain); /* behind that, of the same version */
 void pwi_chain_was_sent(struct pwi_chain *chain);
+
+/* True if all was sent and the following does not know that that is all: nothing of the last versions was for it. */
+bool pwi_chain_is_ahead(const struct pwi_chain *chain);
 
 /* What is confirmed may have changed for another reason: nobody stands behind us any more, or one that fills counts now. */
 void pwi_chain_settle(struct pwi_chains *chains, struct pwi_chain *chain);

@@ -300,6 +300,19 @@ static void test_both_halves_of_an_arc_keep_what_is_not_confirmed(void **state) 
   stop_member(&m);
 }
 
+static void test_what_was_split_and_merged_again_is_kept_once(void **state) {
+  (void)state;
+  struct member m;
+  START(&m, arc_of(0, 1, "12"));
+  for (int i = 0; i < 4; i++) change(&m, 0, 10);
+  for (uint64_t epoch = 2; epoch < 40; epoch += 2) {
+    SEE(&m, arc_of(0, epoch, "12"), arc_of(HALF, epoch, "12"));
+    SEE(&m, arc_of(0, epoch + 1, "12"));
+    assert_int_equal(logged(at(&m, 0)), 4);
+  }
+  stop_member(&m);
+}
+
 /* The left half has version 5, the right one 2, and the arcs are one now. */
 static void start_uneven(struct member *m) {
   START(m, arc_of(0, 1, "12"), arc_of(HALF, 1, "12"));
@@ -332,6 +345,24 @@ static void test_logs_of_merged_arcs_are_one_by_rising_version(void **state) {
   assert_int_equal(chain->version, 6);
   assert_true(chain->is_even);
   assert_int_equal(pwi_chain_lowest(&m.chains, chain), 6);
+  stop_member(&m);
+}
+
+static void test_changes_of_merged_arcs_may_have_the_same_version(void **state) {
+  (void)state;
+  struct member m;
+  start_uneven(&m);
+  SEE(&m, arc_of(0, 2, "12"));
+  struct pwi_chain *chain = at(&m, 0);
+  pwi_chain_rewind(chain, 1);
+  for (int i = 0; i < 2; i++) { /* both of version 2 come before either is said to have come */
+    assert_int_equal(pwi_chain_next(chain)->version, 2);
+    assert_int_equal(pwi_chain_has_more(chain), i == 0);
+    pwi_chain_was_sent(chain);
+    assert_int_equal(chain->sent, 1 + i);
+  }
+  assert_int_equal(pwi_chain_next(chain)->version, 3);
+  assert_false(pwi_chain_has_more(chain));
   stop_member(&m);
 }
 
@@ -406,7 +437,7 @@ static struct pwi_parcel *parcel_of(struct member *member, uint64_t version, str
 static void apply(struct member *m, struct pwi_chain *chain, uint64_t version, struct pawl_range positions) {
   assert_int_equal(pwi_chain_make_room(&m->chains, chain, positions), PAWL_OK);
   struct pwi_parcel *parcel = pwi_chain_has_followers(chain) ? parcel_of(m, version, positions) : NULL;
-  pwi_chain_applied(&m->chains, chain, version, positions, parcel);
+  pwi_chain_applied(&m->chains, chain, version, positions, true, parcel);
 }
 
 static void test_a_member_in_the_middle_keeps_what_it_passes_on(void **state) {
@@ -426,6 +457,34 @@ static void test_a_member_in_the_middle_keeps_what_it_passes_on(void **state) {
   SEE(&m, arc_of(0, 2, "13")); /* now it is the head, and goes on counting */
   assert_int_equal(at(&m, 0)->version, 2);
   assert_int_equal(change(&m, 0, 10)->version, 3);
+  stop_member(&m);
+}
+
+/* The right half has version 2, not confirmed by 3; the head has more of the left one, of lower versions. */
+static void test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_any_more(void **state) {
+  (void)state;
+  struct member m;
+  START(&m, arc_of(0, 1, "213"), arc_of(HALF, 1, "213"));
+  apply(&m, at(&m, HALF), 1, pawl_range_of(HALF, PWI_RING_END));
+  apply(&m, at(&m, HALF), 2, pawl_range_of(HALF, PWI_RING_END));
+  SEE(&m, arc_of(0, 2, "213"));
+  struct pwi_chain *chain = at(&m, 0);
+  assert_int_equal(logged(chain), 2);
+  assert_null(pwi_chain_next(chain));
+  assert_int_equal(pwi_chain_make_room(&m.chains, chain, pawl_range_of(0, HALF)), PAWL_OK);
+  pwi_chain_applied(&m.chains, chain, 1, pawl_range_of(0, HALF), false, parcel_of(&m, 1, pawl_range_of(0, HALF)));
+  assert_int_equal(pwi_chain_at(chain), 0); /* another of version 1 is to come */
+  assert_null(pwi_chain_next(chain));
+  apply(&m, chain, 1, pawl_range_of(HALF, PWI_RING_END)); /* it was here, and is kept once */
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(pwi_chain_next(chain)->version, 1);
+    pwi_chain_was_sent(chain);
+  }
+  assert_null(pwi_chain_next(chain));
+  assert_false(pwi_chain_is_ahead(chain));
+  pwi_chain_caught_up(&m.chains, chain, 2);
+  assert_int_equal(pwi_chain_next(chain)->version, 2);
+  assert_int_equal(send_all(chain), 2);
   stop_member(&m);
 }
 
@@ -449,12 +508,27 @@ static void test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_wa
     struct pawl_range part = pawl_range_of(version * (QUARTER / 16), (version + 1) * (QUARTER / 16));
     assert_int_equal(pwi_chain_make_room(&m.chains, chain, part), PAWL_OK);
     pwi_memory_fail_after(0);
-    pwi_chain_applied(&m.chains, chain, version, part, NULL);
+    pwi_chain_applied(&m.chains, chain, version, part, true, NULL);
     assert_int_equal(pwi_memory_fail_cancel(), 0);
     assert_int_equal(chain->version, version);
     assert_false(chain->is_even);
   }
   assert_int_equal(pwi_chain_lowest(&m.chains, chain), 0);
+  stop_member(&m);
+}
+
+/* The arc was one, and changed; its left half was changed while it was an arc of its own. */
+static void test_a_change_of_a_part_leaves_the_other_part_where_it_is(void **state) {
+  (void)state;
+  struct member m;
+  START(&m, arc_of(0, 1, "21"));
+  struct pwi_chain *chain = at(&m, 0);
+  apply(&m, chain, 1, RING);
+  apply(&m, chain, 2, RING);
+  apply(&m, chain, 3, pawl_range_of(0, HALF));
+  assert_int_equal(chain->version, 3);
+  assert_false(chain->is_even);
+  assert_int_equal(pwi_chain_lowest(&m.chains, chain), 2);
   stop_member(&m);
 }
 
@@ -689,13 +763,17 @@ int main(void) {
       cmocka_unit_test(test_answers_are_lost_when_another_is_the_head),
       cmocka_unit_test(test_whoever_waits_on_a_lost_link_is_forgotten),
       cmocka_unit_test(test_both_halves_of_an_arc_keep_what_is_not_confirmed),
+      cmocka_unit_test(test_what_was_split_and_merged_again_is_kept_once),
       cmocka_unit_test(test_logs_of_merged_arcs_are_one_by_rising_version),
+      cmocka_unit_test(test_changes_of_merged_arcs_may_have_the_same_version),
       cmocka_unit_test(test_what_is_due_in_an_uneven_arc_depends_on_the_position),
       cmocka_unit_test(test_all_is_confirmed_when_nothing_is_kept_and_the_follower_is_where_we_are),
       cmocka_unit_test(test_a_follower_is_sent_again_what_it_asks_for),
       cmocka_unit_test(test_a_member_in_the_middle_keeps_what_it_passes_on),
+      cmocka_unit_test(test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_any_more),
       cmocka_unit_test(test_the_tail_confirms_at_once),
       cmocka_unit_test(test_a_change_of_a_part_of_an_even_arc_needs_no_memory_after_room_was_made),
+      cmocka_unit_test(test_a_change_of_a_part_leaves_the_other_part_where_it_is),
       cmocka_unit_test(test_one_whose_word_counts_is_kept_every_change_also_while_it_cannot_be_reached),
       cmocka_unit_test(test_what_was_meant_for_a_target_that_is_given_up_is_let_go),
       cmocka_unit_test(test_a_filled_member_has_the_versions_of_its_source),

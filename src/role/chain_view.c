@@ -7,8 +7,7 @@
 
 /* --- versions --------------------------------------------------------------------------------------------------------- */
 
-/* Brings the clock up to what even chains know, as far as their positions are held still. */
-static pawl_status write_version(struct pwi_chains *chains, const struct pwi_chain *chain) {
+pawl_status pwi_chain_write_version(struct pwi_chains *chains, const struct pwi_chain *chain) {
   struct pawl_range run;
   if (!chain->is_even || chain->is_filling || chain->version == 0) return PAWL_OK;
   for (uint64_t at = chain->positions.begin; pwi_rangeset_next(&chains->versions.held, at, &run); at = run.end) {
@@ -22,7 +21,7 @@ static pawl_status write_version(struct pwi_chains *chains, const struct pwi_cha
 
 pawl_status pwi_chains_write_versions(struct pwi_chains *chains) {
   for (size_t i = 0; i < chains->count; i++) {
-    pawl_status status = write_version(chains, chains->items[i]);
+    pawl_status status = pwi_chain_write_version(chains, chains->items[i]);
     if (status) return status;
   }
   return PAWL_OK;
@@ -55,7 +54,7 @@ pawl_status pwi_chains_hold(struct pwi_chains *chains, struct pawl_range positio
 pawl_status pwi_chain_save_versions(struct pwi_chains *chains, const struct pwi_chain *chain,
                                     struct pwi_writer *writer) {
   struct pwi_clock copy = {0};
-  pawl_status status = write_version(chains, chain);
+  pawl_status status = pwi_chain_write_version(chains, chain);
   if (!status) status = pwi_clock_copy(&chains->versions, chain->positions, &copy);
   if (status) return status;
   size_t size = pwi_clock_encoded_size(&copy);
@@ -111,21 +110,40 @@ static bool is_same(const struct pwi_chain *chain, struct pawl_range positions, 
          chain->positions.end == positions.end;
 }
 
-/* Parcels of the old chain that concern the new one, behind those that it has already. */
+/* At one position there is one change of a version: where two meet they are the same. */
+static bool is_in_log(const struct pwi_chain *chain, const struct pwi_parcel *parcel) {
+  struct pawl_range positions = pawl_range_common(parcel->positions, chain->positions);
+  for (size_t i = pwi_fifo_count(&chain->log); i > 0; i--) {
+    const struct pwi_parcel *other = pwi_chain_log_at(chain, i - 1);
+    if (other->version < parcel->version) return false;
+    if (other->version == parcel->version && pawl_range_contains(other->positions, positions)) return true;
+  }
+  return false;
+}
+
+/* Merged arcs have logs of their own, by rising version each, and what a member has inherited may be of later versions than
+ * what it is sent: the log keeps that order. */
+pawl_status pwi_chain_add_to_log(struct pwi_chain *chain, struct pwi_parcel *parcel) {
+  if (is_in_log(chain, parcel)) return PAWL_OK;
+  struct pwi_parcel **place = pwi_fifo_push(&chain->log);
+  if (!place) return PAWL_NO_MEMORY;
+  *place = pwi_parcel_retain(parcel);
+  for (size_t at = pwi_fifo_count(&chain->log) - 1;
+       at > 0 && pwi_chain_log_at(chain, at - 1)->version > parcel->version; at--) {
+    struct pwi_parcel **later = pwi_fifo_at(&chain->log, at), **sooner = pwi_fifo_at(&chain->log, at - 1);
+    *later = *sooner;
+    *sooner = parcel;
+  }
+  return PAWL_OK;
+}
+
+/* Parcels of the old chain that concern the new one. */
 static pawl_status inherit_log(struct pwi_chain *chain, const struct pwi_chain *old) {
   for (size_t i = 0; i < pwi_fifo_count(&old->log); i++) {
     struct pwi_parcel *parcel = pwi_chain_log_at(old, i);
     if (pawl_range_is_empty(pawl_range_common(parcel->positions, chain->positions))) continue;
-    struct pwi_parcel **place = pwi_fifo_push(&chain->log);
-    if (!place) return PAWL_NO_MEMORY;
-    *place = pwi_parcel_retain(parcel);
-    /* Merged arcs have logs of their own, by rising version each: the new one keeps that order. */
-    for (size_t at = pwi_fifo_count(&chain->log) - 1;
-         at > 0 && pwi_chain_log_at(chain, at - 1)->version > parcel->version; at--) {
-      struct pwi_parcel **later = pwi_fifo_at(&chain->log, at), **sooner = pwi_fifo_at(&chain->log, at - 1);
-      *later = *sooner;
-      *sooner = parcel;
-    }
+    pawl_status status = pwi_chain_add_to_log(chain, parcel);
+    if (status) return status;
   }
   return PAWL_OK;
 }

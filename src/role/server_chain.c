@@ -233,6 +233,14 @@ void pwi_server_chain_timer(struct pwi_server *server) {
 
 /* --- sending ------------------------------------------------------------------------------------------------------------ */
 
+static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, struct server_peer *peer) {
+  struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
+  note.version = pwi_chain_at(chain);
+  note.prior = chain->sent;
+  chain->sent = note.version;
+  pwi_server_note(server, peer, &note);
+}
+
 void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
   struct pwi_server *server = context;
   struct pwi_parcel *parcel;
@@ -246,6 +254,7 @@ void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
     note.positions = pawl_range_common(parcel->positions, chain->positions);
     note.version = parcel->version;
     note.prior = chain->sent;
+    note.other = pwi_chain_has_more(chain);
     /* One that is being filled knows no lists. */
     bool full = chain->is_full_wanted || chain->following_fills;
     pawl_status status = pwi_parcel_send_update(parcel, &address, &note, full);
@@ -254,9 +263,10 @@ void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
       pwi_net_close(server->config.net, peer->link, status);
       return;
     }
-    chain->is_full_wanted = false;
+    if (!pwi_chain_has_more(chain)) chain->is_full_wanted = false;
     pwi_chain_was_sent(chain);
   }
+  if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);
 }
 
 void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer) {
@@ -387,6 +397,11 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   struct pwi_parcel *parcel = NULL;
   bool is_wanted = false;
   if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
+  if (note->effect == PWI_EFFECT_NONE) {
+    pwi_chain_caught_up(&server->chains, chain, note->version);
+    pwi_server_chain_confirm(server, chain);
+    return PAWL_OK;
+  }
   pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, note, &change);
   if (!status) status = pwi_chain_make_room(&server->chains, chain, note->positions);
   if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &parcel);
@@ -403,7 +418,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   }
   if (parcel && change.effect == PWI_EFFECT_ROWS && change.request.terms.keys == PWI_KEYS_SIGNED)
     parcel->list = pwi_holding_pin_list(server->holding);
-  pwi_chain_applied(&server->chains, chain, note->version, note->positions, parcel);
+  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other == 0, parcel);
   pwi_server_chain_confirm(server, chain);
   return PAWL_OK;
 }
