@@ -41,14 +41,21 @@ static struct pwi_parcel *add_parcel(struct pwi_parcels *parcels) {
   return parcel;
 }
 
-/* The smallest region that does; the list is short, for as many are idle as were ever under way together. */
+/* Regions are REGION_MIN, twice that, four times, …: which power of two? PWI_PARCEL_CLASSES: none is so large. */
+static size_t power_of(size_t bytes) {
+  size_t power = 0;
+  while (power < PWI_PARCEL_CLASSES && REGION_MIN << power < bytes) power++;
+  return power;
+}
+
+/* The smallest region that does, and of those the one used last: its memory may still be in the caches. */
 static struct pwi_parcel *take_large(struct pwi_parcels *parcels, size_t bytes) {
-  struct pwi_parcel **best = NULL;
-  for (struct pwi_parcel **at = &parcels->idle_large; *at; at = &(*at)->next)
-    if ((*at)->room >= bytes && (!best || (*at)->room < (*best)->room)) best = at;
-  if (!best) return NULL;
-  struct pwi_parcel *parcel = *best;
-  *best = parcel->next;
+  size_t power = power_of(bytes);
+  while (power < PWI_PARCEL_CLASSES && !parcels->idle_large[power]) power++;
+  if (power == PWI_PARCEL_CLASSES) return NULL;
+  struct pwi_parcel *parcel = parcels->idle_large[power];
+  parcels->idle_large[power] = parcel->next;
+  parcels->idle_bytes -= parcel->room;
   return parcel;
 }
 
@@ -59,18 +66,19 @@ static struct pwi_parcel *take_small(struct pwi_parcels *parcels) {
 }
 
 static pawl_status open_region(struct pwi_parcels *parcels, struct pwi_parcel *parcel, size_t bytes) {
-  size_t size = REGION_MIN;
-  while (size < bytes && size <= SIZE_MAX / 4) size *= 2;
-  if (size < bytes) return PAWL_NO_MEMORY;
-  pawl_status status = pwi_net_region_open(parcels->net, size, &parcel->region);
-  if (!status) parcel->room = size;
+  size_t power = power_of(bytes);
+  if (power == PWI_PARCEL_CLASSES) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_net_region_open(parcels->net, REGION_MIN << power, &parcel->region);
+  if (!status) parcel->room = REGION_MIN << power;
   return status;
 }
 
 static void put_back(struct pwi_parcel *parcel) {
-  struct pwi_parcel **list = parcel->region ? &parcel->parcels->idle_large : &parcel->parcels->idle;
+  struct pwi_parcels *parcels = parcel->parcels;
+  struct pwi_parcel **list = parcel->region ? &parcels->idle_large[power_of(parcel->room)] : &parcels->idle;
   parcel->next = *list;
   *list = parcel;
+  if (parcel->region) parcels->idle_bytes += parcel->room;
 }
 
 pawl_status pwi_parcel_take(struct pwi_parcels *parcels, size_t bytes, struct pwi_parcel **parcel_out) {
@@ -94,19 +102,13 @@ pawl_status pwi_parcel_take(struct pwi_parcels *parcels, size_t bytes, struct pw
   return PAWL_OK;
 }
 
-static size_t idle_bytes(const struct pwi_parcels *parcels) {
-  size_t sum = 0;
-  for (const struct pwi_parcel *parcel = parcels->idle_large; parcel; parcel = parcel->next) sum += parcel->room;
-  return sum;
-}
-
 static void retire(struct pwi_parcel *parcel) {
   struct pwi_parcels *parcels = parcel->parcels;
   if (parcel->references > 0 || parcel->in_flight > 0) return;
   parcels->bytes -= parcel->size;
   pwi_list_unpin(parcel->list);
   parcel->list = NULL;
-  if (parcel->region && (parcel->is_tainted || parcel->room + idle_bytes(parcels) > KEEP_MAX)) {
+  if (parcel->region && (parcel->is_tainted || parcel->room + parcels->idle_bytes > KEEP_MAX)) {
     pwi_net_region_close(parcels->net, parcel->region);
     parcel->region = NULL;
     parcel->room = 0;

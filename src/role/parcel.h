@@ -25,6 +25,7 @@
 #include "wire/message.h"
 
 #define PWI_PARCEL_INLINE 2048
+#define PWI_PARCEL_CLASSES 32
 #define PWI_STAMP_SIZE 16 /* of a sender and a task, in a message */
 
 struct pwi_parcel {
@@ -61,9 +62,10 @@ struct pwi_parcels {
   struct pwi_net *net;
   struct pwi_parcel **all;
   size_t count, room;
-  struct pwi_parcel *idle; /* those without a region, and with one, by size: the largest last */
-  struct pwi_parcel *idle_large;
-  uint64_t bytes; /* in parcels that are in use */
+  struct pwi_parcel *idle;                           /* those without a region, */
+  struct pwi_parcel *idle_large[PWI_PARCEL_CLASSES]; /* and with one, of the least size, of twice that, … */
+  uint64_t idle_bytes;                               /* of the latter */
+  uint64_t bytes;                                    /* in parcels that are in use */
 };
 
 void pwi_parcels_init(struct pwi_parcels *parcels, struct pwi_net *net);
