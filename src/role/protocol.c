@@ -268,7 +268,8 @@ pawl_status pwi_note_decode(const void *data, size_t size, struct pwi_note *note
                           .version = pwi_get_u64(bytes + 32),
                           .prior = pwi_get_u64(bytes + 40),
                           .other = pwi_get_u64(bytes + 48)};
-  if (bytes[0] < PWI_NOTE_OPEN || bytes[0] > PWI_NOTE_TAKEN || bytes[1] > PWI_EFFECT_REFUSAL || bytes[2] > 1)
+  if (bytes[0] < PWI_NOTE_OPEN || bytes[0] > PWI_NOTE_TAKEN || bytes[1] > PWI_EFFECT_REFUSAL || bytes[2] > 1 ||
+      bytes[3] != 0 || pwi_get_u64(bytes + 56) != 0)
     return PAWL_CORRUPT;
   if (note.positions.begin >= note.positions.end || note.since == 0 || note.status > 0) return PAWL_CORRUPT;
   *note_out = note;
