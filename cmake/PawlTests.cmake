@@ -6,6 +6,7 @@
 #   labels: long nosan     long: only under `make test-long`. nosan: not under the sanitizers
 #   timeout: 600           seconds, instead of 300
 #   alone: yes             no other test runs beside it
+#   planted: yes           links the library with planted bugs (src/role/planted.h)
 #
 # It finds its surroundings in the environment: PAWL_COMMAND is the path of the command, PAWL_SOURCE and PAWL_BUILD are
 # the two folders. It says that it cannot run here by exiting with 77.
@@ -20,7 +21,8 @@ endif()
 enable_testing()
 
 set(test_environment
-  PAWL_COMMAND=${PROJECT_BINARY_DIR}/pawl PAWL_SOURCE=${PROJECT_SOURCE_DIR} PAWL_BUILD=${PROJECT_BINARY_DIR})
+  PAWL_COMMAND=${PROJECT_BINARY_DIR}/pawl PAWL_PLANTED_COMMAND=${PROJECT_BINARY_DIR}/pawl-planted
+  PAWL_SOURCE=${PROJECT_SOURCE_DIR} PAWL_BUILD=${PROJECT_BINARY_DIR})
 if(PAWL_SANITIZE)
   list(APPEND test_environment UCX_HANDLE_ERRORS=none) # its own handlers would hide what the sanitizer has to say
   list(APPEND test_environment LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/sanitizers/leaks.supp)
@@ -32,6 +34,23 @@ elseif(PAWL_SANITIZE MATCHES "thread")
   # UCX replaces the functions that ThreadSanitizer must see, unless it is told not to.
   list(APPEND test_environment TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 UCX_MEM_EVENTS=n)
 endif()
+
+# The library once more, with bugs planted in the roles, and the command made of it. The rest of it is shared.
+file(GLOB_RECURSE planted_sources CONFIGURE_DEPENDS src/role/*.c)
+list(FILTER planted_sources EXCLUDE REGEX "_test\\.c$")
+add_library(pawl_planted_objects OBJECT ${planted_sources})
+target_compile_definitions(pawl_planted_objects PRIVATE PAWL_PLANTED=1)
+target_include_directories(pawl_planted_objects PRIVATE include src)
+target_link_libraries(pawl_planted_objects PRIVATE pawl_flags pawl_parts)
+set_target_properties(pawl_planted_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+add_library(pawl_planted STATIC
+  $<TARGET_OBJECTS:pawl_planted_objects> $<FILTER:$<TARGET_OBJECTS:pawl_objects>,EXCLUDE,/src/role/>)
+target_include_directories(pawl_planted PUBLIC include src)
+target_link_libraries(pawl_planted PUBLIC pawl_flags pawl_parts)
+set_target_properties(pawl_planted PROPERTIES LINKER_LANGUAGE C)
+add_executable(pawl_planted_command $<TARGET_OBJECTS:pawl_command>)
+target_link_libraries(pawl_planted_command PRIVATE pawl_planted)
+set_target_properties(pawl_planted_command PROPERTIES OUTPUT_NAME pawl-planted LINKER_LANGUAGE C)
 
 # What the test asks for under the given word, or an empty string.
 function(pawl_test_wish source word result)
@@ -67,7 +86,12 @@ endfunction()
 function(pawl_add_test source root)
   pawl_test_name(${source} ${root} name)
   add_executable(test.${name} ${source})
-  target_link_libraries(test.${name} PRIVATE pawl_inside PkgConfig::CMOCKA)
+  pawl_test_wish(${source} planted is_planted)
+  if(is_planted)
+    target_link_libraries(test.${name} PRIVATE pawl_planted PkgConfig::CMOCKA)
+  else()
+    target_link_libraries(test.${name} PRIVATE pawl_inside PkgConfig::CMOCKA)
+  endif()
   if(source MATCHES "/src/cli/") # the command is no library: its tests take its objects, but for main
     target_sources(test.${name} PRIVATE $<FILTER:$<TARGET_OBJECTS:pawl_command>,EXCLUDE,/main\\.c>)
   endif()

@@ -27,6 +27,7 @@
 #ifndef PAWL_PAWL_H
 #define PAWL_PAWL_H
 
+#include <pawl/checkpoint.h>
 #include <pawl/group.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>

@@ -36,11 +36,12 @@ extern "C" {
 struct pawl_session;
 
 struct pawl_session_options {
-  const char *address; /* of the manager: host:port, tcp://…, unix:/…; NULL: see above */
+  const char *address; /* of the manager: host:port, tcp://…, unix:/…; of several that take turns, with commas between
+                          them; NULL: see above */
   const char *job;     /* a word that names what this process works on, for `pawl status`; NULL: "default" */
   bool read_only;      /* only pull: no sender id, nobody waits for us */
-  const char *listen;  /* where other nodes reach vectors that we open locally, such as "127.0.0.1:0"; NULL: nowhere */
-  bool tcp_only;       /* no shared memory with servers on this machine */
+  const char *listen; /* where other nodes reach vectors that we open locally, such as "127.0.0.1:0"; NULL: nowhere */
+  bool tcp_only;      /* no shared memory with servers on this machine */
 
   /* Proof that we may: a key in a file, as text, or certificates; NULL: PAWL_KEY_FILE or PAWL_KEY from the environment,
    * if set. Embedded sessions need none. */
@@ -52,9 +53,10 @@ struct pawl_session_options {
   bool require_encryption;
 
   /* Embedded sessions. */
-  uint32_t servers;       /* server processes; 0: one */
+  uint32_t servers;       /* server processes; 0: one, and one more for each replica */
   uint32_t shards;        /* per server; 0: one for every two processors, at least one */
   uint64_t server_memory; /* cap of each server in bytes; 0: none */
+  uint32_t replicas;      /* of each key, on servers besides the one that is asked: so many may die; below `servers` */
 
   int64_t timeout_ns; /* for opening; 0: 30 seconds */
 };

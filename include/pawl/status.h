@@ -40,6 +40,7 @@ extern "C" {
   X(TRUNCATED, -208, "ends too early")                                                                                 \
   X(REFUSED, -209, "the server's function refused the values")                                                         \
   X(OUTCOME_UNKNOWN, -210, "it is not known whether this took effect")                                                 \
+  X(RESTORED, -211, "the vector was loaded from a checkpoint meanwhile: pull anew")                                    \
   /* link: the connection to one peer */                                                                               \
   X(LINK_CLOSED, -301, "the peer closed the link")                                                                     \
   X(LINK_RESET, -302, "the link broke")                                                                                \
@@ -59,6 +60,8 @@ extern "C" {
   X(NODE_FULL, -404, "the server's memory cap is reached")                                                             \
   X(NODE_GONE, -405, "that node is not in the cluster")                                                                \
   X(NODE_RETIRED, -406, "the cluster took this node for dead and gave it up")                                          \
+  X(NODE_DEPOSED, -407, "that manager has been replaced by another")                                                   \
+  X(NODE_STANDBY, -408, "that manager stands by for another")                                                          \
   /* cluster: everybody is affected */                                                                                 \
   X(CLUSTER_UNKNOWN, -501, "no cluster answers")                                                                       \
   X(CLUSTER_OTHER, -502, "that is another cluster")                                                                    \

@@ -14,6 +14,7 @@
 #include "host/children.h"
 #include "host/clock.h"
 #include "net/net.h"
+#include "role/manager.h"
 
 #define GRACE_NS (2 * PWI_HOST_SECOND)
 #define ADDRESS "tcp://127.0.0.1:0"
@@ -153,16 +154,18 @@ static pawl_status prepare(struct pwi_embedded *embedded, const struct pwi_embed
   return PAWL_OK;
 }
 
-static pawl_status start_manager(struct pwi_embedded *embedded, struct order *order, int64_t deadline) {
-  char servers[16];
+static pawl_status start_manager(struct pwi_embedded *embedded, const struct pwi_embedded_config *config,
+                                 struct order *order) {
+  char servers[16], replicas[16];
   const char *line;
   snprintf(servers, sizeof servers, "%" PRIu32, embedded->server_count);
+  snprintf(replicas, sizeof replicas, "%" PRIu32, config->replicas);
   begin(order, "manager");
   say_option(order, "--first-servers", servers);
-  say_option(order, "--replicas", "0"); /* all of it is on one machine, and ends with us */
-  say_option(order, "--data", "none");  /* it ends with the session */
+  say_option(order, "--replicas", replicas);
+  say_option(order, "--data", "none"); /* it ends with the session */
   pawl_status status = start_child(order, &embedded->manager);
-  if (!status) status = await_child(embedded->manager, "manager", deadline, &line);
+  if (!status) status = await_child(embedded->manager, "manager", config->deadline_ns, &line);
   if (status) return status;
   status = pwi_child_value(line, "address", embedded->address, sizeof embedded->address);
   return status ? pwi_error_status(PAWL_CORRUPT, "the embedded manager says no address: '%s'", line) : PAWL_OK;
@@ -188,20 +191,30 @@ static pawl_status start_servers(struct pwi_embedded *embedded, const struct pwi
   return status;
 }
 
-pawl_status pwi_embedded_start(const struct pwi_embedded_config *config, struct pwi_embedded **embedded_out) {
-  uint32_t servers = config->servers ? config->servers : 1;
-  struct order order;
+static pawl_status check(const struct pwi_embedded_config *config, uint32_t servers) {
   if (servers > PWI_EMBEDDED_SERVERS_MAX)
     return pwi_error(PAWL_INVALID, "an embedded cluster of %" PRIu32 " servers: at most %d", servers,
                      PWI_EMBEDDED_SERVERS_MAX);
+  if (config->replicas > PWI_REPLICAS_MAX)
+    return pwi_error(PAWL_INVALID, "%" PRIu32 " replicas: at most %d", config->replicas, PWI_REPLICAS_MAX);
+  if (config->replicas >= servers)
+    return pwi_error(PAWL_INVALID, "%" PRIu32 " replicas need more servers than %" PRIu32, config->replicas, servers);
+  return PAWL_OK;
+}
+
+pawl_status pwi_embedded_start(const struct pwi_embedded_config *config, struct pwi_embedded **embedded_out) {
+  uint32_t servers = config->servers ? config->servers : config->replicas + 1;
+  struct order order;
+  pawl_status status = check(config, servers);
+  if (status) return status;
   struct pwi_embedded *embedded = pwi_alloc_zero(1, sizeof *embedded);
   if (!embedded) return pwi_error_status(PAWL_NO_MEMORY, "embedded cluster");
-  pawl_status status = PAWL_NO_MEMORY;
+  status = PAWL_NO_MEMORY;
   embedded->servers = pwi_alloc_zero(servers, sizeof *embedded->servers);
   if (!embedded->servers) goto stop;
   embedded->server_count = servers;
   status = prepare(embedded, config, &order);
-  if (!status) status = start_manager(embedded, &order, config->deadline_ns);
+  if (!status) status = start_manager(embedded, config, &order);
   if (!status) status = start_servers(embedded, config, &order);
   if (status) goto stop;
   enlist(embedded);

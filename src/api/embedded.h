@@ -21,8 +21,9 @@
 #define PWI_EMBEDDED_SERVERS_MAX 256
 
 struct pwi_embedded_config {
-  uint32_t servers;     /* 0: one */
+  uint32_t servers;     /* 0: one, and one for each replica */
   uint32_t shards;      /* per server; 0: one for every two processors, at least one */
+  uint32_t replicas;    /* fewer than servers */
   uint64_t memory_max;  /* of each server, in bytes; 0: no cap */
   const char *key;      /* as text; and */
   const char *key_file; /* in a file: the user's. If both are NULL or empty, a new key is made */

@@ -30,6 +30,7 @@ static pawl_status embed(struct pawl_session *session, const struct pawl_session
   struct pwi_embedded_config config = {
       .servers = options->servers,
       .shards = options->shards,
+      .replicas = options->replicas,
       .memory_max = options->server_memory,
       .key = credentials->key,
       .key_file = credentials->key_file,

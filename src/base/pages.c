@@ -95,12 +95,33 @@ pawl_status pwi_pages_grow(struct pwi_pages *pages, size_t size) {
   return is_mapped(pages) ? grow_mapped(pages, size) : become_mapped(pages, size);
 }
 
-void pwi_pages_drop(struct pwi_pages *pages, size_t offset, size_t size) {
-  if (!is_mapped(pages)) return;
-  char *begin = round_pointer((char *)pages->memory + offset);
-  char *last = (char *)pages->memory + offset + size;
+/* The whole huge pages in [offset, offset + size), as offsets. False if there are none. */
+static bool huge_inside(const struct pwi_pages *pages, size_t offset, size_t size, size_t *begin_out, size_t *end_out) {
+  char *memory = pages->memory, *begin = round_pointer(memory + offset), *last = memory + offset + size;
   char *end = last - ((uintptr_t)last & (PWI_PAGES_HUGE - 1));
-  if (end > begin) madvise(begin, (size_t)(end - begin), MADV_DONTNEED);
+  if (!is_mapped(pages) || end <= begin) return false;
+  *begin_out = (size_t)(begin - memory);
+  *end_out = (size_t)(end - memory);
+  return true;
+}
+
+void pwi_pages_drop(struct pwi_pages *pages, size_t offset, size_t size) {
+  size_t begin, end;
+  if (huge_inside(pages, offset, size, &begin, &end))
+    madvise((char *)pages->memory + begin, end - begin, MADV_DONTNEED);
+}
+
+/* Pages that were given back are zeros already, and to write to them first would take them once more. */
+void pwi_pages_clear(struct pwi_pages *pages, size_t offset, size_t size) {
+  char *memory = pages->memory;
+  size_t begin, end;
+  if (!huge_inside(pages, offset, size, &begin, &end)) {
+    memset(memory + offset, 0, size);
+    return;
+  }
+  memset(memory + offset, 0, begin - offset);
+  memset(memory + end, 0, offset + size - end);
+  madvise(memory + begin, end - begin, MADV_DONTNEED);
 }
 
 void pwi_pages_fini(struct pwi_pages *pages) {

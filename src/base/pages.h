@@ -36,6 +36,9 @@ PAWL_MUST_USE pawl_status pwi_pages_grow(struct pwi_pages *pages, size_t size);
  * other bytes stay what they are. Does nothing to an array that is not mapped. */
 void pwi_pages_drop(struct pwi_pages *pages, size_t offset, size_t size);
 
+/* Bytes [offset, offset + size) become zeros; whole huge pages among them are given back as above. */
+void pwi_pages_clear(struct pwi_pages *pages, size_t offset, size_t size);
+
 /* Frees everything and leaves an empty array. */
 void pwi_pages_fini(struct pwi_pages *pages);
 

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <pawl/range.h>
+
 #include "base/memory.h"
 
 static const size_t sizes[] = {1, 100, 4096, PWI_PAGES_LARGE - 1, PWI_PAGES_LARGE, PWI_PAGES_HUGE + 1, 16u << 20};
@@ -69,6 +71,23 @@ static void test_dropping_clears_whole_huge_pages_only(void **state) {
   pwi_pages_fini(&pages);
 }
 
+static void test_cleared_bytes_are_zeros_and_no_others(void **state) {
+  (void)state;
+  const struct pawl_range parts[] = {
+      {PWI_PAGES_HUGE - 1, 2 * PWI_PAGES_HUGE + 1}, {10, 20}, {PWI_PAGES_HUGE, 2 * PWI_PAGES_HUGE}, {5, 5}};
+  for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
+    struct pwi_pages pages = {0};
+    size_t size = part == 1 ? 100 : 3 * PWI_PAGES_HUGE; /* from the allocator, or mapped */
+    assert_int_equal(pwi_pages_grow(&pages, size), PAWL_OK);
+    unsigned char *bytes = pages.memory;
+    memset(bytes, 7, size);
+    pwi_pages_clear(&pages, (size_t)parts[part].begin, (size_t)pawl_range_size(parts[part]));
+    for (size_t i = 0; i < size; i++)
+      if (bytes[i] != (pawl_range_has(parts[part], i) ? 0 : 7)) fail_msg("byte %zu is %u", i, bytes[i]);
+    pwi_pages_fini(&pages);
+  }
+}
+
 static void test_dropping_small_memory_changes_nothing(void **state) {
   (void)state;
   struct pwi_pages pages = {0};
@@ -112,6 +131,7 @@ int main(void) {
       cmocka_unit_test(test_growing_to_less_does_nothing),
       cmocka_unit_test(test_large_memory_is_aligned_and_counted),
       cmocka_unit_test(test_dropping_clears_whole_huge_pages_only),
+      cmocka_unit_test(test_cleared_bytes_are_zeros_and_no_others),
       cmocka_unit_test(test_dropping_small_memory_changes_nothing),
       cmocka_unit_test(test_out_of_memory_changes_nothing),
       cmocka_unit_test(test_more_than_the_machine_has_addresses_for_is_refused),

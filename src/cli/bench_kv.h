@@ -10,6 +10,7 @@
 #ifndef PWI_CLI_BENCH_KV_H
 #define PWI_CLI_BENCH_KV_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@
 #include "net/net.h"
 
 #define PWI_KV_ROUNDS 5
-#define PWI_KV_OUTSTANDING 64               /* of `onekey64` */
+#define PWI_KV_OUTSTANDING 64               /* of `onekey64`, and the most there may be of others */
 #define PWI_KV_PATIENCE (120 * PAWL_SECOND) /* for one operation */
 
 enum pwi_kv_kind {
@@ -35,9 +36,15 @@ enum pwi_kv_kind {
   PWI_KV_MANY,    /* one key, many under way */
   PWI_KV_BALANCE, /* how evenly servers are used */
   PWI_KV_MEMORY,  /* what a sparse key costs them */
+  PWI_KV_BESIDE,  /* others, with replicas and without */
 };
 
-enum pwi_kv_op { PWI_KV_PUSH, PWI_KV_PULL, PWI_KV_PUSHPULL };
+enum pwi_kv_op {
+  PWI_KV_PUSH,
+  PWI_KV_PULL,
+  PWI_KV_PUSHPULL,
+  PWI_KV_TOGETHER, /* a push that is added up with those of all other workers; only of the case `together` */
+};
 
 /* What is measured. Keys that are there are one of each `span / rows`; a list has one of each `rows / count` of those, so
  * that all of it is known without being kept. */
@@ -47,12 +54,15 @@ struct pwi_kv_job {
   uint64_t count; /* keys of one operation */
   uint64_t rows;  /* keys that are there */
   uint64_t span;
-  bool ordered; /* PWI_KV_RANDOM: placement */
+  bool ordered;         /* PWI_KV_RANDOM: placement */
+  uint32_t outstanding; /* operations of one worker under way at a time; 0: 1. DENSE, CACHED and FRESH */
+  uint32_t together;    /* how many workers there are that have the same keys; 0: each has its own */
 };
 
 struct pwi_kv_options {
   const struct pwi_command *command;
   uint32_t workers, servers, shards; /* 0: not given */
+  uint32_t replicas, outstanding;
   bool tcp, quick, json;
   double seconds;      /* of each operation's measurement */
   const char *cluster; /* NULL: start one */
@@ -77,8 +87,9 @@ bool pwi_kv_fill(struct pawl_session *session, const struct pwi_kv_options *opti
 /* --- what a worker does: bench_kv_work.c -------------------------------------------------------------------------------- */
 
 struct pwi_kv_tally {
-  double per_second; /* operations */
-  uint64_t operations;
+  double per_second;           /* operations */
+  _Atomic uint64_t operations; /* so far: others may look on */
+  atomic_bool is_enough;       /* by those who do: end now */
   struct pwi_histogram times;
 };
 
@@ -105,12 +116,22 @@ struct pwi_kv_crew;
 bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out);
 void pwi_kv_crew_stop(struct pwi_kv_crew *crew); /* NULL is fine */
 
+/* Several clusters beside one another, with as many workers each. */
+bool pwi_kv_crew_start_all(const struct pwi_kv_options *const *options, size_t count, uint32_t workers,
+                           struct pwi_kv_crew **crews_out);
+
 struct pawl_session *pwi_kv_crew_session(const struct pwi_kv_crew *crew);
 
 /* Every worker gets ready for the job, or runs it. Tallies are added up. */
 bool pwi_kv_crew_open(struct pwi_kv_crew *crew, const struct pwi_kv_job *job, const char *vector);
 bool pwi_kv_crew_run(struct pwi_kv_crew *crew, enum pwi_kv_op op, double seconds, struct pwi_kv_tally *tally_out);
 bool pwi_kv_crew_close(struct pwi_kv_crew *crew);
+
+/* The same in two parts, to do something else meanwhile: it goes on until it is ended. How many operations there were since
+ * it began may be asked at any time. */
+bool pwi_kv_crew_begin(struct pwi_kv_crew *crew, enum pwi_kv_op op);
+bool pwi_kv_crew_end(struct pwi_kv_crew *crew, struct pwi_kv_tally *tally_out);
+uint64_t pwi_kv_crew_count(const struct pwi_kv_crew *crew);
 
 /* Processor seconds of workers, servers and manager so far, and private memory of the servers in bytes. NaN if the
  * cluster's processes are not our children. */
@@ -135,9 +156,12 @@ struct pwi_kv_figures {
   const char *name, *op;
   const char *what, *which; /* one more member, such as "placement" and "ordered"; NULL: none */
   const char *part;         /* `balance`: of what; NULL: none */
+  uint32_t outstanding;     /* 0: it does not matter */
   double value;
   const char *unit;
   double limit, p99_us, cpu_s_per_unit;
+  double ratio;                /* of the two, where that is not simply one by the other; 0: it is */
+  double single, single_ratio; /* `replicas`: the same with one server and none; 0: not measured */
 };
 
 void pwi_kv_print(const struct pwi_kv_options *options, const struct pwi_kv_figures *figures);
@@ -148,10 +172,19 @@ void pwi_kv_progress(const struct pwi_kv_options *options, const char *format, .
 /* Says what this thread's last call failed with; false. */
 bool pwi_kv_fail(const struct pwi_kv_options *options, const char *what, pawl_status status);
 
-/* Run a case and print its lines: bench_kv_cases.c, bench_kv_servers.c. */
+/* What a case's figures are called, and units of one operation. One-key operations are counted in thousands, or timed. */
+const char *pwi_kv_op_name(enum pwi_kv_op op);
+double pwi_kv_units(const struct pwi_kv_job *job, const char **name_out);
+
+/* What the case of that name measures, as these options want it; there is one. */
+void pwi_kv_find_job(const struct pwi_kv_options *options, const char *name, struct pwi_kv_job *job_out);
+
+/* Run a case and print its lines: bench_kv_cases.c, bench_kv_servers.c, bench_kv_replicas.c. */
 bool pwi_kv_case_speed(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_balance(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_memory(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+bool pwi_kv_case_replicas(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+bool pwi_kv_case_together(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 
 double pwi_kv_now(void); /* seconds */
 
@@ -168,7 +201,7 @@ struct pwi_kv_plain {
   char address[PWI_NET_ADDRESS_MAX];
 };
 
-pawl_status pwi_kv_plain_start(uint32_t servers, uint32_t shards, struct pwi_kv_plain *plain);
+pawl_status pwi_kv_plain_start(const struct pwi_kv_options *options, struct pwi_kv_plain *plain);
 void pwi_kv_plain_stop(struct pwi_kv_plain *plain);
 
 #endif

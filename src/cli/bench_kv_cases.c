@@ -24,10 +24,12 @@ static double median(double *values) {
   return values[PWI_KV_ROUNDS / 2];
 }
 
-static const char *const op_names[] = {"push", "pull", "pushpull"};
+const char *pwi_kv_op_name(enum pwi_kv_op op) {
+  static const char *const names[] = {"push", "pull", "pushpull", "push"}; /* the last one: together */
+  return names[op];
+}
 
-/* Units of one operation, and what they are called. One-key operations are counted in thousands, or timed. */
-static double units_of(const struct pwi_kv_job *job, const char **name_out) {
+double pwi_kv_units(const struct pwi_kv_job *job, const char **name_out) {
   switch (job->kind) {
   case PWI_KV_DENSE:
     *name_out = "GB/s";
@@ -63,7 +65,7 @@ static bool measure(const struct pwi_kv_options *options, const struct pwi_kv_jo
                     struct pwi_kv_limit *limit, enum pwi_kv_op op) {
   static struct rounds rounds;
   const char *unit;
-  double units = units_of(job, &unit);
+  double units = pwi_kv_units(job, &unit);
   for (int i = 0; i < 2; i++) { /* once to warm up */
     rounds.cpu = rounds.operations = 0;
     pwi_histogram_reset(&rounds.times);
@@ -73,7 +75,8 @@ static bool measure(const struct pwi_kv_options *options, const struct pwi_kv_jo
   bool is_one = job->kind == PWI_KV_ONE || job->kind == PWI_KV_MANY;
   struct pwi_kv_figures figures = {
       .name = job->name,
-      .op = op_names[op],
+      .op = pwi_kv_op_name(op),
+      .outstanding = job->kind == PWI_KV_MANY ? PWI_KV_OUTSTANDING : job->outstanding,
       .value = units * median(rounds.values),
       .unit = unit,
       .limit = limit ? units * median(rounds.limits) : NAN,
@@ -99,7 +102,7 @@ static bool run_ops(const struct pwi_kv_options *options, const struct pwi_kv_jo
   if (!pwi_kv_crew_open(crew, job, VECTOR)) return false;
   bool good = true;
   for (int op = 0; op < ops_of(job->kind) && good; op++) {
-    if (options->op && strcmp(options->op, op_names[op]) != 0) continue;
+    if (options->op && strcmp(options->op, pwi_kv_op_name((enum pwi_kv_op)op)) != 0) continue;
     good = measure(options, job, crew, limit, (enum pwi_kv_op)op);
   }
   return pwi_kv_crew_close(crew) && good;

@@ -53,7 +53,8 @@ struct pwi_kv_crew {
   const struct pwi_kv_options *options;
   struct pawl_session *session;
   char key[PWI_KEY_TEXT_MAX];
-  struct pwi_kv_plain plain; /* the cluster, if it is one without a key */
+  struct pwi_kv_plain plain;        /* the cluster, if it is one without a key */
+  const struct pwi_kv_crew *beside; /* another, whose processes are not ours */
   uint32_t count;
   struct worker *workers;
   struct result *results; /* shared, one of each worker */
@@ -135,13 +136,20 @@ static bool await(struct pwi_kv_crew *crew, uint32_t index) {
   return false;
 }
 
-/* All begin before the first has ended. */
-static bool command(struct pwi_kv_crew *crew, struct order *order) {
+static bool tell_all(struct pwi_kv_crew *crew, struct order *order) {
   bool good = true;
   for (uint32_t i = 0; i < crew->count; i++) good &= move_all(crew->workers[i].socket, order, sizeof *order, true);
+  return good;
+}
+
+static bool await_all(struct pwi_kv_crew *crew) {
+  bool good = true;
   for (uint32_t i = 0; i < crew->count && good; i++) good = await(crew, i);
   return good;
 }
+
+/* All begin before the first has ended. */
+static bool command(struct pwi_kv_crew *crew, struct order *order) { return tell_all(crew, order) && await_all(crew); }
 
 bool pwi_kv_crew_open(struct pwi_kv_crew *crew, const struct pwi_kv_job *job, const char *vector) {
   struct order order = {.kind = ORDER_OPEN, .job = *job};
@@ -149,9 +157,17 @@ bool pwi_kv_crew_open(struct pwi_kv_crew *crew, const struct pwi_kv_job *job, co
   return command(crew, &order);
 }
 
-bool pwi_kv_crew_run(struct pwi_kv_crew *crew, enum pwi_kv_op op, double seconds, struct pwi_kv_tally *tally_out) {
+static bool begin_run(struct pwi_kv_crew *crew, enum pwi_kv_op op, double seconds) {
   struct order order = {.kind = ORDER_RUN, .op = op, .seconds = seconds};
-  if (!command(crew, &order)) return false;
+  for (uint32_t i = 0; i < crew->count; i++) {
+    atomic_store(&crew->results[i].tally.is_enough, false);
+    atomic_store(&crew->results[i].tally.operations, 0);
+  }
+  return tell_all(crew, &order);
+}
+
+static bool end_run(struct pwi_kv_crew *crew, struct pwi_kv_tally *tally_out) {
+  if (!await_all(crew)) return false;
   tally_out->per_second = 0;
   tally_out->operations = 0;
   pwi_histogram_reset(&tally_out->times);
@@ -162,6 +178,23 @@ bool pwi_kv_crew_run(struct pwi_kv_crew *crew, enum pwi_kv_op op, double seconds
     pwi_histogram_merge(&tally_out->times, &tally->times);
   }
   return true;
+}
+
+bool pwi_kv_crew_run(struct pwi_kv_crew *crew, enum pwi_kv_op op, double seconds, struct pwi_kv_tally *tally_out) {
+  return begin_run(crew, op, seconds) && end_run(crew, tally_out);
+}
+
+bool pwi_kv_crew_begin(struct pwi_kv_crew *crew, enum pwi_kv_op op) { return begin_run(crew, op, INFINITY); }
+
+bool pwi_kv_crew_end(struct pwi_kv_crew *crew, struct pwi_kv_tally *tally_out) {
+  for (uint32_t i = 0; i < crew->count; i++) atomic_store(&crew->results[i].tally.is_enough, true);
+  return end_run(crew, tally_out);
+}
+
+uint64_t pwi_kv_crew_count(const struct pwi_kv_crew *crew) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < crew->count; i++) sum += crew->results[i].tally.operations;
+  return sum;
 }
 
 bool pwi_kv_crew_close(struct pwi_kv_crew *crew) {
@@ -217,10 +250,11 @@ static bool start_cluster(struct pwi_kv_crew *crew) {
   options.job = "bench";
   options.tcp_only = wanted->tcp;
   options.servers = wanted->servers;
+  options.replicas = wanted->replicas;
   options.shards = wanted->shards ? wanted->shards : 1;
   if (wanted->cluster && wanted->quick) options.timeout_ns = QUICK_OPEN_NS;
   if (!wanted->cluster && wanted->tcp) {
-    pawl_status plain = pwi_kv_plain_start(wanted->servers ? wanted->servers : 1, options.shards, &crew->plain);
+    pawl_status plain = pwi_kv_plain_start(wanted, &crew->plain);
     if (plain) return pwi_kv_fail(wanted, "cannot start a cluster", plain);
     options.address = crew->plain.address;
     unsetenv("PAWL_KEY");
@@ -259,10 +293,12 @@ static pid_t parent_of(const char *process) {
   return end && sscanf(end, ") %*c %ld", &parent) == 1 ? (pid_t)parent : 0;
 }
 
-static bool is_worker(const struct pwi_kv_crew *crew, pid_t pid) {
+static bool is_known(const struct pwi_kv_crew *crew, pid_t pid) {
   for (uint32_t i = 0; i < crew->count; i++)
     if (crew->workers[i].pid == pid) return true;
-  return false;
+  for (size_t i = 0; i < crew->child_count; i++)
+    if (crew->children[i] == pid) return true;
+  return crew->beside && is_known(crew->beside, pid);
 }
 
 static void find_children(struct pwi_kv_crew *crew) {
@@ -273,7 +309,7 @@ static void find_children(struct pwi_kv_crew *crew) {
     if (!is_number(entry->d_name) || parent_of(entry->d_name) != getpid()) continue;
     pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
     size_t length = read_small(entry->d_name, "cmdline", text, sizeof text), word = strlen(text) + 1;
-    if (is_worker(crew, pid) || word >= length) continue;
+    if (is_known(crew, pid) || word >= length) continue;
     bool is_server = strcmp(text + word, "server") == 0;
     if (!is_server && strcmp(text + word, "manager") != 0) continue;
     crew->children[crew->child_count] = pid;
@@ -282,8 +318,8 @@ static void find_children(struct pwi_kv_crew *crew) {
   closedir(processes);
 }
 
-static bool start_all(struct pwi_kv_crew *crew, uint32_t workers) {
-  if (!start_workers(crew, workers) || !start_cluster(crew)) return false;
+static bool start_rest(struct pwi_kv_crew *crew) {
+  if (!start_cluster(crew)) return false;
   if (!crew->options->cluster) find_children(crew);
   struct order order = {.kind = ORDER_JOIN, .tcp = crew->options->tcp};
   snprintf(order.address, sizeof order.address, "%s", pawl_session_address(crew->session));
@@ -291,16 +327,35 @@ static bool start_all(struct pwi_kv_crew *crew, uint32_t workers) {
   return command(crew, &order);
 }
 
-bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out) {
+/* With workers and no cluster yet. */
+static bool muster(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out) {
   struct pwi_kv_crew *crew = pwi_alloc_zero(1, sizeof *crew);
   if (!crew) return pwi_kv_fail(options, "no memory", PAWL_NO_MEMORY);
   crew->options = options;
-  if (!start_all(crew, workers)) {
+  *crew_out = crew;
+  return start_workers(crew, workers);
+}
+
+bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out) {
+  struct pwi_kv_crew *crew = NULL;
+  if (!muster(options, workers, &crew) || !start_rest(crew)) {
     pwi_kv_crew_stop(crew);
     return false;
   }
   *crew_out = crew;
   return true;
+}
+
+/* All workers first: sessions have threads. */
+bool pwi_kv_crew_start_all(const struct pwi_kv_options *const *options, size_t count, uint32_t workers,
+                           struct pwi_kv_crew **crews_out) {
+  bool good = true;
+  for (size_t i = 0; i < count; i++) crews_out[i] = NULL;
+  for (size_t i = 0; i < count && good; i++) good = muster(options[i], workers, &crews_out[i]);
+  for (size_t i = 1; i < count && good; i++) crews_out[i]->beside = crews_out[i - 1];
+  for (size_t i = 0; i < count && good; i++) good = start_rest(crews_out[i]);
+  for (size_t i = 0; i < count && !good; i++) pwi_kv_crew_stop(crews_out[i]);
+  return good;
 }
 
 /* A worker leaves by itself when it is told to; one that cannot be told has died or will when its socket ends. */

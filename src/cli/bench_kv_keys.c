@@ -25,8 +25,10 @@ uint64_t pwi_kv_row(const struct pwi_kv_job *job, uint64_t list, uint64_t index)
 static pawl_status push_batch(struct pawl_vector *vector, const struct pwi_kv_job *job, uint64_t first, size_t count,
                               uint64_t *keys, const float *values) {
   struct pawl_task *task;
-  for (size_t i = 0; i < count; i++) keys[i] = pwi_kv_key(job, first + i);
-  pawl_status status = pawl_vector_push(vector, pawl_at_keys(keys, count), values, &task);
+  bool is_dense = job->span == job->rows;
+  for (size_t i = 0; i < count && !is_dense; i++) keys[i] = pwi_kv_key(job, first + i);
+  struct pawl_where where = is_dense ? pawl_at_range(first, first + count) : pawl_at_keys(keys, count);
+  pawl_status status = pawl_vector_push(vector, where, values, &task);
   return status ? status : pawl_task_finish(task, PWI_KV_PATIENCE);
 }
 

@@ -31,16 +31,19 @@ void pwi_kv_plain_stop(struct pwi_kv_plain *plain) {
   plain->count = 0;
 }
 
-pawl_status pwi_kv_plain_start(uint32_t servers, uint32_t shards, struct pwi_kv_plain *plain) {
-  char path[PATH_MAX], parent[16], count[16], shard_count[16], unused[PWI_NET_ADDRESS_MAX];
+pawl_status pwi_kv_plain_start(const struct pwi_kv_options *options, struct pwi_kv_plain *plain) {
+  char path[PATH_MAX], parent[16], count[16], shards[16], replicas[16], unused[PWI_NET_ADDRESS_MAX];
+  uint32_t servers = options->servers ? options->servers : 1;
   snprintf(parent, sizeof parent, "%ld", (long)getpid());
   snprintf(count, sizeof count, "%u", servers);
-  snprintf(shard_count, sizeof shard_count, "%u", shards);
-  const char *manager[] = {"pawl",   "manager",  "--listen", "127.0.0.1:0",     "--http", "none",        "--ready-fd",
-                           "3",      "--parent", parent,     "--first-servers", count,    "--transport", "tcp",
-                           "--data", "none",     NULL};
-  const char *server[] = {"pawl", "server",   "--join", plain->address, "--http",    "none", "--ready-fd",
-                          "3",    "--parent", parent,   "--shards",     shard_count, NULL};
+  snprintf(shards, sizeof shards, "%u", options->shards ? options->shards : 1);
+  snprintf(replicas, sizeof replicas, "%u", options->replicas);
+  const char *manager[] = {"pawl",        "manager", "--listen",   "127.0.0.1:0", "--http",          "none",
+                           "--ready-fd",  "3",       "--parent",   parent,        "--first-servers", count,
+                           "--transport", "tcp",     "--replicas", replicas,      "--data",          "none",
+                           NULL};
+  const char *server[] = {"pawl", "server",   "--join", plain->address, "--http", "none", "--ready-fd",
+                          "3",    "--parent", parent,   "--shards",     shards,   NULL};
   plain->count = 0;
   pawl_status status = pwi_child_command(path, sizeof path);
   if (!status) status = start(path, manager, &plain->children[0], plain->address, sizeof plain->address);

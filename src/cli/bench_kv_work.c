@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <pawl/group.h>
+
 #include "base/hash.h"
 #include "base/memory.h"
 #include "cli/bench_kv.h"
@@ -21,8 +23,10 @@ struct pwi_kv_work {
   struct pawl_keys *list; /* PWI_KV_CACHED */
   uint64_t *keys;         /* `list_count` lists of `list_size` each */
   size_t list_count, list_size;
-  void *in, *out;
-  uint64_t turn; /* how many operations there were */
+  void *in, *out; /* as many of the latter as there are operations under way */
+  uint64_t turn;  /* how many operations there were */
+  uint64_t runs;  /* of PWI_KV_TOGETHER: each has a group of its own */
+  struct pawl_group *group;
 };
 
 /* --- getting ready ---------------------------------------------------------------------------------------------------- */
@@ -36,7 +40,8 @@ static void choose_lists(struct pwi_kv_work *work) {
 
 static void write_list(struct pwi_kv_work *work, size_t list) {
   const struct pwi_kv_job *job = &work->job;
-  uint64_t *keys = work->keys + list * work->list_size, number = work->worker * work->list_count + list;
+  uint64_t *keys = work->keys + list * work->list_size, worker = job->together ? 0 : work->worker;
+  uint64_t number = worker * work->list_count + list;
   for (size_t i = 0; i < work->list_size; i++) {
     if (job->kind == PWI_KV_ONE || job->kind == PWI_KV_MANY)
       keys[i] = pwi_kv_key(job, pwi_mix64(i ^ number << 32) % job->rows);
@@ -57,11 +62,12 @@ static pawl_status make_lists(struct pwi_kv_work *work) {
 }
 
 static pawl_status make_values(struct pwi_kv_work *work) {
-  size_t bytes = (size_t)work->job.count * sizeof(float);
-  pawl_status status = pawl_buffer_create(work->session, bytes, &work->in);
-  if (!status) status = pawl_buffer_create(work->session, bytes, &work->out);
+  size_t count = (size_t)work->job.count, places = work->job.outstanding > 1 ? work->job.outstanding : 1;
+  pawl_status status = pawl_buffer_create(work->session, count * sizeof(float), &work->in);
+  if (!status) status = pawl_buffer_create(work->session, count * places * sizeof(float), &work->out);
   if (status) return status;
-  for (uint64_t i = 0; i < work->job.count; i++) ((float *)work->in)[i] = ((float *)work->out)[i] = 1;
+  for (size_t i = 0; i < count; i++) ((float *)work->in)[i] = 1;
+  for (size_t i = 0; i < count * places; i++) ((float *)work->out)[i] = 1;
   return PAWL_OK;
 }
 
@@ -95,10 +101,16 @@ void pwi_kv_work_close(struct pwi_kv_work *work) {
 
 /* --- one at a time ---------------------------------------------------------------------------------------------------- */
 
+/* A dense vector of more rows than one operation has is gone over in steps, in no order. */
+static struct pawl_where dense_place(const struct pwi_kv_job *job, uint64_t turn) {
+  uint64_t steps = job->rows / job->count, begin = steps > 1 ? pwi_mix64(turn) % steps * job->count : 0;
+  return pawl_at_range(begin, begin + job->count);
+}
+
 static struct pawl_where place_of(const struct pwi_kv_work *work) {
   switch (work->job.kind) {
   case PWI_KV_DENSE:
-    return pawl_at_range(0, work->job.count);
+    return dense_place(&work->job, work->turn);
   case PWI_KV_CACHED:
     return pawl_at_list(work->list);
   case PWI_KV_ONE:
@@ -115,12 +127,24 @@ static pawl_status begin_call(struct pawl_vector *vector, enum pwi_kv_op op, str
   return pawl_vector_pushpull(vector, where, in, out, task_out);
 }
 
+/* One tick: the push is done when the parts of all members are in. */
+static pawl_status push_together(struct pwi_kv_work *work) {
+  struct pawl_task *task;
+  pawl_status status = pawl_group_push(work->group, work->vector, place_of(work), work->in, &task);
+  if (!status) status = pawl_task_finish(task, PWI_KV_PATIENCE);
+  return status ? status : pawl_group_clock(work->group, NULL);
+}
+
+static pawl_status call_alone(struct pwi_kv_work *work, enum pwi_kv_op op) {
+  struct pawl_task *task;
+  pawl_status status = begin_call(work->vector, op, place_of(work), work->in, work->out, &task);
+  return status ? status : pawl_task_finish(task, PWI_KV_PATIENCE);
+}
+
 /* Seconds go to `*seconds_out`. */
 static pawl_status call_once(struct pwi_kv_work *work, enum pwi_kv_op op, double *seconds_out) {
-  struct pawl_task *task;
   double begin = pwi_kv_now();
-  pawl_status status = begin_call(work->vector, op, place_of(work), work->in, work->out, &task);
-  if (!status) status = pawl_task_finish(task, PWI_KV_PATIENCE);
+  pawl_status status = op == PWI_KV_TOGETHER ? push_together(work) : call_alone(work, op);
   *seconds_out = pwi_kv_now() - begin;
   work->turn++;
   return status;
@@ -142,63 +166,123 @@ static pawl_status call_anew(struct pwi_kv_work *work, enum pwi_kv_op op, double
   return status ? status : deleted;
 }
 
+static void count_one(struct pwi_kv_tally *tally, double seconds) {
+  pwi_histogram_record(&tally->times, (int64_t)(seconds * 1e9));
+  uint64_t before = atomic_load_explicit(&tally->operations, memory_order_relaxed); /* nobody else counts */
+  atomic_store_explicit(&tally->operations, before + 1, memory_order_relaxed);
+}
+
+static pawl_status run_singly(struct pwi_kv_work *work, enum pwi_kv_op op, double seconds, struct pwi_kv_tally *tally) {
+  double until = pwi_kv_now() + seconds, busy = 0;
+  pawl_status status = PAWL_OK;
+  for (uint64_t i = 0; i < LEAST_TIMES || (pwi_kv_now() < until && !tally->is_enough); i++) {
+    double once;
+    status = work->job.kind == PWI_KV_RANDOM ? call_anew(work, op, &once) : call_once(work, op, &once);
+    if (status) break;
+    count_one(tally, once);
+    busy += once;
+  }
+  tally->per_second = busy > 0 ? (double)tally->operations / busy : 0;
+  return status;
+}
+
+/* Joining takes no time: nobody begins before all are there. Who has finished leaves, so that nobody waits for it. */
+static pawl_status run_together(struct pwi_kv_work *work, double seconds, struct pwi_kv_tally *tally) {
+  char name[64];
+  snprintf(name, sizeof name, "bench/together-%" PRIu64, work->runs++);
+  pawl_status status = pawl_group_join(work->session, name, work->job.together, PWI_KV_PATIENCE, &work->group);
+  if (status) return status;
+  status = pawl_group_barrier(work->group, PWI_KV_PATIENCE);
+  if (!status) status = run_singly(work, PWI_KV_TOGETHER, seconds, tally);
+  pawl_group_leave(work->group);
+  work->group = NULL;
+  return status;
+}
+
 /* --- many at a time --------------------------------------------------------------------------------------------------- */
 
 struct under_way {
   struct pawl_task *task;
   double begin;
-  float in, out;
 };
+
+/* Begins operation number `turn`, which has a place of its own among those under way. */
+typedef pawl_status begin_one(void *context, enum pwi_kv_op op, size_t place, uint64_t turn,
+                              struct pawl_task **task_out);
 
 static pawl_status end_call(struct under_way *call, struct pwi_kv_tally *tally) {
   struct pawl_task *task = call->task;
   if (!task) return PAWL_OK;
   call->task = NULL;
   pawl_status status = pawl_task_finish(task, PWI_KV_PATIENCE);
-  pwi_histogram_record(&tally->times, (int64_t)((pwi_kv_now() - call->begin) * 1e9));
-  tally->operations++;
+  count_one(tally, pwi_kv_now() - call->begin);
   return status;
+}
+
+static pawl_status pump(begin_one *begin_next, void *context, enum pwi_kv_op op, size_t outstanding, double seconds,
+                        struct pwi_kv_tally *tally) {
+  struct under_way calls[PWI_KV_OUTSTANDING] = {0};
+  double begin = pwi_kv_now();
+  pawl_status status = PAWL_OK;
+  for (uint64_t i = 0; !status; i++) {
+    struct under_way *call = &calls[i % outstanding];
+    status = end_call(call, tally);
+    call->begin = pwi_kv_now();
+    if (status || call->begin - begin > seconds || tally->is_enough) break;
+    status = begin_next(context, op, i % outstanding, i, &call->task);
+  }
+  for (size_t i = 0; i < outstanding; i++) {
+    pawl_status ended = end_call(&calls[i], tally);
+    if (!status) status = ended;
+  }
+  tally->per_second = (double)tally->operations / (pwi_kv_now() - begin);
+  return status;
+}
+
+/* All push the same values; what is pulled goes to different places. */
+static pawl_status begin_work(void *context, enum pwi_kv_op op, size_t place, uint64_t turn,
+                              struct pawl_task **task_out) {
+  struct pwi_kv_work *work = context;
+  (void)turn;
+  void *out = (float *)work->out + place * work->job.count;
+  pawl_status status = begin_call(work->vector, op, place_of(work), work->in, out, task_out);
+  work->turn++;
+  return status;
+}
+
+struct one_keys {
+  struct pawl_vector *vector;
+  const uint64_t *keys;
+  size_t count;
+  float in[PWI_KV_OUTSTANDING], out[PWI_KV_OUTSTANDING];
+};
+
+static pawl_status begin_one_key(void *context, enum pwi_kv_op op, size_t place, uint64_t turn,
+                                 struct pawl_task **task_out) {
+  struct one_keys *one = context;
+  one->in[place] = 1;
+  return begin_call(one->vector, op, pawl_at_keys(&one->keys[turn % one->count], 1), &one->in[place], &one->out[place],
+                    task_out);
+}
+
+static void begin_tally(struct pwi_kv_tally *tally) {
+  pwi_histogram_reset(&tally->times);
+  tally->operations = 0;
 }
 
 pawl_status pwi_kv_pump(struct pawl_vector *vector, enum pwi_kv_op op, const uint64_t *keys, size_t count,
                         double seconds, struct pwi_kv_tally *tally_out) {
-  static struct under_way calls[PWI_KV_OUTSTANDING];
-  double begin = pwi_kv_now();
-  pawl_status status = PAWL_OK;
-  tally_out->operations = 0;
-  pwi_histogram_reset(&tally_out->times);
-  for (uint64_t i = 0; !status; i++) {
-    struct under_way *call = &calls[i % PWI_KV_OUTSTANDING];
-    status = end_call(call, tally_out);
-    call->begin = pwi_kv_now();
-    if (status || call->begin - begin > seconds) break;
-    call->in = 1;
-    status = begin_call(vector, op, pawl_at_keys(&keys[i % count], 1), &call->in, &call->out, &call->task);
-  }
-  for (size_t i = 0; i < PWI_KV_OUTSTANDING; i++) {
-    pawl_status ended = end_call(&calls[i], tally_out);
-    if (!status) status = ended;
-  }
-  tally_out->per_second = (double)tally_out->operations / (pwi_kv_now() - begin);
-  return status;
+  struct one_keys one = {.vector = vector, .keys = keys, .count = count};
+  begin_tally(tally_out);
+  return pump(begin_one_key, &one, op, PWI_KV_OUTSTANDING, seconds, tally_out);
 }
 
 pawl_status pwi_kv_work_run(struct pwi_kv_work *work, enum pwi_kv_op op, double seconds,
                             struct pwi_kv_tally *tally_out) {
   if (work->job.kind == PWI_KV_MANY)
     return pwi_kv_pump(work->vector, op, work->keys, work->list_size, seconds, tally_out);
-  double until = pwi_kv_now() + seconds, busy = 0;
-  pawl_status status = PAWL_OK;
-  pwi_histogram_reset(&tally_out->times);
-  tally_out->operations = 0;
-  while (!status && (tally_out->operations < LEAST_TIMES || pwi_kv_now() < until)) {
-    double once;
-    status = work->job.kind == PWI_KV_RANDOM ? call_anew(work, op, &once) : call_once(work, op, &once);
-    if (status) break;
-    pwi_histogram_record(&tally_out->times, (int64_t)(once * 1e9));
-    busy += once;
-    tally_out->operations++;
-  }
-  tally_out->per_second = busy > 0 ? (double)tally_out->operations / busy : 0;
-  return status;
+  begin_tally(tally_out);
+  if (op == PWI_KV_TOGETHER) return run_together(work, seconds, tally_out);
+  if (work->job.outstanding > 1) return pump(begin_work, work, op, work->job.outstanding, seconds, tally_out);
+  return run_singly(work, op, seconds, tally_out);
 }

@@ -26,6 +26,8 @@ void pwi_checkpoint_close(struct pwi_checkpoint *checkpoint);
 /* Says what is wrong; the exit code. */
 int pwi_checkpoint_failure(const struct pwi_command *command, pawl_status status, const struct pwi_problem *problem);
 
+extern const struct pwi_command pwi_command_checkpoint_save;
+extern const struct pwi_command pwi_command_checkpoint_load;
 extern const struct pwi_command pwi_command_checkpoint_export;
 
 #endif

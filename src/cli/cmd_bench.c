@@ -1,7 +1,9 @@
 /* `pawl bench`: the list of benchmarks. Each is a command of its own and reads its own options. */
 #include <getopt.h>
 
+#include "cli/bench_checkpoint.h"
 #include "cli/bench_failover.h"
+#include "cli/bench_fill.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_net.h"
 #include "cli/cli.h"
@@ -20,7 +22,11 @@ static const struct pwi_command command_net = {
     .run = run_net,
 };
 
-static const struct pwi_command *const children[] = {&command_net, &pwi_command_bench_kv, &pwi_command_bench_failover,
+static const struct pwi_command *const children[] = {&command_net,
+                                                     &pwi_command_bench_kv,
+                                                     &pwi_command_bench_failover,
+                                                     &pwi_command_bench_checkpoint,
+                                                     &pwi_command_bench_fill,
                                                      NULL};
 
 const struct pwi_command pwi_command_bench = {

@@ -1,4 +1,5 @@
 /* `pawl bench kv`: push and pull against servers in other processes, beside what the machine can do. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,10 +20,13 @@ enum {
   LETTER_QUICK,
   LETTER_CLUSTER,
   LETTER_KEYS,
+  LETTER_REPLICAS,
+  LETTER_OUTSTANDING,
 };
 
 #define PROCESSES_MAX 64
 #define SECONDS_MAX 600
+#define REPLICAS_MAX 5
 
 /* --- the cases -------------------------------------------------------------------------------------------------------- */
 
@@ -35,27 +39,44 @@ struct kv_case {
 };
 
 static const struct kv_case cases[] = {
-    {{"dense4m", PWI_KV_DENSE, MILLION, MILLION, MILLION, false}, 100, pwi_kv_case_speed},
-    {{"dense16m", PWI_KV_DENSE, 4 * MILLION, 4 * MILLION, 4 * MILLION, false}, 100, pwi_kv_case_speed},
-    {{"cached1e5", PWI_KV_CACHED, MILLION / 10, MILLION, 100 * MILLION, false}, 100, pwi_kv_case_speed},
-    {{"cached1e6", PWI_KV_CACHED, MILLION, 10 * MILLION, 100 * MILLION, false}, 100, pwi_kv_case_speed},
-    {{"fresh1e6", PWI_KV_FRESH, MILLION, 10 * MILLION, 100 * MILLION, false}, 100, pwi_kv_case_speed},
-    {{"random1e6", PWI_KV_RANDOM, MILLION, MILLION, PAWL_KEY_END, false}, 100, pwi_kv_case_speed},
-    {{"onekey", PWI_KV_ONE, 1, MILLION, MILLION, false}, 100, pwi_kv_case_speed},
-    {{"onekey64", PWI_KV_MANY, 1, MILLION, MILLION, false}, 100, pwi_kv_case_speed},
-    {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false}, 100, pwi_kv_case_balance},
-    {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false}, 100, pwi_kv_case_memory},
+    {{"dense4m", PWI_KV_DENSE, MILLION, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"dense16m", PWI_KV_DENSE, 4 * MILLION, 4 * MILLION, 4 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"cached1e5", PWI_KV_CACHED, MILLION / 10, MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"cached1e6", PWI_KV_CACHED, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"fresh1e6", PWI_KV_FRESH, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"random1e6", PWI_KV_RANDOM, MILLION, MILLION, PAWL_KEY_END, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"onekey", PWI_KV_ONE, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"onekey64", PWI_KV_MANY, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
+    {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_balance},
+    {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false, 1, 0}, 100, pwi_kv_case_memory},
+    {{"replicas", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0}, 1, pwi_kv_case_replicas},
+    {{"together", PWI_KV_BESIDE, 1, 1, 1, false, 1, 8}, 1, pwi_kv_case_together},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
-static bool run_case(const struct pwi_kv_options *options, const struct kv_case *which) {
+static struct pwi_kv_job job_of(const struct pwi_kv_options *options, const struct kv_case *which) {
   struct pwi_kv_job job = which->job;
+  bool is_one = job.kind == PWI_KV_ONE || job.kind == PWI_KV_MANY;
   if (options->quick) {
     if (job.span == job.rows) job.span /= which->quick;
     job.rows /= which->quick;
     if (job.count > 1) job.count /= which->quick;
   }
-  return which->run(options, &job);
+  if (!is_one && job.kind != PWI_KV_RANDOM && options->outstanding) job.outstanding = options->outstanding;
+  return job;
+}
+
+void pwi_kv_find_job(const struct pwi_kv_options *options, const char *name, struct pwi_kv_job *job_out) {
+  size_t i = 0;
+  while (strcmp(cases[i].job.name, name) != 0) i++;
+  *job_out = job_of(options, &cases[i]);
+}
+
+static bool run_case(const struct pwi_kv_options *options, const struct kv_case *which) {
+  struct pwi_kv_options settled = *options;
+  struct pwi_kv_job job = job_of(options, which);
+  if (settled.workers == 0) settled.workers = job.together ? job.together : 1;
+  return which->run(&settled, &job);
 }
 
 /* --- printing --------------------------------------------------------------------------------------------------------- */
@@ -68,12 +89,18 @@ static json_t *size_of(const struct pwi_kv_options *options, uint32_t count) {
 }
 
 static void print_json(const struct pwi_kv_options *options, const struct pwi_kv_figures *figures) {
-  json_t *object =
-      json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o}", "bench", "kv", "case", figures->name,
-                "op", figures->op, "workers", (int)options->workers, "servers", size_of(options, options->servers),
-                "shards", size_of(options, options->shards), "transport", options->tcp ? "tcp" : "auto", "value",
-                number(figures->value), "unit", figures->unit, "limit", number(figures->limit), "p99",
-                number(figures->p99_us), "cpu_s_per_unit", number(figures->cpu_s_per_unit));
+  json_t *outstanding = figures->outstanding ? json_integer(figures->outstanding) : json_null();
+  json_t *object = json_pack(
+      "{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:o}", "bench", "kv", "case", figures->name,
+      "op", figures->op, "workers", (int)options->workers, "servers", size_of(options, options->servers), "shards",
+      size_of(options, options->shards), "replicas", size_of(options, options->replicas), "outstanding", outstanding,
+      "transport", options->tcp ? "tcp" : "auto", "value", number(figures->value), "unit", figures->unit, "limit",
+      number(figures->limit), "p99", number(figures->p99_us), "cpu_s_per_unit", number(figures->cpu_s_per_unit));
+  if (figures->ratio > 0) json_object_set_new(object, "ratio", json_real(figures->ratio));
+  if (figures->single > 0) {
+    json_object_set_new(object, "single", json_real(figures->single));
+    json_object_set_new(object, "single_ratio", json_real(figures->single_ratio));
+  }
   if (figures->what) json_object_set_new(object, figures->what, json_string(figures->which));
   if (figures->part) json_object_set_new(object, "of", json_string(figures->part));
   pwi_cli_print_json(options->command, object);
@@ -101,7 +128,7 @@ static void print_row(const struct pwi_kv_figures *figures) {
   print_cell(10, 3, figures->value);
   printf(" %-8s", figures->unit);
   print_cell(10, 3, figures->limit);
-  print_cell(8, 2, figures->value / figures->limit);
+  print_cell(8, 2, figures->ratio > 0 ? figures->ratio : figures->value / figures->limit);
   print_cell(12, 1, figures->p99_us);
   print_cell(12, -1, figures->cpu_s_per_unit);
   putchar('\n');
@@ -134,7 +161,7 @@ void pwi_kv_progress(const struct pwi_kv_options *options, const char *format, .
   va_list arguments;
   if (options->quick) return;
   va_start(arguments, format);
-  fputs("pawl bench kv: ", stderr);
+  fprintf(stderr, "pawl %s: ", options->command->name);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);
@@ -148,9 +175,9 @@ bool pwi_kv_fail(const struct pwi_kv_options *options, const char *what, pawl_st
 
 /* --- options ---------------------------------------------------------------------------------------------------------- */
 
-static bool read_count(const char *text, uint64_t most, uint32_t *count_out) {
+static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
   uint64_t value;
-  if (!pwi_cli_number(text, &value) || value == 0 || value > most) return false;
+  if (!pwi_cli_number(text, &value) || value < least || value > most) return false;
   *count_out = (uint32_t)value;
   return true;
 }
@@ -185,11 +212,15 @@ static bool read_keys(const char *text, uint64_t *keys_out) {
 static bool read_option(struct pwi_kv_options *options, int letter, const char *value) {
   switch (letter) {
   case LETTER_WORKERS:
-    return read_count(value, PROCESSES_MAX, &options->workers);
+    return read_count(value, 1, PROCESSES_MAX, &options->workers);
   case LETTER_SERVERS:
-    return read_count(value, PROCESSES_MAX, &options->servers);
+    return read_count(value, 1, PROCESSES_MAX, &options->servers);
   case LETTER_SHARDS:
-    return read_count(value, PROCESSES_MAX, &options->shards);
+    return read_count(value, 1, PROCESSES_MAX, &options->shards);
+  case LETTER_REPLICAS:
+    return read_count(value, 0, REPLICAS_MAX, &options->replicas);
+  case LETTER_OUTSTANDING:
+    return read_count(value, 1, PWI_KV_OUTSTANDING, &options->outstanding);
   case LETTER_OP:
     return read_op(value, &options->op);
   case LETTER_TRANSPORT:
@@ -225,8 +256,7 @@ static uint64_t read_cases(const char *text) {
 }
 
 static void settle(struct pwi_kv_options *options) {
-  if (options->workers == 0) options->workers = 1;
-  if (options->servers == 0) options->servers = 1;
+  if (options->servers == 0) options->servers = options->replicas + 1;
   if (options->shards == 0) options->shards = 1;
   if (!(options->seconds > 0)) options->seconds = options->quick ? 0.05 : 1;
 }
@@ -245,6 +275,9 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   uint64_t set = read_cases(chosen);
   if (set == 0) return pwi_cli_usage(command, "'%s' names no case", chosen);
+  if (options.servers > 0 && options.replicas >= options.servers)
+    return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
+                         options.servers);
   settle(&options);
   print_machine(&options);
   bool good = true;
@@ -256,11 +289,16 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option options[] = {
     {LETTER_CASE, "case", "LIST",
      "of dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
-     "onekey, onekey64, balance, memory, or all (the default)"},
+     "onekey, onekey64, balance, memory, replicas, together, or all\n"
+     "(the default)"},
     {LETTER_OP, "op", "OP", "only push, pull or pushpull (default: what the case has)"},
-    {LETTER_WORKERS, "workers", "N", "processes that push and pull (default: 1)"},
-    {LETTER_SERVERS, "servers", "N", "server processes (default: 1; balance: 4)"},
+    {LETTER_WORKERS, "workers", "N", "processes that push and pull (default: 1; together: 8)"},
+    {LETTER_SERVERS, "servers", "N", "server processes (default: 1 and the replicas; balance: 4)"},
     {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0; replicas, together: 1)"},
+    {LETTER_OUTSTANDING, "outstanding", "N",
+     "operations of a worker under way at a time, in the cases dense,\n"
+     "cached and fresh (default: 1; replicas: 8)"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     {LETTER_SECONDS, "seconds", "S", "for each operation (default: 1)"},
     {LETTER_KEYS, "keys", "N", "of the case memory (default: 1e8)"},

@@ -167,7 +167,11 @@ static const struct pwi_command command_verify = {
 
 /* --- checkpoint --------------------------------------------------------------------------------------------------- */
 
-static const struct pwi_command *const children[] = {&command_list, &command_verify, &pwi_command_checkpoint_export,
+static const struct pwi_command *const children[] = {&pwi_command_checkpoint_save,
+                                                     &pwi_command_checkpoint_load,
+                                                     &command_list,
+                                                     &command_verify,
+                                                     &pwi_command_checkpoint_export,
                                                      NULL};
 
 const struct pwi_command pwi_command_checkpoint = {

@@ -153,7 +153,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_JOIN, "join", "ADDRESS", "the manager's address"},
+    {LETTER_JOIN, "join", "ADDRESS[,…]", "the manager's address, or those of all that take turns"},
     {PWI_ROLE_LISTEN, "listen", "ADDRESS",
      "where clients and other servers come to: host:port, host:first-last\n"
      "(default: any port, on loopback if the manager is there, else on all\n"

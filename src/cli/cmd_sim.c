@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_sim.h"
 #include "cli/demo_sim.h"
 
 #define LETTER_BUG 257
@@ -43,7 +44,7 @@ static const struct pwi_command command_demo = {
     .run = run_demo,
 };
 
-static const struct pwi_command *const children[] = {&command_demo, NULL};
+static const struct pwi_command *const children[] = {&command_demo, &pwi_command_sim_faults, NULL};
 
 const struct pwi_command pwi_command_sim = {
     .name = "sim",

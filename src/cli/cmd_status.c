@@ -121,6 +121,9 @@ static void print_head(const struct status *status, const struct pwi_paint *pain
   printf("  epoch %lld, %lld server processes with %zu shards, %zu arcs, %zu vectors, %lld clients\n",
          whole_of(root, "epoch"), whole_of(root, "processes"), count_of(root, "nodes"), count_of(root, "arcs"),
          count_of(root, "vectors"), whole_of(root, "clients"));
+  if (strcmp(text_of(root, "meta"), "memory") != 0)
+    printf("  led from %s in term %lld, decisions in %s\n", pwi_role_short(text_of(root, "leader")),
+           whole_of(root, "term"), text_of(root, "meta"));
   if (whole_of(root, "moves_done") > 0 || count_of(root, "moves") > 0)
     printf("  %zu arcs being moved, %lld moved so far\n", count_of(root, "moves"), whole_of(root, "moves_done"));
   print_chains(paint, root);

@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 #endif
 
+#include <curl/curl.h>
 #include <jansson.h>
 #include <lz4.h>
 #include <microhttpd.h>
@@ -38,6 +39,7 @@ void pwi_parts(struct pwi_part parts_out[PWI_PARTS]) {
       {"zstd", ZSTD_versionString()},
       {"jansson", jansson_version_str()},
       {"microhttpd", MHD_get_version()},
+      {"curl", curl_version_info(CURLVERSION_NOW)->version},
   };
   for (size_t i = 0; i < PWI_PARTS; i++) {
     parts_out[i].name = facts[i][0];

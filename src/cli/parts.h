@@ -11,7 +11,7 @@ struct pwi_part {
   char version[64]; /* "" if this pawl was built without it */
 };
 
-#define PWI_PARTS 7
+#define PWI_PARTS 8
 
 void pwi_parts(struct pwi_part parts_out[PWI_PARTS]);
 

@@ -20,8 +20,8 @@ enum {
 };
 
 #define PWI_SESSION_OPTIONS                                                                                            \
-  {PWI_SESSION_CLUSTER, "cluster", "ADDRESS",                                                                          \
-   "the manager's address (default: that in PAWL_ADDRESS, else\n127.0.0.1:7295)"},                                     \
+  {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                      \
+   "the manager's address, or those of all that take turns (default: that\nin PAWL_ADDRESS, else 127.0.0.1:7295)"},    \
       {PWI_SESSION_KEY_FILE, "key-file", "FILE", "our key, instead of what PAWL_KEY_FILE and PAWL_KEY say"},           \
       {PWI_SESSION_CERTIFICATE, "certificate", "FILE", "PEM files instead of a key: our certificate,"},                \
       {PWI_SESSION_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                            \

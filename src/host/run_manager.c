@@ -1,8 +1,11 @@
 #include "host/run_manager.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -10,6 +13,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "host/clock.h"
+#include "host/depot.h"
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
@@ -24,13 +28,22 @@
 
 struct pwi_run_manager {
   struct pwi_net *net;
+  struct pwi_depot *depot;
   struct pwi_run_log run_log;
   struct pwi_random random;
   struct pwi_log log;
   struct pwi_manager *role;
   struct pwi_http *http;
   atomic_bool is_stopping;
-  bool is_deserted; /* all servers are down, and it was said */
+  bool is_deserted;                /* all servers are down, and it was said */
+  _Atomic(struct pwi_net *) woken; /* the net that a stop wakes; NULL while there is none */
+  atomic_int wakers;               /* those who are about to */
+
+  /* With a store that managers share. */
+  struct pwi_run_manager_config config; /* for beginning anew */
+  char host[HOST_SIZE], listen[PWI_NET_ADDRESS_MAX], address[PWI_NET_ADDRESS_MAX];
+  struct pwi_run_meta *meta; /* NULL: there is none, and `role` is the manager */
+  uint64_t cluster;          /* that we have led; 0: none yet */
   pthread_mutex_t mutex;
   struct pwi_run_manager_page page; /* under the mutex */
 };
@@ -47,10 +60,25 @@ static void note_deserted(struct pwi_run_manager *manager, const struct pwi_mana
   manager->is_deserted = is_deserted;
 }
 
+/* Returns the manager if there is one: if we lead. */
+static const struct pwi_manager *fill_meta(const struct pwi_run_manager *manager, struct pwi_run_manager_page *page) {
+  struct pwi_standby_state state;
+  pwi_run_meta_state(manager->meta, &state);
+  page->has_store = true;
+  page->leads = state.phase == PWI_STANDBY_LEADING;
+  page->term = state.term;
+  page->trouble = state.why;
+  snprintf(page->leader, sizeof page->leader, "%s", state.leader);
+  return state.manager;
+}
+
 static void publish(struct pwi_run_manager *manager) {
   struct pwi_run_manager_page page = {.at_ns = pwi_host_now()};
-  pwi_manager_figures(manager->role, &page.figures);
-  note_deserted(manager, &page.figures);
+  const struct pwi_manager *role = manager->role;
+  if (manager->meta) role = fill_meta(manager, &page);
+  if (role) pwi_manager_figures(role, &page.figures);
+  if (role && !manager->meta) note_deserted(manager, &page.figures);
+  if (page.figures.cluster) manager->cluster = page.figures.cluster;
   pwi_net_counts(manager->net, &page.counts);
   pthread_mutex_lock(&manager->mutex);
   manager->page = page;
@@ -94,15 +122,17 @@ static pawl_status open_http(struct pwi_run_manager *manager, const char *addres
 static pawl_status open_net(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                             const char *host, struct pwi_run_problem *problem) {
   struct pwi_tcp_config net = config->net;
+  const struct pwi_actor *actor = config->store.place ? &pwi_standby_actor : &pwi_manager_actor;
   net.name = NAME;
   if (!net.advertise && pwi_run_is_wildcard(config->listen)) net.advertise = host;
-  pawl_status status = pwi_tcp_create(&net, &pwi_manager_actor, NULL, &manager->net);
+  pawl_status status = pwi_tcp_create(&net, actor, NULL, &manager->net);
   if (status) {
     pwi_run_problem_set(problem, "cannot start the network: %s", pawl_status_text(status));
     return status;
   }
   status = pwi_net_listen(manager->net, config->listen);
   if (status) pwi_run_problem_listen(problem, config->listen, status);
+  atomic_store(&manager->woken, manager->net);
   return status;
 }
 
@@ -117,6 +147,7 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
+  if (!status && !manager->depot) status = pwi_host_depot_open(&manager->depot);
   struct pwi_manager_config role = {.net = manager->net,
                                     .journal = manager->run_log.journal,
                                     .random = &manager->random,
@@ -126,29 +157,52 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
                                     .first_processes = config->first_servers,
                                     .client_grace_ns = config->client_grace_ns,
-                                    .replicas = config->replicas};
+                                    .replicas = config->replicas,
+                                    .depot = manager->depot,
+                                    .checkpoint_directory = config->checkpoint_directory,
+                                    .checkpoint_every_ns = config->checkpoint_every_ns,
+                                    .checkpoint_keep = config->checkpoint_keep,
+                                    .checkpoint_incremental = config->checkpoint_incremental,
+                                    .checkpoint_rate = config->checkpoint_rate,
+                                    .meta = manager->run_log.path[0] ? manager->run_log.path : NULL,
+                                    .cluster = manager->cluster};
+  if (!status && config->store.place) return pwi_run_meta_open(&config->store, &role, &manager->meta, problem);
   if (!status) status = pwi_manager_create(&role, &manager->role);
   if (!status) manager->net->self = manager->role;
   if (status) pwi_run_log_problem(&manager->run_log, status, problem);
   return status;
 }
 
+/* Who begins anew listens where he was found before. */
+static void remember(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config) {
+  struct pwi_address listened, found;
+  manager->config = *config;
+  snprintf(manager->address, sizeof manager->address, "%s", pwi_net_address(manager->net));
+  snprintf(manager->listen, sizeof manager->listen, "%s", config->listen);
+  bool is_fixed = pwi_address_parse(config->listen, &listened) || listened.kind != PWI_ADDRESS_TCP ||
+                  (listened.port_first != 0 && listened.port_first == listened.port_last);
+  bool is_known = !is_fixed && !pwi_address_parse(manager->address, &found) && found.kind == PWI_ADDRESS_TCP;
+  if (is_known) pwi_address_print(&listened, found.port_first, manager->listen);
+  manager->config.listen = manager->listen;
+  manager->config.http = NULL;
+}
+
 pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, struct pwi_run_manager **manager_out,
                                  struct pwi_run_problem *problem) {
-  char host[HOST_SIZE] = "";
   struct pwi_run_manager *manager = pwi_alloc_zero(1, sizeof *manager);
   if (!manager) {
     pwi_run_problem_set(problem, "%s", pawl_status_text(PAWL_NO_MEMORY));
     return PAWL_NO_MEMORY;
   }
-  gethostname(host, sizeof host - 1);
+  gethostname(manager->host, sizeof manager->host - 1);
   pthread_mutex_init(&manager->mutex, NULL);
   manager->log.node = NAME;
-  pawl_status status = open_net(manager, config, host, problem);
-  if (!status)
+  pawl_status status = open_net(manager, config, manager->host, problem);
+  if (!status && !config->store.place)
     status = pwi_run_log_open(config->data, config->listen, pwi_net_address(manager->net), config->anew, &manager->log,
                               &manager->run_log, problem);
-  if (!status) status = open_role(manager, config, host, problem);
+  if (!status) status = open_role(manager, config, manager->host, problem);
+  if (!status) remember(manager, config);
   if (!status) publish(manager);
   if (!status && config->http) status = open_http(manager, config->http, problem);
   if (status) {
@@ -159,7 +213,7 @@ pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, st
   return PAWL_OK;
 }
 
-const char *pwi_run_manager_address(const struct pwi_run_manager *manager) { return pwi_net_address(manager->net); }
+const char *pwi_run_manager_address(const struct pwi_run_manager *manager) { return manager->address; }
 
 const char *pwi_run_manager_log(const struct pwi_run_manager *manager) {
   return manager->run_log.path[0] ? manager->run_log.path : NULL;
@@ -175,7 +229,35 @@ uint16_t pwi_run_manager_http_port(const struct pwi_run_manager *manager) {
 
 /* --- running -------------------------------------------------------------------------------------------------------- */
 
-void pwi_run_manager_loop(struct pwi_run_manager *manager) {
+/* Nobody wakes the net any more. A waker is a signal handler, or a thread that does nothing else. */
+static void close_net(struct pwi_run_manager *manager) {
+  atomic_store(&manager->woken, NULL);
+  while (atomic_load(&manager->wakers) > 0) sched_yield();
+  pwi_run_meta_stop(manager->meta);
+  pwi_net_destroy(manager->net);
+  pwi_run_meta_close(manager->meta);
+  manager->net = NULL;
+  manager->meta = NULL;
+}
+
+static pawl_status begin_anew(struct pwi_run_manager *manager, struct pwi_run_problem *problem) {
+  publish(manager); /* remembers which cluster it was */
+  close_net(manager);
+  pawl_status status = open_net(manager, &manager->config, manager->host, problem);
+  return status ? status : open_role(manager, &manager->config, manager->host, problem);
+}
+
+/* PAWL_OK: go on. */
+static pawl_status look_at_meta(struct pwi_run_manager *manager, struct pwi_run_problem *problem) {
+  enum pwi_standby_phase phase = pwi_run_meta_look(manager->meta);
+  if (phase == PWI_STANDBY_OVER) return begin_anew(manager, problem);
+  if (phase != PWI_STANDBY_FAILED) return PAWL_OK;
+  pwi_run_meta_explain(manager->meta, problem);
+  pwi_run_meta_resign(manager->meta);
+  return PAWL_CORRUPT;
+}
+
+pawl_status pwi_run_manager_loop(struct pwi_run_manager *manager, struct pwi_run_problem *problem) {
   int64_t next = pwi_host_now();
   while (!atomic_load(&manager->is_stopping)) {
     if (pwi_host_now() >= next) {
@@ -184,19 +266,27 @@ void pwi_run_manager_loop(struct pwi_run_manager *manager) {
     }
     pawl_status status = pwi_net_poll(manager->net, pwi_net_now(manager->net) + PWI_HOST_SECOND);
     (void)status; /* that nothing happened is no news */
+    status = manager->meta ? look_at_meta(manager, problem) : PAWL_OK;
+    if (status) return status;
   }
+  if (manager->meta) pwi_run_meta_resign(manager->meta);
+  return PAWL_OK;
 }
 
 void pwi_run_manager_stop(struct pwi_run_manager *manager) {
   atomic_store(&manager->is_stopping, true);
-  pwi_net_wake(manager->net);
+  atomic_fetch_add(&manager->wakers, 1);
+  struct pwi_net *net = atomic_load(&manager->woken);
+  if (net) pwi_net_wake(net);
+  atomic_fetch_sub(&manager->wakers, 1);
 }
 
 void pwi_run_manager_close(struct pwi_run_manager *manager) {
   if (!manager) return;
   pwi_http_close(manager->http);
-  pwi_net_destroy(manager->net);
+  close_net(manager);
   pwi_manager_destroy(manager->role);
+  pwi_host_depot_close(manager->depot);
   pwi_run_log_close(&manager->run_log);
   pthread_mutex_destroy(&manager->mutex);
   pwi_free(manager);

@@ -48,6 +48,12 @@ static void print_traffic(struct pwi_metrics *metrics, const struct pwi_net_coun
   counter(metrics, "pawl_net_links_refused_total", "Links that were refused since the start.", counts->links_refused);
 }
 
+static void print_store(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page) {
+  gauge(metrics, "pawl_leads", "1 if this manager leads, 0 if it stands by.", page->leads);
+  gauge(metrics, "pawl_term", "The leadership's number, or the last heard of.", page->term);
+  gauge(metrics, "pawl_store_reachable", "1 if the store of decisions answers.", page->trouble == PAWL_OK);
+}
+
 void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi_text *text) {
   const struct pwi_manager_figures *figures = &page->figures;
   struct pwi_metrics metrics = {.text = text};
@@ -65,6 +71,7 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   gauge(&metrics, "pawl_clients_retired", "Clients that are gone and whose clocks are kept.", figures->retired);
   gauge(&metrics, "pawl_moves", "Arcs being moved.", figures->moves);
   counter(&metrics, "pawl_moves_done_total", "Arcs moved since the start.", figures->moves_done);
+  if (page->has_store) print_store(&metrics, page);
   print_traffic(&metrics, &page->counts);
 }
 
@@ -75,6 +82,15 @@ unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t
   if (is_stale(page->at_ns, now_ns)) {
     pwi_text_add(text, "the manager does not move\n");
     return BAD;
+  }
+  if (page->has_store && page->trouble) {
+    pwi_text_print(text, "the store of decisions is away: %s\n", pawl_status_text(page->trouble));
+    return BAD;
+  }
+  if (page->has_store && !page->leads) {
+    bool is_known = page->leader[0] != '\0';
+    pwi_text_print(text, is_known ? "ok: stands by, %s leads\n" : "nobody leads%s\n", page->leader);
+    return is_known ? GOOD : BAD;
   }
   if (figures->ready) {
     pwi_text_add(text, "ok\n");

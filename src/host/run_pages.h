@@ -21,9 +21,15 @@
 #define PWI_RUN_VECTORS_MAX 1000             /* vectors of one shard that are told apart */
 
 struct pwi_run_manager_page {
-  struct pwi_manager_figures figures;
+  struct pwi_manager_figures figures; /* zeros while it stands by */
   struct pwi_net_counts counts;
   int64_t at_ns; /* pwi_host_now when it was filled in; 0: never */
+
+  /* With a store that managers share (run_meta.h); else zeros. */
+  bool has_store, leads;
+  uint64_t term;
+  pawl_status trouble;              /* why the store cannot be reached */
+  char leader[PWI_NET_ADDRESS_MAX]; /* "": not known */
 };
 
 struct pwi_run_vector {

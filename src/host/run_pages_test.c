@@ -91,6 +91,32 @@ static void test_a_manager_is_well_when_all_arcs_are_held(void **state) {
   pwi_text_fini(&text);
 }
 
+static void test_a_manager_with_a_store_says_whether_it_leads(void **state) {
+  (void)state;
+  struct pwi_run_manager_page page = {
+      .figures = {.ready = true, .arcs = 4}, .at_ns = NOW, .has_store = true, .leads = true, .term = 3};
+  struct pwi_text text = {0};
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 200);
+  pwi_run_manager_metrics(&page, &text);
+  assert_families_are_whole(&text);
+  assert_line(&text, "pawl_leads 1");
+  assert_line(&text, "pawl_term 3");
+  assert_line(&text, "pawl_store_reachable 1");
+  page.leads = page.figures.ready = false;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_string_equal(pwi_text_view(&text), "nobody leads\n");
+  strcpy(page.leader, "tcp://h:1");
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 200);
+  assert_string_equal(pwi_text_view(&text), "ok: stands by, tcp://h:1 leads\n");
+  page.trouble = PAWL_LINK_REFUSED;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "is away: nobody listens"));
+  pwi_text_fini(&text);
+}
+
 static void test_a_server_shows_every_shard_and_vector(void **state) {
   (void)state;
   struct pwi_run_vector vector = {.name = "ads/w", .figures = {.rows = 11, .bytes = 44, .pushes = 2, .pulls = 3}};
@@ -143,6 +169,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_manager_shows_its_figures),
       cmocka_unit_test(test_a_manager_is_well_when_all_arcs_are_held),
+      cmocka_unit_test(test_a_manager_with_a_store_says_whether_it_leads),
       cmocka_unit_test(test_a_server_shows_every_shard_and_vector),
       cmocka_unit_test(test_one_shard_that_is_not_well_is_named),
   };

@@ -15,6 +15,7 @@
 #include "host/run_address.h"
 #include "host/run_rights.h"
 #include "host/run_shard.h"
+#include "role/managers.h"
 
 #define HOST_SIZE 256
 #define WAIT_NS (PWI_HOST_SECOND / 2)      /* how often the waiting thread looks at the shards, news or not */
@@ -169,8 +170,10 @@ static pawl_status find_addresses(struct pwi_run_server *server, struct pwi_run_
   struct pwi_run_server_config *config = &server->config;
   char route[PWI_NET_ADDRESS_MAX] = "127.0.0.1";
   bool is_loopback = true;
+  char manager[PWI_NET_ADDRESS_MAX];
   bool is_asked = !config->listen || (!config->net.advertise && pwi_run_is_wildcard(config->listen));
-  pawl_status status = is_asked ? pwi_run_route(config->manager, route, &is_loopback) : PAWL_OK;
+  pawl_status status = is_asked ? pwi_managers_first(config->manager, manager) : PAWL_OK;
+  if (!status && is_asked) status = pwi_run_route(manager, route, &is_loopback);
   if (status) {
     pwi_run_problem_join(problem, config->manager, status);
     return status;

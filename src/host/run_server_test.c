@@ -50,7 +50,7 @@ static void *run_manager(void *argument) {
   manager->status = pwi_run_manager_open(&manager->config, &manager->running, &manager->problem);
   announce(manager, &manager->is_open);
   if (manager->status) return NULL;
-  pwi_run_manager_loop(manager->running);
+  assert_int_equal(pwi_run_manager_loop(manager->running, &manager->problem), PAWL_OK);
   await(manager, &manager->may_close);
   pwi_run_manager_close(manager->running);
   return NULL;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/clock.h"
+#include "host/depot.h"
 #include "host/run_address.h"
 #include "host/run_rights.h"
 #include "net/net_ops.h"
@@ -71,6 +72,7 @@ static pawl_status open_net(struct pwi_run_shard *shard) {
 static pawl_status open_role(struct pwi_run_shard *shard) {
   const struct pwi_run_server_config *config = shard->config;
   uint64_t share = config->memory_max == UINT64_MAX ? UINT64_MAX : config->memory_max / config->shards;
+  pawl_status status = pwi_host_depot_open(&shard->depot);
   struct pwi_server_config role = {.net = shard->net,
                                    .log = &shard->log,
                                    .manager = config->manager,
@@ -82,8 +84,9 @@ static pawl_status open_role(struct pwi_run_shard *shard) {
                                    .shard_count = config->shards,
                                    .memory_max = share,
                                    .rights = pwi_run_rights,
-                                   .rights_context = (void *)(uintptr_t)config->net.keys}; /* only read */
-  pawl_status status = pwi_server_create(&role, &shard->role);
+                                   .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
+                                   .depot = shard->depot};
+  if (!status) status = pwi_server_create(&role, &shard->role);
   if (!status) shard->net->self = shard->role;
   if (status) pwi_run_problem_set(&shard->problem, "cannot start a shard: %s", pawl_status_text(status));
   return status;
@@ -177,6 +180,7 @@ static void *run_shard(void *argument) {
   pthread_mutex_unlock(&shard->mutex);
   pwi_net_destroy(shard->net);
   pwi_server_destroy(shard->role);
+  pwi_host_depot_close(shard->depot);
   pwi_run_orders_tell(shard->orders);
   return NULL;
 }

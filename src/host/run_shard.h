@@ -69,6 +69,7 @@ struct pwi_run_shard {
   struct pwi_log log;
   struct pwi_net *net;
   struct pwi_server *role;
+  struct pwi_depot *depot;
   bool is_leaving;
   int64_t lost_since; /* leaving: without a manager since then; 0: with one */
 

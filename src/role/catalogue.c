@@ -9,7 +9,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-#define VERSION 1
+#define VERSION 2
+#define OLD_VERSION 1  /* without incarnations */
 #define ENTRY_LEAST 30 /* bytes of an entry whose name is as short as can be: one letter, a slash, one letter */
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define DENSE_AUTO_MAX                                                                                                 \
@@ -97,7 +98,7 @@ size_t pwi_entry_row_bytes(const struct pwi_entry *entry) {
 
 static bool is_sound(const struct pwi_entry *entry) {
   if ((unsigned)entry->kind > PWI_ENTRY_GROUP || !are_settled(&entry->is)) return false;
-  if (entry->kind == PWI_ENTRY_GROUP && !are_of_a_group(&entry->is)) return false;
+  if (entry->kind == PWI_ENTRY_GROUP && (!are_of_a_group(&entry->is) || entry->incarnation != 0)) return false;
   return pwi_name_check(entry->name, entry->kind) == PAWL_OK;
 }
 
@@ -163,6 +164,15 @@ pawl_status pwi_catalogue_remove(struct pwi_catalogue *catalogue, struct pwi_vec
   return PAWL_OK;
 }
 
+pawl_status pwi_catalogue_restore(struct pwi_catalogue *catalogue, struct pwi_vector_id id) {
+  const struct pwi_entry *entry = pwi_catalogue_find(catalogue, id);
+  if (!entry || entry->kind != PWI_ENTRY_VECTOR) return PAWL_NOT_FOUND;
+  if (entry->incarnation == UINT32_MAX) return PAWL_TOO_LARGE;
+  catalogue->entries[entry - catalogue->entries].incarnation++;
+  catalogue->number++;
+  return PAWL_OK;
+}
+
 /* --- as bytes --------------------------------------------------------------------------------------------------- */
 
 void pwi_catalogue_encode(const struct pwi_catalogue *catalogue, struct pwi_writer *writer) {
@@ -180,10 +190,11 @@ void pwi_catalogue_encode(const struct pwi_catalogue *catalogue, struct pwi_writ
     pwi_write_u8(writer, (uint8_t)entry->is.function);
     pwi_write_u8(writer, (uint8_t)entry->is.placement);
     pwi_write_u8(writer, (uint8_t)entry->is.layout);
+    pwi_write_u32(writer, entry->incarnation);
   }
 }
 
-static void read_entry(struct pwi_reader *reader, struct pwi_entry *entry) {
+static void read_entry(struct pwi_reader *reader, uint8_t version, struct pwi_entry *entry) {
   entry->id.id = pwi_read_u64(reader);
   entry->kind = (enum pwi_entry_kind)pwi_read_u8(reader);
   pwi_read_text(reader, entry->name, sizeof entry->name);
@@ -193,13 +204,15 @@ static void read_entry(struct pwi_reader *reader, struct pwi_entry *entry) {
   entry->is.function = (enum pawl_function)pwi_read_u8(reader);
   entry->is.placement = (enum pawl_placement)pwi_read_u8(reader);
   entry->is.layout = (enum pawl_layout)pwi_read_u8(reader);
+  entry->incarnation = version == OLD_VERSION ? 0 : pwi_read_u32(reader);
 }
 
 /* There is room for all entries. */
-static pawl_status read_entries(struct pwi_reader *reader, size_t count, struct pwi_catalogue *catalogue) {
+static pawl_status read_entries(struct pwi_reader *reader, uint8_t version, size_t count,
+                                struct pwi_catalogue *catalogue) {
   while (catalogue->count < count) {
     struct pwi_entry *entry = &catalogue->entries[catalogue->count];
-    read_entry(reader, entry);
+    read_entry(reader, version, entry);
     if (reader->status) return reader->status;
     if (entry->id.id <= last_id(catalogue) || !is_sound(entry)) return PAWL_CORRUPT;
     catalogue->count++;
@@ -227,7 +240,8 @@ static pawl_status check_names_differ(const struct pwi_catalogue *catalogue) {
 }
 
 static pawl_status read_catalogue(struct pwi_reader *reader, struct pwi_catalogue *catalogue) {
-  if (pwi_read_u8(reader) != VERSION) pwi_reader_fail(reader, PAWL_UNSUPPORTED);
+  uint8_t version = pwi_read_u8(reader);
+  if (version != VERSION && version != OLD_VERSION) pwi_reader_fail(reader, PAWL_UNSUPPORTED);
   catalogue->number = pwi_read_u64(reader);
   size_t count = pwi_read_count(reader, ENTRY_LEAST);
   if (reader->status) return reader->status;
@@ -237,7 +251,7 @@ static pawl_status read_catalogue(struct pwi_reader *reader, struct pwi_catalogu
     if (!catalogue->entries) return PAWL_NO_MEMORY;
     catalogue->room = count;
   }
-  pawl_status status = read_entries(reader, count, catalogue);
+  pawl_status status = read_entries(reader, version, count, catalogue);
   return status ? status : check_names_differ(catalogue);
 }
 

@@ -37,6 +37,7 @@ struct pwi_entry {
   enum pwi_entry_kind kind;
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_options is; /* nothing in it is AUTO; for a group: u64, width 1, full span, ordered, sparse */
+  uint32_t incarnation;          /* how often it was loaded from a checkpoint: nothing of an earlier one counts */
 };
 
 /* Entries by rising id. Read-only for callers. A struct of zeros is an empty catalogue of number 0. */
@@ -79,8 +80,12 @@ PAWL_MUST_USE pawl_status pwi_catalogue_add(struct pwi_catalogue *catalogue, con
 /* Takes an entry out and raises the number. PAWL_NOT_FOUND. */
 PAWL_MUST_USE pawl_status pwi_catalogue_remove(struct pwi_catalogue *catalogue, struct pwi_vector_id id);
 
-/* As bytes, with base/cursor.h: u8 version (1), u64 number, u32 count, and per entry u64 id, u8 kind, text name, u8 type,
- * u32 width, u64 size, u8 function, u8 placement, u8 layout. One catalogue has one form. */
+/* A vector begins anew as its next incarnation; raises the number. PAWL_NOT_FOUND (also for a group), PAWL_TOO_LARGE. */
+PAWL_MUST_USE pawl_status pwi_catalogue_restore(struct pwi_catalogue *catalogue, struct pwi_vector_id id);
+
+/* As bytes, with base/cursor.h: u8 version (2), u64 number, u32 count, and per entry u64 id, u8 kind, text name, u8 type,
+ * u32 width, u64 size, u8 function, u8 placement, u8 layout, u32 incarnation. In version 1, which is read as well, there
+ * are no incarnations. One catalogue has one form. */
 struct pwi_writer;
 void pwi_catalogue_encode(const struct pwi_catalogue *catalogue, struct pwi_writer *writer);
 

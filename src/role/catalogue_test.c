@@ -329,15 +329,15 @@ static void test_a_group_is_what_every_group_is(void **state) {
 /* --- bytes ------------------------------------------------------------------------------------------------------ */
 
 /* Places in the example. */
-enum { NUMBER = 1, COUNT = 9, FIRST = 13, SECOND = 45, END = 78 };
+enum { NUMBER = 1, COUNT = 9, FIRST = 13, SECOND = 49, END = 86 };
 enum { KIND = 8, LENGTH = 9, NAME = 11, TYPE = 16, WIDTH = 17, SIZE = 21, FUNCTION = 29, PLACEMENT = 30, LAYOUT = 31 };
 
 static void test_the_layout_is_the_documented_one(void **state) {
   (void)state;
   const unsigned char wanted[] =
-      "\x01\x04\0\0\0\0\0\0\0\x02\0\0\0"
-      "\x07\0\0\0\0\0\0\0\0\x05\0ctr/w\x02\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02\x02"
-      "\x09\0\0\0\0\0\0\0\x01\x06\0ctr/.w\x05\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x01\x02";
+      "\x02\x04\0\0\0\0\0\0\0\x02\0\0\0"
+      "\x07\0\0\0\0\0\0\0\0\x05\0ctr/w\x02\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02\x02\0\0\0\0"
+      "\x09\0\0\0\0\0\0\0\x01\x06\0ctr/.w\x05\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x01\x02\0\0\0\0";
   struct pwi_writer writer = example_bytes();
   assert_int_equal(writer.size, sizeof wanted - 1);
   assert_memory_equal(writer.data, wanted, sizeof wanted - 1);
@@ -417,7 +417,7 @@ static void test_every_kind_of_damage_is_seen(void **state) {
   (void)state;
   const struct damage damages[] = {
       {0, "\0", 1, PAWL_UNSUPPORTED},
-      {0, "\2", 1, PAWL_UNSUPPORTED},
+      {0, "\3", 1, PAWL_UNSUPPORTED},
       {COUNT, "\3", 1, PAWL_TRUNCATED},
       {COUNT, "\xff\xff\xff\xff", 4, PAWL_TRUNCATED},
       {COUNT, "\1", 1, PAWL_CORRUPT}, /* bytes left over */
@@ -446,7 +446,9 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {SECOND, "\6", 1, PAWL_CORRUPT}, /* in disorder */
       {SECOND + KIND, "\0", 1, PAWL_CORRUPT},
       {SECOND + TYPE + 1, "\1", 1, PAWL_CORRUPT}, /* a group of f32 */
-      {END - 2, "\2", 1, PAWL_CORRUPT},           /* a mixed group */
+      {END - 6, "\2", 1, PAWL_CORRUPT},           /* a mixed group */
+      {END - 4, "\1", 1, PAWL_CORRUPT},           /* a group that was loaded */
+      {SECOND - 4, "\5", 1, PAWL_OK},             /* a vector that was */
       {NUMBER, "\xff", 1, PAWL_OK},
       {FIRST + FUNCTION, "\0", 1, PAWL_OK},
   };
@@ -470,10 +472,11 @@ static void write_entry(struct pwi_writer *writer, uint64_t id, const char *name
   pwi_write_u8(writer, PAWL_ADD);
   pwi_write_u8(writer, PAWL_PLACE_ORDERED);
   pwi_write_u8(writer, PAWL_LAYOUT_DENSE);
+  pwi_write_u32(writer, 0);
 }
 
 static void write_head(struct pwi_writer *writer, uint32_t count) {
-  pwi_write_u8(writer, 1);
+  pwi_write_u8(writer, 2);
   pwi_write_u64(writer, count);
   pwi_write_u32(writer, count);
 }
@@ -485,8 +488,26 @@ static void test_a_name_twice_is_damage(void **state) {
   write_head(&writer, 6);
   for (size_t i = 0; i < 6; i++) write_entry(&writer, i + 1, names[i]);
   assert_int_equal(decode(writer.data, writer.size), PAWL_CORRUPT);
-  writer.data[writer.size - 17] = 'c'; /* a/c */
+  writer.data[writer.size - 21] = 'c'; /* a/c */
   assert_int_equal(decode(writer.data, writer.size), PAWL_OK);
+  pwi_writer_fini(&writer);
+}
+
+static void test_a_catalogue_without_incarnations_is_read(void **state) {
+  (void)state;
+  struct pwi_writer writer = {0};
+  struct pwi_catalogue catalogue = {0};
+  write_head(&writer, 1);
+  write_entry(&writer, 1, "a/b");
+  writer.data[0] = 1;
+  assert_int_equal(pwi_catalogue_decode(writer.data, writer.size - 4, &catalogue), PAWL_OK);
+  assert_int_equal(catalogue.count, 1);
+  assert_int_equal(catalogue.entries[0].incarnation, 0);
+  assert_int_equal(pwi_catalogue_restore(&catalogue, (struct pwi_vector_id){1}), PAWL_OK);
+  assert_int_equal(catalogue.entries[0].incarnation, 1);
+  assert_int_equal(catalogue.number, 2);
+  assert_int_equal(pwi_catalogue_restore(&catalogue, (struct pwi_vector_id){2}), PAWL_NOT_FOUND);
+  pwi_catalogue_fini(&catalogue);
   pwi_writer_fini(&writer);
 }
 
@@ -613,6 +634,7 @@ int main(void) {
       cmocka_unit_test(test_a_catalogue_that_was_cut_off_is_truncated),
       cmocka_unit_test(test_every_kind_of_damage_is_seen),
       cmocka_unit_test(test_a_name_twice_is_damage),
+      cmocka_unit_test(test_a_catalogue_without_incarnations_is_read),
       cmocka_unit_test(test_a_name_that_is_too_long_is_damage),
       cmocka_unit_test(test_as_many_entries_as_there_may_be_and_one_more),
       cmocka_unit_test(test_any_bytes_are_refused_or_are_what_the_encoder_writes),

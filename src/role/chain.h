@@ -39,7 +39,7 @@ struct server_peer;
 /* An answer that waits. What it means is the holder's business. */
 struct pwi_put_off {
   uint64_t version;             /* it waits for this to be confirmed */
-  uint64_t position;            /* that it is about */
+  struct pawl_range positions;  /* that it is about */
   struct pwi_holder_link *link; /* NULL: it is gone */
   uint64_t number, task;
   struct pwi_served served;
@@ -165,7 +165,9 @@ void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint6
 bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain *chain, struct pawl_range positions,
                         uint64_t version, struct pawl_range *piece_out);
 
-PAWL_MUST_USE pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain);
+/* The next change, if it is one of these positions, can be put down without fail. */
+PAWL_MUST_USE pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain,
+                                              struct pawl_range positions);
 
 /* Does anybody behind us need parcels? */
 bool pwi_chain_has_followers(const struct pwi_chain *chain);

@@ -3,7 +3,8 @@
 #include "base/checked.h"
 #include "base/cursor.h"
 
-#define VERSION 1
+#define VERSION 2
+#define OLD_VERSION 1 /* without an incarnation */
 enum { ROWS = 1, REFUSALS = 4 };
 
 /* A reserved key is no key, so the last one is below it. */
@@ -42,7 +43,10 @@ pawl_status pwi_chunk_read(const void *bytes, size_t size, struct pwi_chunk *chu
   pwi_reader_init(&reader, bytes, size);
   uint8_t version = pwi_read_u8(&reader), what = pwi_read_u8(&reader);
   chunk.vector.id = pwi_read_u64(&reader);
-  if (reader.status != PAWL_OK || version != VERSION || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
+  if (version != VERSION && version != OLD_VERSION) return PAWL_CORRUPT;
+  chunk.has_incarnation = version == VERSION;
+  if (chunk.has_incarnation) chunk.incarnation = pwi_read_u32(&reader);
+  if (reader.status != PAWL_OK || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
   pawl_status status = what == ROWS ? read_rows(&reader, &chunk) : PAWL_OK;
   if (status == PAWL_OK) *chunk_out = chunk;
   return status;

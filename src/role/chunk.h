@@ -15,6 +15,8 @@
 /* What a chunk is about; pointers go into its bytes and need not be aligned. */
 struct pwi_chunk {
   struct pwi_vector_id vector;
+  bool has_incarnation; /* chunks of the first version have none */
+  uint32_t incarnation;
   bool has_rows; /* if not, it is about clocks or refusals, and nothing below is set */
   size_t count;  /* at least 1 */
   size_t row_bytes, state_bytes;

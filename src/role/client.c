@@ -96,15 +96,8 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   }
   ours->peering = peering;
   ours->is_up = true;
-  if (ours->kind == LINK_MANAGER) pwi_client_join(client);
+  if (ours == client->manager) pwi_client_join(client);
   if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_link_up(client, ours->peer);
-}
-
-static void manager_down(struct pwi_client *client, pawl_status why) {
-  client->manager = NULL;
-  client->has_said_leave = false;
-  if (client->trouble == PAWL_OK || why != PAWL_OK) client->trouble = why ? why : PAWL_LINK_CLOSED;
-  pwi_client_wake_at(client, client->manager_retry_at);
 }
 
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
@@ -113,8 +106,9 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   if (!ours) return;
   enum client_link_kind kind = ours->kind;
   struct client_peer *peer = ours->peer;
+  bool is_manager = ours == client->manager;
   remove_link(client, ours);
-  if (kind == LINK_MANAGER) manager_down(client, why);
+  if (is_manager) pwi_client_manager_lost(client, why);
   if (kind == LINK_HOLDER && peer) pwi_peer_link_down(client, peer, why);
 }
 
@@ -205,15 +199,16 @@ static pawl_status begin(struct pwi_client *client) {
   const char *job = config->job && config->job[0] ? config->job : "default";
   if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
   memcpy(client->job, job, strlen(job) + 1);
-  client->manager_address = pwi_copy_string(config->manager);
   client->host = pwi_copy_string(config->host ? config->host : "");
   client->roster = pwi_alloc_zero(1, sizeof *client->roster);
-  if (!client->manager_address || !client->host || !client->roster) return PAWL_NO_MEMORY;
+  if (!client->host || !client->roster) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_managers_init(&client->managers, config->manager, PWI_CLIENT_RETRY_MIN);
+  if (status) return status;
   client->numbers.catalogue = &client->catalogue;
   client->numbers.roster = client->roster;
   client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = client->host};
   client->trouble = PAWL_CLUSTER_UNKNOWN;
-  pawl_status status = pwi_greeting_set(config->net, &client->greeting);
+  status = pwi_greeting_set(config->net, &client->greeting);
   if (status) return status;
   pwi_client_seek_manager(client, pwi_net_now(config->net));
   return client->manager || client->trouble != PAWL_INVALID ? PAWL_OK : PAWL_INVALID;
@@ -223,7 +218,6 @@ pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi
   struct pwi_client *client = pwi_alloc_zero(1, sizeof *client);
   if (!client) return PAWL_NO_MEMORY;
   client->config = *config;
-  client->manager_retry_ns = PWI_CLIENT_RETRY_MIN;
   pwi_mailer_init(&client->mailer, config->net);
   pawl_status status = begin(client);
   if (status) {
@@ -277,7 +271,7 @@ void pwi_client_destroy(struct pwi_client *client) {
   pwi_roster_destroy(client->roster);
   pwi_mailer_fini(&client->mailer);
   pwi_writer_fini(&client->writer);
-  pwi_free(client->manager_address);
+  pwi_managers_fini(&client->managers);
   pwi_free(client->host);
   pwi_free(client);
 }
@@ -305,8 +299,10 @@ static pawl_status make_holding(struct pwi_client *client) {
 pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_id id) {
   const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, id);
   if (!entry) return PAWL_NOT_FOUND;
+  struct pwi_entry local = *entry;
+  local.incarnation = 0; /* what is held here is in no checkpoint */
   pawl_status status = make_holding(client);
-  return status ? status : pwi_holding_open(client->holding, entry);
+  return status ? status : pwi_holding_open(client->holding, &local);
 }
 
 void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) {

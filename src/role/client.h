@@ -51,7 +51,7 @@ struct pwi_client_config {
   struct pwi_net *net;       /* created with pwi_client_actor; the caller listens first if others are to reach us */
   struct pwi_random *random; /* borrowed */
   const struct pwi_log *log; /* borrowed */
-  const char *manager;       /* its address; copied, like the next two */
+  const char *manager;       /* address, or several with commas (role/managers.h); copied, like the next two */
   const char *host;          /* label of our machine; may be "" */
   const char *job;           /* "": "default" */
   bool reader;               /* will only pull */
@@ -143,7 +143,8 @@ struct pwi_where {
   uint64_t tick;
 };
 
-/* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Everything named
+/* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Or RESTORE, as a
+ * push of rows that are assigned, whose keys are the stored ones. Everything named
  * must live and stay until the task is finished. What is wrong with the call is returned, and then the task has not
  * started: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_UNSUPPORTED (a range of a mixed vector), PAWL_FORBIDDEN, PAWL_INVALID,
  * PAWL_NO_MEMORY. Else `finished` will be called. */

@@ -96,6 +96,9 @@ static void act(struct pwi_client *client, struct part *part, const struct pwi_o
     pwi_part_end(client, part, PAWL_OUTCOME_UNKNOWN);
     pwi_client_look_collected(client);
     return;
+  case PWI_CODE_RESTORED:
+    pwi_part_restored(client, part, outcome->found);
+    return;
   }
 }
 

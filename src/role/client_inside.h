@@ -7,6 +7,7 @@
  *   client_send.c    links to holders; parts become messages
  *   client_answer.c  what answers do to parts
  *   client_renew.c   being taken for dead
+ *   client_restore.c vectors that were loaded from a checkpoint
  *   client_lists.c   prepared key lists, mixing, buffers
  */
 #ifndef PWI_ROLE_CLIENT_INSIDE_H
@@ -19,6 +20,7 @@
 #include "role/client.h"
 #include "role/holder.h"
 #include "role/mail.h"
+#include "role/managers.h"
 #include "store/clock.h"
 
 /* The clock of what was sent has one sender: us, whatever our id is just now. */
@@ -52,8 +54,9 @@ struct part {
   enum part_state state;
   uint32_t index, generation; /* the slot, and how often it was sent: together the request's number */
 
-  uint64_t number; /* of the task; 0 for what is not numbered */
-  uint64_t sender; /* under which it was sent; 0: never */
+  uint64_t number;      /* of the task; 0 for what is not numbered */
+  uint32_t incarnation; /* of the vector that it was meant for */
+  uint64_t sender;      /* under which it was sent; 0: never */
   uint64_t prior;
   uint64_t tick;
   uint64_t together; /* a group, or 0 */
@@ -99,6 +102,7 @@ struct pwi_flow {
 
   /* Groups. */
   bool has_entered;
+  uint64_t ticked;   /* the highest tick called for: whoever enters again has reached it */
   bool is_suspended; /* we have to join it again under a new id */
   bool is_rejoining, is_reentering;
   struct pwi_asking rejoin;
@@ -195,7 +199,7 @@ enum renewal { RENEWAL_NONE, RENEWAL_JOINING, RENEWAL_COLLECTING };
 
 struct pwi_client {
   struct pwi_client_config config;
-  char *manager_address, *host;
+  char *host;
   char job[PWI_JOB_MAX + 1];
   struct pwi_greeting greeting;
   struct pwi_mailer mailer;
@@ -203,8 +207,9 @@ struct pwi_client {
   struct client_link *all_links;
 
   /* Membership. */
-  struct client_link *manager;
-  int64_t manager_retry_at, manager_retry_ns;
+  struct client_link *manager; /* NULL: no link, not even one that is being made */
+  struct pwi_managers managers;
+  int64_t manager_tried_at, manager_retry_at;
   pawl_status trouble;
   uint64_t sender, secret;
   struct pwi_joined joined;
@@ -264,6 +269,7 @@ void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after wh
 /* client_manager.c */
 #define PWI_CLIENT_RETRY_MIN INT64_C(10000000) /* between two attempts to reach the manager, at first */
 void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
+void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
 PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_letter *letter,
@@ -314,6 +320,13 @@ void pwi_client_retired(struct pwi_client *client);
 void pwi_client_renewed(struct pwi_client *client);
 pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size);
 void pwi_client_look_collected(struct pwi_client *client);
+
+pawl_status pwi_flow_begin_clock(struct pwi_flow *flow); /* nothing was sent yet */
+
+/* client_restore.c */
+bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */
+void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
+void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation); /* a holder says so */
 
 /* client_lists.c */
 bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, size_t size);

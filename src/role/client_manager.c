@@ -4,18 +4,46 @@
 #include "base/memory.h"
 #include "role/client_inside.h"
 
-#define RETRY_MAX INT64_C(1000000000)
+/* --- finding it ------------------------------------------------------------------------------------------------------- */
 
-void pwi_client_seek_manager(struct pwi_client *client, int64_t now) {
-  if (client->manager || client->has_left) return;
-  if (now < client->manager_retry_at) {
-    pwi_client_wake_at(client, client->manager_retry_at);
+static void try_next(struct pwi_client *client, int64_t now) {
+  int64_t patience = pwi_managers_patience(&client->managers);
+  client->manager_tried_at = now;
+  client->manager = pwi_client_connect(client, LINK_MANAGER, pwi_managers_next(&client->managers));
+  if (!client->manager)
+    pwi_client_manager_lost(client, client->trouble);
+  else if (patience != PWI_NET_NEVER)
+    pwi_client_wake_at(client, now + patience);
+}
+
+/* The link that is being made may take too long: then somebody else is asked, and of this one nothing is heard any more. */
+static void look_at_attempt(struct pwi_client *client, int64_t now) {
+  int64_t patience = pwi_managers_patience(&client->managers);
+  if (client->manager->is_up || patience == PWI_NET_NEVER) return;
+  if (now < client->manager_tried_at + patience) {
+    pwi_client_wake_at(client, client->manager_tried_at + patience);
     return;
   }
-  client->manager_retry_at = now + client->manager_retry_ns;
-  client->manager_retry_ns = client->manager_retry_ns * 2 < RETRY_MAX ? client->manager_retry_ns * 2 : RETRY_MAX;
-  client->manager = pwi_client_connect(client, LINK_MANAGER, client->manager_address);
-  if (!client->manager) pwi_client_wake_at(client, client->manager_retry_at);
+  pwi_net_close(client->config.net, client->manager->link, PAWL_TIMED_OUT);
+  pwi_client_manager_lost(client, PAWL_TIMED_OUT);
+}
+
+void pwi_client_seek_manager(struct pwi_client *client, int64_t now) {
+  if (client->has_left) return;
+  if (client->manager)
+    look_at_attempt(client, now);
+  else if (now < client->manager_retry_at)
+    pwi_client_wake_at(client, client->manager_retry_at);
+  else
+    try_next(client, now);
+}
+
+void pwi_client_manager_lost(struct pwi_client *client, pawl_status why) {
+  client->manager = NULL;
+  client->has_said_leave = false;
+  if (client->trouble == PAWL_OK || why != PAWL_OK) client->trouble = why ? why : PAWL_LINK_CLOSED;
+  client->manager_retry_at = client->manager_tried_at + pwi_managers_failed(&client->managers);
+  pwi_client_wake_at(client, client->manager_retry_at);
 }
 
 /* --- talking to the manager ------------------------------------------------------------------------------------------- */
@@ -56,7 +84,7 @@ void pwi_client_join(struct pwi_client *client) {
   strncpy(join.job, client->job, sizeof join.job - 1);
   pwi_writer_reset(&client->writer);
   pwi_join_encode(&join, &client->writer);
-  say_payload(client, PWI_SAY_JOIN, 0, 0);
+  say_payload(client, PWI_SAY_JOIN, 0, client->managers.term);
 }
 
 static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
@@ -90,7 +118,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
     return;
   }
   bool is_new = client->sender != joined->id;
-  client->manager_retry_ns = PWI_CLIENT_RETRY_MIN;
+  pwi_managers_found(&client->managers);
   client->joined = *joined;
   client->sender = joined->id;
   client->secret = joined->secret;
@@ -121,6 +149,10 @@ static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, 
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
     if (!flow->dead && !pwi_catalogue_find(&client->catalogue, flow->entry.id))
       pwi_flow_kill(client, flow, PAWL_NOT_FOUND);
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
+    const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, flow->entry.id);
+    if (entry && flow->node == 0) pwi_flow_restored(client, flow, entry->incarnation);
+  }
   struct pwi_vector_id id = {0};
   while (client->holding && pwi_holding_next(client->holding, &id))
     if (!pwi_catalogue_find(&client->catalogue, id)) pwi_holding_close(client->holding, id);
@@ -241,10 +273,13 @@ pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_
   struct pwi_joined joined;
   size_t size;
   const void *payload = pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size);
-  pawl_status status;
+  uint64_t term = letter->head.tick;
+  pawl_status status = letter->head.kind == PWI_SAY_JOINED ? PAWL_OK : pwi_managers_heed(&client->managers, term);
+  if (status) return status;
   switch (letter->head.kind) {
   case PWI_SAY_JOINED:
     status = pwi_joined_decode(payload, size, &joined);
+    if (!status) status = pwi_managers_welcome(&client->managers, &joined, term);
     if (!status) take_joined(client, &joined);
     return status;
   case PWI_SAY_NEWS:

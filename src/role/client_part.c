@@ -112,8 +112,12 @@ static struct part *take_slot(struct pwi_client *client) {
 struct part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow, struct pwi_task *task) {
   struct part *part = take_slot(client);
   if (!part) return NULL;
-  *part = (struct part){
-      .index = part->index, .generation = part->generation + 1, .flow = flow, .task = task, .state = PART_BLOCKED};
+  *part = (struct part){.index = part->index,
+                        .generation = part->generation + 1,
+                        .flow = flow,
+                        .task = task,
+                        .state = PART_BLOCKED,
+                        .incarnation = flow->entry.incarnation};
   task->parts++;
   return part;
 }
@@ -271,6 +275,10 @@ static struct client_peer *route(struct pwi_client *client, struct part *part) {
 void pwi_part_settle(struct pwi_client *client, struct part *part) {
   if (part->flow->dead) {
     pwi_part_end(client, part, part->flow->dead);
+    return;
+  }
+  if (pwi_part_is_stale(part) && !part->is_collecting) {
+    pwi_part_end(client, part, PAWL_RESTORED);
     return;
   }
   if (must_block(client, part)) {

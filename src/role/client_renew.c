@@ -170,6 +170,10 @@ pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, con
 /* A part whose claim is in pieces on the new clock is cut into them. */
 static void number_part(struct pwi_client *client, struct part *part) {
   struct pwi_flow *flow = part->flow;
+  if (pwi_part_is_stale(part)) {
+    pwi_part_end(client, part, PAWL_RESTORED);
+    return;
+  }
   struct pwi_clock_pieces pieces;
   struct pwi_clock_piece piece = {.range = part->claim};
   pawl_status status = pwi_clock_walk(&flow->sent, PWI_SELF, part->claim, &pieces);
@@ -189,14 +193,14 @@ static void number_part(struct pwi_client *client, struct part *part) {
   if (status) pwi_part_end(client, part, status);
 }
 
-static pawl_status begin_clock_anew(struct pwi_flow *flow) {
+pawl_status pwi_flow_begin_clock(struct pwi_flow *flow) {
   struct pawl_range span = pawl_range_of(0, flow->place.size);
   pwi_clock_fini(&flow->sent);
   return pwi_clock_init(&flow->sent, &span, 1);
 }
 
 static void number_flow(struct pwi_client *client, struct pwi_flow *flow) {
-  pawl_status status = begin_clock_anew(flow);
+  pawl_status status = pwi_flow_begin_clock(flow);
   if (status) {
     pwi_flow_kill(client, flow, status);
     return;

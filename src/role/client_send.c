@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "role/client_inside.h"
+#include "role/planted.h"
 #include "wire/keys.h"
 #include "wire/values.h"
 
@@ -195,7 +196,8 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
                                 .value_type = (uint8_t)part->flow->entry.is.type,
                                 .count = (uint32_t)(bytes / part->flow->value_size),
                                 .length = bytes};
-  return pwi_message_add(builder, &section, part->in);
+  bool is_again = part->sender != 0 && pwi_is_planted(PWI_PLANTED_REFILTER);
+  return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
 }
 
 static uint64_t settled(const struct pwi_client *client) {
@@ -212,7 +214,8 @@ static pawl_status add_terms(const struct pwi_client *client, struct pwi_message
                             .other = part->together,
                             .rows = part->rows,
                             .claim = part->claim,
-                            .range = part->range};
+                            .range = part->range,
+                            .incarnation = part->incarnation};
   if (part->is_collecting) {
     terms.other = part->sender;
     terms.prior = 0;

@@ -32,6 +32,7 @@ static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *
   flow->entry = *entry;
   flow->place = pwi_entry_place(entry);
   flow->node = node;
+  if (node != 0) flow->entry.incarnation = 0; /* what somebody holds locally is in no checkpoint */
   flow->row_bytes = pwi_entry_row_bytes(entry);
   flow->value_size = pawl_type_size(entry->is.type);
   struct pawl_range span = pawl_range_of(0, flow->place.size);
@@ -82,21 +83,26 @@ struct call {
   uint64_t open_head;
 };
 
-static bool is_push(enum pwi_request_kind kind) { return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL; }
+static bool is_push(enum pwi_request_kind kind) { return pwi_request_has_rows(kind); }
 
 static pawl_status check_list(const struct pwi_flow *flow, const uint64_t *keys, size_t count) {
   if (!pwi_keys_rise(keys, count)) return PAWL_UNSORTED;
   return count > 0 && keys[count - 1] >= flow->place.size ? PAWL_OUT_OF_SPAN : PAWL_OK;
 }
 
-static pawl_status check_where(const struct pwi_flow *flow, const struct pwi_where *where) {
+/* Rows of a checkpoint are named by stored keys. */
+static bool is_mixed(const struct pwi_flow *flow, enum pwi_request_kind kind) {
+  return flow->place.mixed && kind != PWI_REQUEST_RESTORE;
+}
+
+static pawl_status check_where(const struct pwi_flow *flow, enum pwi_request_kind kind, const struct pwi_where *where) {
   bool has_range = where->range.begin != 0 || where->range.end != 0;
   if (has_range && (where->range.end < where->range.begin || where->range.end > flow->place.size))
     return PAWL_OUT_OF_SPAN;
   bool has_keys = where->list || where->keys;
   uint64_t all = has_range ? pawl_range_size(where->range) : flow->place.size;
   if (!has_keys && all > RANGE_BYTES_MAX / flow->row_bytes) return PAWL_TOO_LARGE;
-  if (flow->place.mixed && (has_range || !has_keys)) return PAWL_UNSUPPORTED;
+  if (is_mixed(flow, kind) && (has_range || !has_keys)) return PAWL_UNSUPPORTED;
   if (!has_keys && !has_range && where->count > 0) return PAWL_INVALID;
   if (where->list) return where->list->vector.id == flow->entry.id.id ? PAWL_OK : PAWL_MISMATCH;
   return where->keys ? check_list(flow, where->keys, where->count) : PAWL_OK;
@@ -311,7 +317,7 @@ static void limit_to_range(struct call *call) {
 pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                              enum pwi_request_kind kind, const struct pwi_where *where, const void *in, void *out) {
   pawl_status status = check_call(client, flow, kind);
-  if (!status) status = check_where(flow, where);
+  if (!status) status = check_where(flow, kind, where);
   if (status) return status;
   struct call call = {.client = client,
                       .flow = flow,
@@ -327,7 +333,7 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
                       .together = where->together};
   if (call.range.begin == 0 && call.range.end == 0) call.range.end = flow->place.size;
   pwi_task_open(client, task, is_push(kind));
-  if (flow->place.mixed) {
+  if (is_mixed(flow, kind)) {
     status = pwi_client_mix(client, task, flow, where, in, out);
     if (status) {
       task->status = status; /* it has a number already: it ends as any other */
@@ -416,10 +422,11 @@ static pawl_status start_group(struct pwi_client *client, struct pwi_task *task,
 
 pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow) {
   flow->has_entered = true;
-  return start_group(client, task, flow, PWI_REQUEST_ENTER, 0);
+  return start_group(client, task, flow, PWI_REQUEST_ENTER, flow->ticked);
 }
 
 pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow, uint64_t tick) {
+  if (tick > flow->ticked) flow->ticked = tick;
   return start_group(client, task, flow, PWI_REQUEST_TICK, tick);
 }
 

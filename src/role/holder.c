@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "role/holder_inside.h"
+#include "role/planted.h"
 
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
@@ -80,6 +81,11 @@ void pwi_holder_piece(struct pwi_holder_link *link, size_t offset, const void *d
 
 /* --- serving -------------------------------------------------------------------------------------------------------- */
 
+/* Others would wait for a member's push that was taken for a stranger's. */
+static bool is_together(const struct pwi_request *request) {
+  return request->terms.kind == PWI_REQUEST_PUSH && request->terms.other != 0;
+}
+
 /* True if we lack news that the client has, and without which we would give a wrong answer. */
 static bool is_behind(const struct pwi_holder_link *link, const struct pwi_request *request,
                       const struct pwi_entry *entry) {
@@ -88,7 +94,7 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
   if (link->inbox.head.roster > (uint32_t)numbers->roster->number &&
       ((pwi_request_is_numbered(request->terms.kind) && !pwi_roster_is_live(numbers->roster, request->sender)) ||
        request->terms.kind == PWI_REQUEST_COLLECT || request->terms.kind == PWI_REQUEST_AWAIT ||
-       request->terms.kind == PWI_REQUEST_ENTER))
+       request->terms.kind == PWI_REQUEST_ENTER || is_together(request)))
     return true;
   /* What a live sender did cannot be told for good. */
   struct pwi_sender other = {request->terms.other};
@@ -101,6 +107,15 @@ static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_requ
   return !link->rights.space[0] || pwi_name_is_in(entry->name, link->rights.space);
 }
 
+/* What is meant is not what is here: it was loaded from a checkpoint since, or we have not heard of that yet. */
+static bool is_other_incarnation(const struct pwi_holder_link *link, const struct pwi_request *request,
+                                 struct pwi_outcome *outcome) {
+  uint32_t here = pwi_holding_incarnation(link->holder->config.holding, request->terms.vector);
+  *outcome = request->terms.incarnation < here ? (struct pwi_outcome){.code = PWI_CODE_RESTORED, .found = here}
+                                               : (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  return request->terms.incarnation != here;
+}
+
 /* Decided before the holding is asked: PAWL_OK in `outcome->code` if it is to be. */
 static bool decide_early(const struct pwi_holder_link *link, const struct pwi_request *request,
                          const struct pwi_entry *entry, struct pwi_outcome *outcome) {
@@ -111,7 +126,7 @@ static bool decide_early(const struct pwi_holder_link *link, const struct pwi_re
   else if (!is_allowed(link, request, entry))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_FORBIDDEN};
   else
-    return false;
+    return is_other_incarnation(link, request, outcome);
   return true;
 }
 
@@ -146,6 +161,12 @@ static pawl_status make_payload_room(struct pwi_holder_link *link, const struct 
   return pwi_holder_make_room(link, served->payload_size + PWI_NET_COPY_MAX, true, buffer, &unused);
 }
 
+static bool is_early(const struct pwi_request *request, const struct pwi_served *served) {
+  bool has_effect = served->effect != PWI_EFFECT_NONE;
+  if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) return has_effect;
+  return pwi_is_planted(PWI_PLANTED_DUPLICATE_ACK) && !has_effect && pwi_request_is_numbered(request->terms.kind);
+}
+
 /* The answer goes out now, or when everything that it has seen is with all members of the chain. */
 static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer *buffer,
@@ -161,11 +182,12 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
                                 .buffer = buffer,
                                 .values = values};
   bool tells = served->outcome.code == PWI_CODE_OK || served->outcome.code == PWI_CODE_REFUSED;
-  if (!chain || !tells || pwi_chain_is_settled(chain)) {
+  if (!chain || !tells || pwi_chain_is_settled(chain) || is_early(request, served)) {
     pwi_holder_send(&put_off);
     return;
   }
-  put_off.position = pwi_place_position(&place, request->terms.claim.begin);
+  put_off.positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
+                                    pwi_place_position(&place, request->terms.claim.end - 1) + 1);
   pwi_holder_keep_payload(&put_off);
   if (!pwi_chain_put_off(chain, &put_off)) return;
   /* It cannot be remembered: the client will ask again over another link. */
@@ -216,6 +238,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     say_failed(link, request, PWI_CODE_FAILED, status);
     return;
   }
+  if (parcel) request->result = pwi_parcel_values(parcel);
   pwi_holding_serve(holder->config.holding, request, values, &served);
   if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
   if (served.put_off) {
@@ -270,6 +293,7 @@ static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *s
   struct pwi_stamp *stamps = holder->stamps.memory;
   pwi_gathering_stamps(sum, stamps);
   if (count > 0) status = prepare_parcel(holder, telling->chain, request, telling->entry, count, &parcel);
+  if (parcel) telling->request.result = pwi_parcel_values(parcel);
   if (!status) status = pwi_holding_apply_sum(holder->config.holding, sum, request, &served);
   if (status) {
     pwi_parcel_release(parcel);
@@ -291,9 +315,10 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
     pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
     if (!status)
       pwi_holding_end_sum(holding, sum, tell_in, &telling);
-    else /* nothing has happened: they send it again, and each by itself where the memory is full */
-      pwi_holding_drop_sum(holding, sum, status == PAWL_NODE_FULL ? PWI_CODE_FAILED : PWI_CODE_NOT_HERE,
-                           status == PAWL_NODE_FULL ? PAWL_NODE_FULL : PAWL_OK);
+    else if (status == PAWL_NODE_FULL) /* then each uses up its own number */
+      pwi_holding_break_sum(holding, sum);
+    else /* nothing has happened: they send it again */
+      pwi_holding_drop_sum(holding, sum, PWI_CODE_NOT_HERE, PAWL_OK);
   }
 }
 

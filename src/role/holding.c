@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "role/planted.h"
 
 #define CACHE_DEFAULT ((uint64_t)256 << 20)
 
@@ -33,6 +34,7 @@ static void destroy_vector(struct pwi_held *vector) {
     pwi_clock_fini(&vector->staged[which]);
   }
   pwi_refusals_fini(&vector->refusals);
+  pwi_changes_fini(&vector->changes);
   pwi_free(vector);
 }
 
@@ -121,6 +123,8 @@ static pawl_status make_vector(const struct pwi_holding *holding, const struct p
   vector->place = pwi_entry_place(entry);
   vector->is_group = entry->kind == PWI_ENTRY_GROUP;
   vector->apply = apply_of(entry->is.function);
+  pwi_changes_init(&vector->changes, pawl_range_of(0, vector->place.size), pwi_entry_row_bytes(entry),
+                   vector->place.mixed);
   if (vector->is_group) vector->group_key = pwi_group_key(entry->name);
   pawl_status status = start_vector(holding, vector);
   if (status != PAWL_OK) {
@@ -149,6 +153,41 @@ pawl_status pwi_holding_open(struct pwi_holding *holding, const struct pwi_entry
   holding->vector_count++;
   if (vector->table) pwi_holding_count_bytes(holding, vector);
   return PAWL_OK;
+}
+
+/* What is staged keeps its keys, with no times: what comes for them now has to be remembered. */
+static pawl_status renew_staged(const struct pwi_held *old, struct pwi_held *vector) {
+  for (int which = 0; which < pwi_held_clocks(vector); which++) {
+    const struct pwi_rangeset *held = &old->staged[which].held;
+    pawl_status status = held->count > 0 ? pwi_clock_init(&vector->staged[which], held->ranges, held->count) : PAWL_OK;
+    if (status != PAWL_OK) return status;
+  }
+  return PAWL_OK;
+}
+
+pawl_status pwi_holding_renew(struct pwi_holding *holding, const struct pwi_entry *entry) {
+  struct pwi_held *old = pwi_holding_vector(holding, entry->id), *vector;
+  if (!old) return PAWL_NOT_FOUND;
+  pawl_status status = make_vector(holding, entry, &vector);
+  if (status != PAWL_OK) return status;
+  status = renew_staged(old, vector);
+  if (status != PAWL_OK) {
+    destroy_vector(vector);
+    return status;
+  }
+  holding->vectors[vector_at(holding, entry->id.id)] = vector;
+  holding->recent = NULL;
+  holding->row_bytes -= old->bytes;
+  pwi_lists_drop(&holding->lists, entry->id, NULL);
+  pwi_together_leave(holding, old, pawl_range_of(0, old->place.size), PWI_CODE_NOT_HERE, PAWL_OK);
+  destroy_vector(old);
+  if (vector->table) pwi_holding_count_bytes(holding, vector);
+  return PAWL_OK;
+}
+
+uint32_t pwi_holding_incarnation(const struct pwi_holding *holding, struct pwi_vector_id id) {
+  const struct pwi_held *vector = pwi_holding_vector(holding, id);
+  return vector ? vector->entry.incarnation : 0;
 }
 
 void pwi_holding_close(struct pwi_holding *holding, struct pwi_vector_id id) {
@@ -209,6 +248,11 @@ pawl_status pwi_holding_block(struct pwi_holding *holding, uint64_t first, size_
 
 /* --- the roster --------------------------------------------------------------------------------------------------- */
 
+static bool is_forgotten(const struct pwi_roster *roster, struct pwi_sender sender) {
+  if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) return !pwi_roster_is_live(roster, sender);
+  return !pwi_roster_find(roster, sender);
+}
+
 /* Changing a clock ends the walk over its senders, so they are struck off some at a time. */
 static void strike_senders(struct pwi_clock *clock, const struct pwi_roster *roster) {
   struct pwi_sender struck[64], sender;
@@ -217,7 +261,7 @@ static void strike_senders(struct pwi_clock *clock, const struct pwi_roster *ros
     size_t at = 0;
     count = 0;
     while (count < sizeof struck / sizeof *struck && pwi_clock_next_sender(clock, &at, &sender)) {
-      if (!pwi_roster_find(roster, sender)) struck[count++] = sender;
+      if (is_forgotten(roster, sender)) struck[count++] = sender;
     }
     for (size_t i = 0; i < count; i++) pwi_clock_retire(clock, struck[i]);
   } while (count == sizeof struck / sizeof *struck);

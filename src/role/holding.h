@@ -65,6 +65,11 @@ void pwi_holding_destroy(struct pwi_holding *holding); /* NULL is fine; waiters 
  * its times 0. PAWL_EXISTS. */
 PAWL_MUST_USE pawl_status pwi_holding_open(struct pwi_holding *holding, const struct pwi_entry *entry);
 
+/* A vector that is here begins anew as the incarnation of `entry`, which is a later one: rows, times and refusals are gone,
+ * also where they are staged. PAWL_NOT_FOUND, PAWL_NO_MEMORY: nothing has changed. */
+PAWL_MUST_USE pawl_status pwi_holding_renew(struct pwi_holding *holding, const struct pwi_entry *entry);
+uint32_t pwi_holding_incarnation(const struct pwi_holding *holding, struct pwi_vector_id id); /* 0 if it is not here */
+
 /* It is gone, with everything. One that is not there is ignored. */
 void pwi_holding_close(struct pwi_holding *holding, struct pwi_vector_id id);
 
@@ -104,6 +109,7 @@ struct pwi_request {
   const struct iovec *values; /* PUSH, PUSHPULL: raw values, one row per key; parts may be cut anywhere */
   size_t value_parts;
   uint8_t value_type;       /* enum pwi_value_type; not the vector's: refused with PAWL_MISMATCH */
+  void *result;             /* PUSH, PUSHPULL: where pwi_holding_result will be asked to put values; may be NULL */
   struct pwi_waiter waiter; /* AWAIT */
   struct pawl_range arc;    /* a push that names a group in terms.other: the keys of the arc, if it may be added up with
                                others; else empty */
@@ -171,14 +177,18 @@ struct pwi_gathering *pwi_holding_next_sum(struct pwi_holding *holding, struct p
 /* Who is in the sum; `stamps` has room for all, or is NULL. Returns how many. */
 size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_stamp *stamps);
 
-/* Applies it: effect ROWS, or NONE if there is nothing to be applied. PAWL_NODE_FULL, PAWL_NO_MEMORY, PAWL_CORRUPT (the list
- * is not kept any more): nothing has changed; drop it then. */
+/* Applies it: effect ROWS, or NONE if there is nothing to be applied. PAWL_NODE_FULL: nothing has changed; break it then.
+ * PAWL_NO_MEMORY, PAWL_CORRUPT (the list is not kept any more): likewise; drop it. */
 PAWL_MUST_USE pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
                                                 const struct pwi_request *request, struct pwi_served *served_out);
 
 /* It is over: `tell` is called for everybody who waits, and it is gone. */
 void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
                          void (*tell)(void *context, struct pwi_waiter waiter, uint64_t task), void *context);
+
+/* It cannot be as one: everybody who waits is told NOT_HERE through config.answer, and who pushes again in that tick is
+ * served by itself. */
+void pwi_holding_break_sum(struct pwi_holding *holding, struct pwi_gathering *gathering);
 
 /* It cannot be: everybody who waits is told this through config.answer, and it is gone. */
 void pwi_holding_drop_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
@@ -201,17 +211,17 @@ struct pwi_change {
  * memory does not count: the head has accepted it. Where positions are staged and their times have not come yet, only rows
  * are set: the times that come are newer.
  *
- *   OK       done
+ *   OK       done; also for a change of an earlier incarnation, which is skipped
  *   WANTED   the signature is not known: the keys are needed
- *   FAILED   PAWL_NOT_FOUND (the vector is not here), PAWL_NO_MEMORY, PAWL_CORRUPT (it does not go together) */
+ *   FAILED   PAWL_NOT_FOUND (the vector, or this incarnation of it, is not here), PAWL_NO_MEMORY, PAWL_CORRUPT (it does not go together) */
 void pwi_holding_follow(struct pwi_holding *holding, const struct pwi_change *change, struct pawl_range positions,
                         struct pwi_outcome *outcome_out);
 
 /* We are not, or not any more, the one to ask about these positions: waiters there are told NOT_HERE. */
 void pwi_holding_dismiss(struct pwi_holding *holding, struct pawl_range positions);
 
-/* A number that is the same for two holdings if they have the same rows, state, times and refusals on these positions, and
- * hardly otherwise. Rows that are zero and rows that are missing are the same; senders that `roster` does not list do not
+/* A number that is the same for two holdings if they have the same rows, state and times on these positions, and hardly
+ * otherwise. Rows that are zero and rows that are missing are the same; senders that `roster` does not list do not
  * count. For tests. */
 uint64_t pwi_holding_digest(const struct pwi_holding *holding, struct pawl_range positions,
                             const struct pwi_roster *roster);
@@ -226,6 +236,9 @@ void pwi_holding_forget_waiters(struct pwi_holding *holding, uint64_t owner);
  * nothing of the holding: it may be broken off at any time. Vectors closed meanwhile are left out. */
 struct pwi_copying {
   struct pawl_range positions;
+  bool rows_only, no_rows; /* of a checkpoint: leave the rest out */
+  bool is_partial;         /* only rows that changed after the number `since`, and some more */
+  uint64_t since;
   struct pwi_vector_id vector; /* private from here on */
   uint64_t next;
   int stage;
@@ -239,12 +252,30 @@ PAWL_MUST_USE pawl_status pwi_holding_copy(const struct pwi_holding *holding, st
                                            struct pwi_writer *writer, bool *more_out);
 
 /* Take a chunk in, on positions that are not held: they are *staged*. Rows and times of vectors that are not here are
- * ignored. PAWL_CORRUPT for bytes that are no chunk, PAWL_INVALID if it is about held positions, PAWL_NODE_FULL. After any
+ * ignored, and so are those of an earlier incarnation; of a later one: PAWL_CANCELLED. PAWL_CORRUPT for bytes that are no chunk, PAWL_INVALID if it is about held positions, PAWL_NODE_FULL. After any
  * failure drop the positions. */
 PAWL_MUST_USE pawl_status pwi_holding_take(struct pwi_holding *holding, const void *chunk, size_t size);
 
+/* All chunks of these positions were taken in: what has no times by now has none. From then on, and if it is called again
+ * whenever a vector is opened, changes that are followed there set the times of every vector. */
+PAWL_MUST_USE pawl_status pwi_holding_stage_rest(struct pwi_holding *holding, struct pawl_range positions);
+
 /* Hold positions that were staged: vectors of which nothing came are held empty. PAWL_INVALID if any is held already. */
 PAWL_MUST_USE pawl_status pwi_holding_adopt(struct pwi_holding *holding, struct pawl_range positions);
+
+/* --- saving: what has changed, for checkpoints ----------------------------------------------------------------------- */
+
+/* From now on changes are remembered (store/changes.h). Whoever begins marks everything that is there. */
+void pwi_holding_begin_marks(struct pwi_holding *holding);
+bool pwi_holding_is_marking(const struct pwi_holding *holding);
+
+/* Right after a request that had the effect ROWS, or was followed: its rows on these positions were changed by the version
+ * `number` of their chain, which is not 0. */
+void pwi_holding_mark(struct pwi_holding *holding, const struct pwi_request *request, struct pawl_range positions,
+                      uint64_t number);
+
+/* So was everything there. */
+void pwi_holding_mark_all(struct pwi_holding *holding, struct pawl_range positions, uint64_t number);
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 

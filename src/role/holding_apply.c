@@ -12,6 +12,8 @@
 #include "base/search.h"
 #include "store/dense.h"
 
+#define STEP_BYTES 4096 /* of values; the lines they lie in are up to sixteen times as much */
+
 /* --- values, in parts that may be cut anywhere -------------------------------------------------------------------- */
 
 struct feed {
@@ -85,7 +87,7 @@ static pawl_status ready_list(struct pwi_holding *holding, struct pwi_held *vect
   return pwi_holding_resolve(holding, vector, named->keys, named->count, true, named->slots, named->list);
 }
 
-static pawl_status ready_dense(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range range) {
+pawl_status pwi_rows_reserve(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range range) {
   uint64_t layout = vector->table->layout;
   pwi_holding_set_limit(holding, vector);
   pawl_status status = pwi_dense_reserve(vector->table, range);
@@ -121,40 +123,49 @@ pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
   pawl_status status = request->value_parts > 1 ? ready_row(holding, vector->table->row_bytes) : PAWL_OK;
   if (status != PAWL_OK) return status;
   if (named->keys || named->count == 0) return ready_list(holding, vector, named);
-  return vector->table->is.sparse ? ready_blocks(holding, vector, range) : ready_dense(holding, vector, range);
+  return vector->table->is.sparse ? ready_blocks(holding, vector, range) : pwi_rows_reserve(holding, vector, range);
 }
 
 /* --- applying: nothing here fails --------------------------------------------------------------------------------- */
 
+/* Where the result is wanted too, rows are read in steps, while the lines they lie in are still in the caches. */
 static void apply_slots(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_slots *slots,
-                        size_t from, size_t count, struct feed *feed, enum pwi_apply how) {
+                        size_t from, size_t count, struct feed *feed, enum pwi_apply how, char *result) {
+  size_t size = vector->table->row_bytes, most = result ? STEP_BYTES / size + 1 : count;
   for (size_t done = 0, units; done < count; done += units) {
-    const char *rows = feed_next(feed, vector->table->row_bytes, count - done, holding->row, &units);
+    size_t wanted = most < count - done ? most : count - done;
+    const char *rows = feed_next(feed, size, wanted, holding->row, &units);
     pwi_table_scatter(vector->table, how, slots, from + done, units, rows);
+    if (result) pwi_table_gather(vector->table, slots, from + done, units, result + done * size);
   }
 }
 
-static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct feed *feed, enum pwi_apply how) {
+/* Here all of the result is read at the end: one long copy beats many short ones. */
+static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct feed *feed, enum pwi_apply how,
+                        char *result) {
   size_t width = vector->table->is.width, size = vector->table->row_bytes / width, count = rows * width;
   char cut[sizeof(uint64_t)];
-  for (size_t done = 0, units; done < count; done += units) {
+  pawl_status status = PAWL_OK;
+  for (size_t done = 0, units; done < count && !status; done += units) {
     const char *values = feed_next(feed, size, count - done, cut, &units);
-    pawl_status status = pwi_table_range_apply(vector->table, how, first, done, units, values);
-    assert(status == PAWL_OK);
-    (void)status;
+    status = pwi_table_range_apply(vector->table, how, first, done, units, values);
   }
+  if (!status && result) status = pwi_table_range_read(vector->table, first, 0, count, result);
+  assert(status == PAWL_OK);
+  (void)status;
 }
 
 /* All keys are there and so is the room to find them: each block is resolved as it was when they were made. */
 static void apply_blocks(struct pwi_holding *holding, struct pwi_held *vector, uint64_t first, uint64_t rows,
-                         struct feed *feed, enum pwi_apply how) {
+                         struct feed *feed, enum pwi_apply how, char *result) {
   for (uint64_t done = 0; done < rows;) {
     size_t count = block_size(done, rows);
     pawl_status status = pwi_holding_block(holding, first + done, count);
     if (status == PAWL_OK) status = pwi_table_resolve(vector->table, holding->keys, count, false, &holding->slots);
     assert(status == PAWL_OK);
     (void)status;
-    apply_slots(holding, vector, &holding->slots, 0, count, feed, how);
+    char *place = result ? result + done * vector->table->row_bytes : NULL;
+    apply_slots(holding, vector, &holding->slots, 0, count, feed, how, place);
     done += count;
   }
 }
@@ -170,11 +181,13 @@ void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const 
     count = pwi_first_not_below(named->keys, named->count, part.end) - from;
   }
   if (count == 0) return;
-  if (named->first + from > 0) feed_skip(&feed, (named->first + from) * vector->table->row_bytes);
+  size_t skip = (named->first + from) * vector->table->row_bytes;
+  char *result = request->result ? (char *)request->result + skip : NULL;
+  if (skip > 0) feed_skip(&feed, skip);
   if (named->keys)
-    apply_slots(holding, vector, named->slots, from, count, &feed, how);
+    apply_slots(holding, vector, named->slots, from, count, &feed, how, result);
   else if (vector->table->is.sparse)
-    apply_blocks(holding, vector, part.begin, count, &feed, how);
+    apply_blocks(holding, vector, part.begin, count, &feed, how, result);
   else
-    apply_dense(vector, part.begin, count, &feed, how);
+    apply_dense(vector, part.begin, count, &feed, how, result);
 }

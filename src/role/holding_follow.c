@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/search.h"
+#include "role/planted.h"
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
@@ -36,13 +37,15 @@ void pwi_holding_result(struct pwi_holding *holding, const struct pwi_request *r
   const struct pwi_named *named = &holding->named;
   struct pwi_table *table = vector->table;
   if (named->count == 0) return;
+  bool has_values = named->has_result && values == request->result;
   if (named->keys) {
-    pwi_table_gather(table, named->slots, 0, named->count, values);
+    if (!has_values) pwi_table_gather(table, named->slots, 0, named->count, values);
     if (table->state_bytes > 0) pwi_table_gather_state(table, named->slots, 0, named->count, state);
     return;
   }
-  pawl_status status =
-      pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
+  pawl_status status = PAWL_OK;
+  if (!has_values)
+    status = pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
   assert(status == PAWL_OK);
   (void)status;
   if (table->state_bytes > 0) range_state(holding, vector, request->terms.range, state, false);
@@ -128,6 +131,7 @@ static pawl_status follow_tick(struct pwi_held *group, const struct pwi_request 
 /* Where times have not come, the refusals that come with them say it too. */
 static pawl_status follow_refusal(struct pwi_held *vector, const struct pwi_change *change, struct pawl_range keys) {
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
+  if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return PAWL_OK;
   return clock ? pwi_refusals_record(vector, clock, &change->request, keys, change->status) : PAWL_OK;
 }
 
@@ -153,7 +157,10 @@ void pwi_holding_follow(struct pwi_holding *holding, const struct pwi_change *ch
   pawl_status status = vector ? PAWL_OK : PAWL_NOT_FOUND;
   *outcome_out = (struct pwi_outcome){.code = PWI_CODE_OK};
   holding->named = (struct pwi_named){0};
-  if (vector && !pawl_range_contains(pawl_range_of(0, vector->place.size), terms->claim)) status = PAWL_CORRUPT;
+  if (vector && terms->incarnation < vector->entry.incarnation) return;
+  if (vector && terms->incarnation > vector->entry.incarnation) status = PAWL_NOT_FOUND;
+  if (status == PAWL_OK && !pawl_range_contains(pawl_range_of(0, vector->place.size), terms->claim))
+    status = PAWL_CORRUPT;
   if (status == PAWL_OK) {
     struct pawl_range keys = pawl_range_common(pwi_held_keys(vector, positions), terms->claim);
     holding->is_following = true;

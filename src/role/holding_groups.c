@@ -158,7 +158,8 @@ static pawl_status advance(struct pwi_holding *holding, struct pwi_held *group, 
   uint64_t tick = request->tick;
   if (request->terms.kind == PWI_REQUEST_ENTER) {
     bool entered = time_of(group, PWI_TASKS, sender) >= request->task;
-    tick = entered ? time_of(group, PWI_TICKS, sender) : highest_tick(holding, group, sender);
+    uint64_t highest = entered ? time_of(group, PWI_TICKS, sender) : highest_tick(holding, group, sender);
+    tick = highest > tick ? highest : tick; /* one that was here before, under another id, has ticks behind it */
   }
   for (int which = 0; which < PWI_CLOCKS; which++) {
     pawl_status status = pwi_clock_reserve(&group->clocks[which], sender, claim);

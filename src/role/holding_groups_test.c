@@ -186,6 +186,26 @@ static void test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is
   stop(&f);
 }
 
+/* It was: the last tick of one that was taken for dead had counted under its old id, it began a tick behind, and all
+ * waited for a tick that it had called for already. */
+static void test_one_that_comes_back_under_a_new_id_begins_no_lower_than_it_had_come(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2, 2);
+  step(&f, PWI_REQUEST_TICK, 1, 7);
+  step(&f, PWI_REQUEST_TICK, 2, 8);
+  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  join(&f, 3);
+  assert_true(await(&f, 11, 1, 8));
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 8), 8);
+  step(&f, PWI_REQUEST_TICK, 1, 8);
+  assert_int_equal(answer_count, 1);
+  join(&f, 4);
+  assert_int_equal(step(&f, PWI_REQUEST_ENTER, 4, 2), 8); /* nor lower than the foremost */
+  stop(&f);
+}
+
 static void test_an_enter_that_is_repeated_tells_the_senders_present_tick(void **state) {
   (void)state;
   struct fixture f;
@@ -348,6 +368,7 @@ int main(void) {
       cmocka_unit_test(test_founders_begin_together_though_one_has_ticked),
       cmocka_unit_test(test_a_founder_enters_no_lower_than_it_stands),
       cmocka_unit_test(test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is),
+      cmocka_unit_test(test_one_that_comes_back_under_a_new_id_begins_no_lower_than_it_had_come),
       cmocka_unit_test(test_an_enter_that_is_repeated_tells_the_senders_present_tick),
       cmocka_unit_test(test_an_enter_that_came_in_pieces_counts_once),
       cmocka_unit_test(test_a_tick_is_numbered_and_finds_gaps),

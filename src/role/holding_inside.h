@@ -11,6 +11,7 @@
  *   holding_groups.c    ticks, and who waits for them
  *   holding_together.c  pushes of a group that are applied as one
  *   holding_move.c      chunks out and in
+ *   holding_save.c      what has changed, for checkpoints
  *   holding_loads.c     figures, and load by position
  */
 #ifndef PWI_ROLE_HOLDING_INSIDE_H
@@ -18,6 +19,7 @@
 
 #include "base/rangeset.h"
 #include "role/holding.h"
+#include "store/changes.h"
 #include "store/clock.h"
 #include "store/table.h"
 
@@ -72,6 +74,7 @@ struct pwi_held {
   struct pwi_clock staged[PWI_CLOCKS]; /* on keys that came in chunks and are not held yet */
   struct pwi_clock next[PWI_CLOCKS];   /* what `clocks` will be when a change to all vectors has succeeded */
   struct pwi_refusals refusals;
+  struct pwi_changes changes; /* for checkpoints: when rows changed last, from the first checkpoint on */
   uint64_t pushes, pulls;
 
   /* Groups: the key that stands for it; and, if `ranked`, the lowest tick of any member and one who is there. */
@@ -152,6 +155,7 @@ struct pwi_named {
   struct pwi_slots *slots;
   struct pwi_list *list; /* NULL: it is not kept */
   size_t first;          /* the number of keys[0] among those of the request; of a part of its keys only */
+  bool has_result;       /* all values are in request.result already */
 };
 
 /* --- the holding -------------------------------------------------------------------------------------------------- */
@@ -178,6 +182,7 @@ struct pwi_holding {
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
   struct pwi_named named;   /* by the last push; valid right after it */
   bool is_following;        /* the cap does not count just now */
+  bool is_marking;          /* changes are remembered for checkpoints */
 
   /* Room that is used again from request to request. */
   struct pwi_slots slots; /* of a list that is not kept */
@@ -222,6 +227,10 @@ void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys);
 bool pwi_times_next_run(const struct pwi_clock *clock, struct pawl_range keys, uint64_t from,
                         struct pawl_range *run_out);
 
+/* The next run of held keys that `copying` is about: all, or those that changed since. */
+bool pwi_held_next_run(const struct pwi_held *vector, struct pawl_range keys, const struct pwi_copying *copying,
+                       struct pawl_range *run_out);
+
 /* Positions that are not held become so, in all vectors or in none. `more` makes the clock of the keys that a vector is to
  * hold besides. */
 typedef pawl_status pwi_more(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out);
@@ -252,7 +261,12 @@ PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi
                                          const struct pwi_request *request, const struct pwi_named *named,
                                          struct pawl_range range);
 
-/* Applies those values of a request that belong to keys of `part`. Nothing here fails. */
+/* The rows of a range of a dense table, under the cap: PAWL_NODE_FULL, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_holding *holding, struct pwi_held *vector,
+                                           struct pawl_range range);
+
+/* Applies those values of a request that belong to keys of `part`; what comes of them goes to request->result, if that is
+ * wanted. Nothing here fails. */
 void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
 
@@ -289,7 +303,9 @@ enum pwi_together {
   PWI_TOGETHER_ALONE, /* it is a push like any other */
   PWI_TOGETHER_WAITS, /* it is in, or was before; its answer comes with the others' */
   PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
-  PWI_TOGETHER_EARLY, /* an earlier tick is not over: say GAP */
+  PWI_TOGETHER_EARLY, /* its own part in an earlier tick is not answered: say GAP */
+  PWI_TOGETHER_LATER, /* an earlier tick is not over: say NOT_HERE */
+  PWI_TOGETHER_NO_MEMORY,
 };
 
 enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,

@@ -2,9 +2,10 @@
  *
  * A chunk is about one vector. With base/cursor.h:
  *
- *   u8   version, 1
+ *   u8   version, 2 (1: the same without the incarnation)
  *   u8   what: 1 rows, 2 tasks, 3 ticks, 4 refusals
  *   u64  vector
+ *   u32  its incarnation
  *
  *   rows      u32 count, u32 bytes per row, u32 bytes of state per row, u8 whether keys follow one another;
  *             u64 the first key, if they do, else u64 each; then the values of all rows, then the state of all rows
@@ -22,12 +23,14 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "role/planted.h"
 
-#define CHUNK_VERSION 1
+#define CHUNK_VERSION 2
+#define CHUNK_VERSION_OLD 1
 
 enum what { ROWS = 1, TASKS = 2, TICKS = 3, REFUSALS = 4 };
 
-#define ROWS_HEAD (1 + 1 + 8 + 4 + 4 + 4 + 1 + 8)
+#define ROWS_HEAD (1 + 1 + 8 + 4 + 4 + 4 + 4 + 1 + 8)
 
 /* --- out ---------------------------------------------------------------------------------------------------------- */
 
@@ -39,6 +42,7 @@ static void begin_chunk(struct pwi_writer *writer, enum what what, const struct 
   pwi_write_u8(writer, CHUNK_VERSION);
   pwi_write_u8(writer, (uint8_t)what);
   pwi_write_u64(writer, vector->entry.id.id);
+  pwi_write_u32(writer, vector->entry.incarnation);
 }
 
 /* How many rows make a chunk of `size` bytes; at least one. */
@@ -114,7 +118,7 @@ static bool copy_rows(const struct pwi_held *vector, struct pwi_copying *copying
   struct pawl_range keys = pwi_held_keys(vector, copying->positions), run;
   struct pwi_rows rows;
   if (!vector->table) return false;
-  while (pwi_times_next_run(&vector->clocks[PWI_TASKS], keys, copying->next, &run)) {
+  while (pwi_held_next_run(vector, keys, copying, &run)) {
     if (pwi_table_scan(vector->table, run, &rows)) {
       copying->next = write_rows(writer, vector, run, &rows, size);
       return true;
@@ -173,14 +177,17 @@ static bool copy_refusals(const struct pwi_held *vector, struct pwi_copying *cop
 
 static bool copy_stage(const struct pwi_held *vector, struct pwi_copying *copying, size_t size,
                        struct pwi_writer *writer) {
+  if (copying->rows_only && copying->stage != ROWS) return false;
   switch ((enum what)copying->stage) {
   case ROWS:
-    return copy_rows(vector, copying, size, writer);
+    return !copying->no_rows && copy_rows(vector, copying, size, writer);
   case TASKS:
+    if (pwi_is_planted(PWI_PLANTED_FORGET_CLOCKS)) return false;
     return copy_clock(vector, PWI_TASKS, copying, writer);
   case TICKS:
     return vector->is_group && copy_clock(vector, PWI_TICKS, copying, writer);
   case REFUSALS:
+    if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return false;
     return copy_refusals(vector, copying, writer);
   }
   return false;
@@ -194,7 +201,9 @@ static bool current_vector(const struct pwi_holding *holding, struct pwi_copying
   if (!vector || copying->stage > REFUSALS) {
     if (!pwi_holding_next(holding, &id)) return false;
     vector = pwi_holding_vector(holding, id);
-    *copying = (struct pwi_copying){.positions = copying->positions, .vector = id, .stage = ROWS};
+    copying->vector = id;
+    copying->stage = ROWS;
+    copying->next = 0;
   }
   *vector_out = vector;
   return true;
@@ -274,11 +283,21 @@ static pawl_status take_block(struct pwi_holding *holding, struct pwi_held *vect
   return PAWL_OK;
 }
 
+/* Consecutive rows of a dense table, without names: one copy. */
+static pawl_status take_range(struct pwi_holding *holding, struct pwi_held *vector, const struct incoming *rows) {
+  pawl_status status = pwi_rows_reserve(holding, vector, pawl_range_of(rows->first, rows->first + rows->count));
+  if (status != PAWL_OK) return status;
+  size_t values = rows->count * vector->table->is.width;
+  return pwi_table_range_apply(vector->table, PWI_APPLY_ASSIGN, rows->first, 0, values, rows->values);
+}
+
 static pawl_status take_rows(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_reader *reader) {
   struct incoming rows = {0};
   if (!vector->table) return PAWL_CORRUPT;
   pawl_status status = read_rows(reader, vector->table, &rows);
   if (status == PAWL_OK) status = check_keys(vector, &rows);
+  if (status == PAWL_OK && rows.consecutive && !vector->table->is.sparse && vector->table->state_bytes == 0)
+    return take_range(holding, vector, &rows);
   for (size_t done = 0; done < rows.count && status == PAWL_OK;) {
     size_t count = rows.count - done < PWI_BLOCK ? rows.count - done : PWI_BLOCK;
     status = take_block(holding, vector, &rows, done, count);
@@ -298,7 +317,17 @@ static bool clock_meets(const struct pwi_clock *clock, const struct pwi_rangeset
   return false;
 }
 
-static pawl_status take_clock(struct pwi_held *vector, int which, const struct pwi_reader *reader) {
+/* Times of an earlier incarnation count for nothing, but that they are here: what comes later is remembered. */
+static pawl_status blank(struct pwi_clock *clock) {
+  struct pwi_clock fresh;
+  pawl_status status = pwi_clock_init(&fresh, clock->held.ranges, clock->held.count);
+  if (status != PAWL_OK) return status;
+  pwi_clock_fini(clock);
+  *clock = fresh;
+  return PAWL_OK;
+}
+
+static pawl_status take_clock(struct pwi_held *vector, int which, const struct pwi_reader *reader, bool is_old) {
   struct pwi_clock clock;
   if (which == PWI_TICKS && !vector->is_group) return PAWL_CORRUPT;
   pawl_status status = pwi_clock_decode(reader->at, (size_t)(reader->end - reader->at), &clock);
@@ -307,8 +336,9 @@ static pawl_status take_clock(struct pwi_held *vector, int which, const struct p
     status = PAWL_CORRUPT;
   else if (clock_meets(&clock, &vector->clocks[which].held))
     status = PAWL_INVALID;
-  else
-    status = pwi_clock_absorb(&vector->staged[which], &clock);
+  else if (is_old)
+    status = blank(&clock);
+  if (status == PAWL_OK) status = pwi_clock_absorb(&vector->staged[which], &clock);
   pwi_clock_fini(&clock);
   return status;
 }
@@ -344,16 +374,21 @@ pawl_status pwi_holding_take(struct pwi_holding *holding, const void *chunk, siz
   pwi_reader_init(&reader, chunk, size);
   uint8_t version = pwi_read_u8(&reader), what = pwi_read_u8(&reader);
   struct pwi_vector_id id = {pwi_read_u64(&reader)};
-  if (reader.status != PAWL_OK || version != CHUNK_VERSION || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
+  uint32_t incarnation = version == CHUNK_VERSION ? pwi_read_u32(&reader) : 0;
+  if (version != CHUNK_VERSION && version != CHUNK_VERSION_OLD) return PAWL_CORRUPT;
+  if (reader.status != PAWL_OK || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
   struct pwi_held *vector = pwi_holding_vector(holding, id);
   if (!vector) return PAWL_OK;
+  bool is_old = incarnation < vector->entry.incarnation;
+  if (incarnation > vector->entry.incarnation) return PAWL_CANCELLED;
+  if (is_old && (what == ROWS || what == REFUSALS)) return PAWL_OK;
   switch ((enum what)what) {
   case ROWS:
     return take_rows(holding, vector, &reader);
   case TASKS:
-    return take_clock(vector, PWI_TASKS, &reader);
+    return take_clock(vector, PWI_TASKS, &reader, is_old);
   case TICKS:
-    return take_clock(vector, PWI_TICKS, &reader);
+    return take_clock(vector, PWI_TICKS, &reader, is_old);
   case REFUSALS:
     return take_refusals(vector, &reader);
   }
@@ -394,6 +429,16 @@ static pawl_status what_came(struct pwi_held *vector, int which, struct pawl_ran
     *more_out = sum;
   else
     pwi_clock_fini(&sum);
+  return status;
+}
+
+pawl_status pwi_holding_stage_rest(struct pwi_holding *holding, struct pawl_range positions) {
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++) {
+    struct pwi_held *vector = holding->vectors[i];
+    for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
+      status = fill_up(&vector->staged[which], pwi_held_keys(vector, positions));
+  }
   return status;
 }
 

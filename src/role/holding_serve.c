@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "role/planted.h"
 #include "store/dense.h"
 #include "wire/keys.h"
 
@@ -79,12 +80,13 @@ static void apply(struct pwi_holding *holding, struct pwi_held *vector, const st
   struct pwi_clock_pieces pieces;
   struct pawl_range due;
   pawl_status status = PAWL_OK;
+  enum pwi_apply how = request->terms.kind == PWI_REQUEST_RESTORE ? PWI_APPLY_ASSIGN : vector->apply;
   if (whole) {
-    pwi_rows_apply(holding, vector, request, named, request->terms.range, vector->apply);
+    pwi_rows_apply(holding, vector, request, named, request->terms.range, how);
   } else {
     status = pwi_clock_walk(clock, request->sender, request->terms.claim, &pieces);
     while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due))
-      pwi_rows_apply(holding, vector, request, named, due, vector->apply);
+      pwi_rows_apply(holding, vector, request, named, due, how);
   }
   if (status == PAWL_OK) status = pwi_clock_set(clock, request->sender, request->terms.claim, request->task);
   assert(status == PAWL_OK);
@@ -124,6 +126,7 @@ static void push(struct pwi_holding *holding, struct pwi_held *vector, const str
     return;
   }
   apply(holding, vector, request, &named, whole);
+  named.has_result = whole && request->result;
   holding->named = named;
   served->effect = PWI_EFFECT_ROWS;
   vector->pushes++;
@@ -165,6 +168,7 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
     pwi_served_fail(served, status);
     return;
   }
+  if (finding.verdict == PWI_CLAIM_GAP && pwi_is_planted(PWI_PLANTED_SKIP_ORDER)) finding.verdict = PWI_CLAIM_DUE;
   if (terms->other != 0 && terms->kind == PWI_REQUEST_PUSH &&
       (finding.verdict == PWI_CLAIM_DUE || finding.verdict == PWI_CLAIM_DONE)) {
     switch (pwi_serve_together(holding, vector, request, finding.verdict, finding.whole)) {
@@ -180,6 +184,12 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
     case PWI_TOGETHER_EARLY:
       holding->totals.gaps++;
       pwi_served_say(served, PWI_CODE_GAP, finding.found);
+      return;
+    case PWI_TOGETHER_LATER:
+      pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
+      return;
+    case PWI_TOGETHER_NO_MEMORY:
+      pwi_served_fail(served, PAWL_NO_MEMORY);
       return;
     }
   }

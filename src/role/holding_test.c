@@ -55,6 +55,69 @@ static void stop(struct fixture *fixture) {
   pwi_roster_fini(&fixture->roster);
 }
 
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+#define MANY 5000 /* rows: a result is made in several steps */
+
+/* Every third key, or all of them by range; values in parts that are cut within a row. */
+static void check_result(uint64_t vector, bool is_sparse, bool by_keys) {
+  struct pwi_roster roster = roster_of(1);
+  struct pwi_holding *holding = holding_of_all(&roster);
+  static uint64_t keys[MANY];
+  static int32_t in[3 * MANY], early[3 * MANY], late[3 * MANY];
+  struct iovec parts[] = {{in, 4099}, {(char *)in + 4099, sizeof in - 4099}};
+  open_vector(holding, entry_of(vector, PAWL_I32, 3, 3 * MANY, is_sparse));
+  for (uint64_t task = 1; task <= 2; task++) {
+    struct pwi_request request = request_of(PWI_REQUEST_PUSH, vector, 3 * MANY);
+    for (int i = 0; i < MANY; i++) keys[i] = 3 * (uint64_t)i;
+    for (int i = 0; i < 3 * MANY; i++) in[i] = i + 1;
+    memset(early, 0, sizeof early);
+    request.terms.range = pawl_range_of(0, by_keys ? 3 * MANY : MANY);
+    request.terms.rows = MANY;
+    if (by_keys) by_list(&request, keys, MANY);
+    request.terms.prior = task - 1;
+    request.task = task;
+    request.values = parts;
+    request.value_parts = 2;
+    request.value_type = PAWL_I32;
+    request.result = early;
+    assert_served(holding, &request, NULL, PWI_CODE_OK, PAWL_OK);
+    pwi_holding_result(holding, &request, late, NULL); /* somewhere else: it is read once more */
+    assert_memory_equal(early, late, sizeof early);
+    assert_int_equal(early[3 * MANY - 1], (int)task * 3 * MANY);
+  }
+  pwi_holding_destroy(holding);
+  pwi_roster_fini(&roster);
+}
+
+static void test_a_result_is_written_while_rows_are_applied(void **state) {
+  (void)state;
+  check_result(1, false, false);
+  check_result(1, false, true);
+  check_result(1, true, false);
+  check_result(1, true, true);
+}
+
+/* A push of which a part is in already: the result has all of its rows. */
+static void test_a_result_has_rows_that_were_not_due(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 0);
+  for (uint64_t vector = 1; vector <= 2; vector++) {
+    struct pwi_request half = push_of(vector, 0, 5, &(struct iovec){f.ones, sizeof f.ones / 2});
+    struct pwi_request all = push_of(vector, 0, 5, &f.values);
+    int64_t result[SIZE] = {0};
+    half.terms.claim = half.terms.range = pawl_range_of(0, SIZE / 2);
+    half.terms.rows = SIZE / 2;
+    assert_served(f.holding, &half, NULL, PWI_CODE_OK, PAWL_OK);
+    all.result = result;
+    assert_served(f.holding, &all, NULL, PWI_CODE_OK, PAWL_OK);
+    pwi_holding_result(f.holding, &all, result, NULL);
+    for (size_t i = 0; i < SIZE; i++) assert_int_equal(result[i], 1);
+  }
+  stop(&f);
+}
+
 /* --- turns -------------------------------------------------------------------------------------------------------- */
 
 static void test_a_push_is_applied_once(void **state) {
@@ -584,6 +647,8 @@ static void test_vectors_are_found_by_rising_id(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_result_is_written_while_rows_are_applied),
+      cmocka_unit_test(test_a_result_has_rows_that_were_not_due),
       cmocka_unit_test(test_a_push_is_applied_once),
       cmocka_unit_test(test_a_push_that_overtakes_another_finds_a_gap),
       cmocka_unit_test(test_a_history_that_cannot_be_is_broken),

@@ -9,6 +9,9 @@
  * itself at once, and counts as in. It too is answered only with the others: so what is not answered is just what our
  * successor has to be told again, and nobody is waited for whose part has been forgotten.
  *
+ * Those who were answered before we came do not send their part again. So a part that was applied before we came waits for
+ * nobody, and somebody whose later push is due counts as in: what it had to say about the tick before has been said.
+ *
  * A part of a sender that is not live any more stays in; so that nobody has to wonder whether it took effect, the sum is then
  * applied at once. */
 #include "role/holding_inside.h"
@@ -26,6 +29,7 @@ struct part {
   uint64_t task, settled;
   struct pwi_waiter waiter; /* owner 0: nobody to be told now */
   bool is_in_sum;           /* else it was applied by itself */
+  bool is_told;             /* it waits for nobody: its sender has its answer */
 };
 
 struct pwi_gathering {
@@ -34,6 +38,7 @@ struct pwi_gathering {
   struct pawl_range arc; /* keys */
   uint64_t tick;
   bool is_complete;
+  bool is_broken; /* in this tick everybody is served by itself */
   struct part *parts;
   size_t count, room;
 
@@ -156,6 +161,12 @@ static void add_to_sum(struct pwi_gathering *gathering, const struct pwi_request
   }
 }
 
+static void begin_tick(struct pwi_gathering *gathering, uint64_t tick) {
+  gathering->tick = tick;
+  gathering->count = 0;
+  gathering->has_sum = gathering->is_complete = gathering->is_broken = false;
+}
+
 static struct pwi_gathering *open_gathering(struct pwi_holding *holding, const struct pwi_request *request) {
   struct pwi_gathering *gathering = find(holding, request->terms.vector, request->terms.other, request->arc);
   if (gathering) return gathering;
@@ -207,30 +218,57 @@ static pawl_status add_part(struct pwi_gathering *gathering, const struct pwi_re
   return PAWL_OK;
 }
 
+/* A part that we have comes again. */
+static enum pwi_together take_again(struct pwi_held *vector, struct part *part, const struct pwi_request *request,
+                                    bool is_due) {
+  if (!part->is_in_sum) {
+    /* A piece of the arc that was not in the part before, or what has its answer already. */
+    bool was_refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
+    if (is_due || part->is_told || was_refused) return PWI_TOGETHER_ALONE;
+  }
+  part->waiter = request->waiter;
+  return PWI_TOGETHER_WAITS;
+}
+
+/* A push of a later tick is due, while others are not done with this one: nobody has to wait for its sender any more. */
+static enum pwi_together count_in(const struct pwi_holding *holding, struct pwi_gathering *gathering,
+                                  const struct pwi_request *request, struct part *part) {
+  if (part) return part->is_told ? PWI_TOGETHER_LATER : PWI_TOGETHER_EARLY;
+  if (add_part(gathering, request, &part)) return PWI_TOGETHER_NO_MEMORY;
+  part->task = request->terms.prior;
+  part->is_told = true;
+  examine(holding, gathering);
+  return PWI_TOGETHER_LATER;
+}
+
+/* Nobody waits for the end of the tick. */
+static bool is_idle(const struct pwi_gathering *gathering) {
+  for (size_t i = 0; i < gathering->count; i++)
+    if (!gathering->parts[i].is_told) return false;
+  return true;
+}
+
 enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,
                                      const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole) {
+  bool is_due = verdict == PWI_CLAIM_DUE;
   if (request->terms.other == 0 || pawl_range_is_empty(request->arc) || !vector->table || !is_member(holding, request))
     return PWI_TOGETHER_ALONE;
   /* A list whose signature is not known here has to be sent first. */
-  if (request->terms.keys == PWI_KEYS_SIGNED && verdict == PWI_CLAIM_DUE &&
+  if (request->terms.keys == PWI_KEYS_SIGNED && is_due &&
       !pwi_lists_find(&holding->lists, vector->entry.id, request->signature))
     return PWI_TOGETHER_ALONE;
   struct pwi_gathering *gathering = open_gathering(holding, request);
-  struct part *part = gathering ? part_of(gathering, request->sender) : NULL;
-  if (!gathering || request->tick < gathering->tick) return PWI_TOGETHER_ALONE;
-  if (part && part->task == request->task) {
-    part->waiter = request->waiter;
-    bool is_piece = !part->is_in_sum && verdict == PWI_CLAIM_DUE;
-    return is_piece ? PWI_TOGETHER_ALONE : PWI_TOGETHER_WAITS;
-  }
-  if (part || request->tick > gathering->tick)
-    return gathering->count == 0                      ? PWI_TOGETHER_ALONE
-           : part && request->tick == gathering->tick ? PWI_TOGETHER_ALONE
-                                                      : PWI_TOGETHER_EARLY;
-  if (add_part(gathering, request, &part)) return PWI_TOGETHER_ALONE;
-  part->is_in_sum = verdict == PWI_CLAIM_DUE && take_part(vector, gathering, request, whole);
+  if (!gathering) return PWI_TOGETHER_NO_MEMORY;
+  if (request->tick > gathering->tick && is_idle(gathering)) begin_tick(gathering, request->tick);
+  if (request->tick < gathering->tick || gathering->is_broken) return PWI_TOGETHER_ALONE;
+  struct part *part = part_of(gathering, request->sender);
+  if (request->tick > gathering->tick) return count_in(holding, gathering, request, part);
+  if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_TOGETHER_ALONE;
+  if (add_part(gathering, request, &part)) return PWI_TOGETHER_NO_MEMORY;
+  part->is_told = !is_due;
+  part->is_in_sum = is_due && take_part(vector, gathering, request, whole);
   examine(holding, gathering);
-  return part->is_in_sum || verdict == PWI_CLAIM_DONE ? PWI_TOGETHER_WAITS : PWI_TOGETHER_APPLY;
+  return part->is_told ? PWI_TOGETHER_ALONE : part->is_in_sum ? PWI_TOGETHER_WAITS : PWI_TOGETHER_APPLY;
 }
 
 /* --- sums are applied ----------------------------------------------------------------------------------------------------- */
@@ -258,6 +296,7 @@ struct pwi_gathering *pwi_holding_next_sum(struct pwi_holding *holding, struct p
     if (it->parts[i].is_in_sum) {
       request_out->sender = it->parts[i].sender;
       request_out->task = it->parts[i].task;
+      request_out->terms.settled = it->parts[i].settled;
     }
   return it;
 }
@@ -304,6 +343,7 @@ pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gather
     holding->totals.keys_pushed += named.count;
     holding->totals.bytes_in += named.count * vector->table->row_bytes;
   }
+  named.has_result = request->result;
   holding->named = named;
   served->effect = PWI_EFFECT_ROWS;
   return PAWL_OK;
@@ -316,20 +356,33 @@ static void forget(struct pwi_holding *holding, struct pwi_gathering *gathering)
   destroy(gathering);
 }
 
+static bool waits(const struct part *part) { return part->waiter.owner != 0 && !part->is_told; }
+
 void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
                          void (*tell)(void *context, struct pwi_waiter waiter, uint64_t task), void *context) {
   for (size_t i = 0; i < gathering->count; i++)
-    if (gathering->parts[i].waiter.owner != 0) tell(context, gathering->parts[i].waiter, gathering->parts[i].task);
+    if (waits(&gathering->parts[i])) tell(context, gathering->parts[i].waiter, gathering->parts[i].task);
   forget(holding, gathering);
+}
+
+static void tell_all(struct pwi_holding *holding, const struct pwi_gathering *gathering, enum pwi_code code,
+                     pawl_status status) {
+  struct pwi_outcome outcome = {.code = code, .status = status};
+  for (size_t i = 0; i < gathering->count; i++)
+    if (waits(&gathering->parts[i]))
+      holding->config.answer(holding->config.context, gathering->parts[i].waiter, &outcome);
 }
 
 void pwi_holding_drop_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
                           pawl_status status) {
-  struct pwi_outcome outcome = {.code = code, .status = status};
-  for (size_t i = 0; i < gathering->count; i++)
-    if (gathering->parts[i].waiter.owner != 0)
-      holding->config.answer(holding->config.context, gathering->parts[i].waiter, &outcome);
+  tell_all(holding, gathering, code, status);
   forget(holding, gathering);
+}
+
+void pwi_holding_break_sum(struct pwi_holding *holding, struct pwi_gathering *gathering) {
+  tell_all(holding, gathering, PWI_CODE_NOT_HERE, PAWL_OK);
+  begin_tick(gathering, gathering->tick);
+  gathering->is_broken = true;
 }
 
 /* --- other ends ----------------------------------------------------------------------------------------------------------- */

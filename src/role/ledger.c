@@ -133,6 +133,12 @@ void pwi_record_remove(struct pwi_writer *record, uint64_t vector) {
   pwi_write_u64(record, vector);
 }
 
+void pwi_record_restore(struct pwi_writer *record, uint64_t vector, uint32_t incarnation) {
+  begin(record, PWI_RECORD_RESTORE);
+  pwi_write_u64(record, vector);
+  pwi_write_u32(record, incarnation);
+}
+
 void pwi_record_member(struct pwi_writer *record, uint64_t group, uint32_t size, uint64_t sender) {
   begin(record, PWI_RECORD_MEMBER);
   pwi_write_u64(record, group);
@@ -324,6 +330,17 @@ static pawl_status apply_remove(struct pwi_ledger *ledger, struct pwi_reader *re
   return pwi_catalogue_remove(&ledger->catalogue, id);
 }
 
+/* The record names the incarnation, so that it cannot be applied twice. */
+static pawl_status apply_restore(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_vector_id id = {pwi_read_u64(reader)};
+  uint32_t incarnation = pwi_read_u32(reader);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  const struct pwi_entry *entry = pwi_catalogue_find(&ledger->catalogue, id);
+  if (entry && (incarnation == 0 || entry->incarnation != incarnation - 1)) return PAWL_INVALID;
+  return pwi_catalogue_restore(&ledger->catalogue, id);
+}
+
 static pawl_status apply_member(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_vector_id group = {pwi_read_u64(reader)};
   uint32_t size = pwi_read_u32(reader);
@@ -383,6 +400,8 @@ static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_rea
     return apply_unmember(ledger, reader);
   case PWI_RECORD_ADDRESS:
     return apply_address(ledger, reader);
+  case PWI_RECORD_RESTORE:
+    return apply_restore(ledger, reader);
   case PWI_RECORD_SNAPSHOT:
     return apply_snapshot(ledger, reader);
   }

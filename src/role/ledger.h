@@ -80,7 +80,8 @@ bool pwi_ledger_refused(pawl_status status);
   X(MEMBER, 9, "u64 group, u32 size, u64 sender")                                                                      \
   X(UNMEMBER, 10, "u64 group, u64 sender")                                                                             \
   X(ADDRESS, 11, "u64 sender, text address")                                                                           \
-  X(SNAPSHOT, 12, "all of a ledger, see below; only ever the first record")
+  X(SNAPSHOT, 12, "all of a ledger, see below; only ever the first record")                                            \
+  X(RESTORE, 16, "u64 id of a vector, u32 its incarnation from now on")
 
 enum pwi_record_kind {
 #define PWI_RECORD_ENUM(name, number, fields) PWI_RECORD_##name = (number),
@@ -96,6 +97,7 @@ void pwi_record_retire(struct pwi_writer *record, uint64_t sender);
 void pwi_record_forget(struct pwi_writer *record, uint64_t sender);
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry);
 void pwi_record_remove(struct pwi_writer *record, uint64_t vector);
+void pwi_record_restore(struct pwi_writer *record, uint64_t vector, uint32_t incarnation);
 void pwi_record_member(struct pwi_writer *record, uint64_t group, uint32_t size, uint64_t sender);
 void pwi_record_unmember(struct pwi_writer *record, uint64_t group, uint64_t sender);
 void pwi_record_address(struct pwi_writer *record, uint64_t sender, const char *address);

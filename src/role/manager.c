@@ -157,6 +157,8 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
   case PWI_SAY_REPORT:
     if (peer->is_server) pwi_manager_report(manager, peer, payload, size);
     return peer->is_server;
+  case PWI_SAY_SAVED:
+    return peer->is_server && pwi_manager_saved(manager, peer, payload, size) != PAWL_CORRUPT;
   case PWI_SAY_LEAVE:
     pwi_manager_leave(manager, peer);
     return true;
@@ -282,6 +284,9 @@ static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   case TIMER_NEWS:
     pwi_manager_announce(manager);
     break;
+  case TIMER_SAVE:
+    pwi_manager_save_timer(manager, id);
+    break;
   case TIMER_HEARING:
     manager->hearing_timer.id = 0;
     pwi_manager_hear_end(manager);
@@ -305,6 +310,8 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   manager->config = *config;
   struct pwi_manager_config *c = &manager->config;
   if (c->first_processes == 0) c->first_processes = 1;
+  if (c->term == 0) c->term = 1;
+  if (!c->meta) c->meta = "memory";
   if (c->client_grace_ns == 0) c->client_grace_ns = CLIENT_GRACE_NS;
   if (c->server_grace_ns == 0) c->server_grace_ns = SERVER_GRACE_NS;
   if (c->keep_retired_ns == 0) c->keep_retired_ns = KEEP_RETIRED_NS;
@@ -332,6 +339,7 @@ static pawl_status remember(struct pwi_manager *manager) {
   if (!status) status = pwi_manager_make_node_room(manager);
   if (!status) status = pwi_manager_make_sender_room(manager);
   if (status) return status;
+  if (manager->config.cluster && manager->config.cluster != manager->ledger.cluster) return PAWL_CLUSTER_OTHER;
   manager->greeting.cluster = manager->ledger.cluster;
   status = pwi_greeting_set(manager->config.net, &manager->greeting);
   if (!status) status = pwi_fifo_reserve(&manager->decisions, 1);
@@ -367,12 +375,14 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
     pwi_manager_tidy(manager);
     pwi_manager_plan_later(manager);
   }
+  pwi_manager_checkpoints_begin(manager);
   *manager_out = manager;
   return PAWL_OK;
 }
 
 void pwi_manager_destroy(struct pwi_manager *manager) {
   if (!manager) return;
+  pwi_manager_save_fini(manager);
   manager->config.journal->safe = ignore_safe;
   while (manager->first_peer) {
     struct peer *peer = manager->first_peer;

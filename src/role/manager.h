@@ -16,6 +16,10 @@
  * process that was started anew is a new node. A manager that loses most processes at once suspects itself, and gives
  * them `server_grace_ns` to come back.
  *
+ * COMPLAINTS. Of two neighbours in a chain that do not reach one another the one behind is dropped, or, if the one ahead has
+ * no link to us either, that one; who cannot follow for want of memory is dropped himself. Never the last full member that is
+ * here. Such a pair is not made neighbours again for a minute, if there are others.
+ *
  * CHAINS are changed step by step, by views that obey ring/view.h, towards a goal that the planner sets (ring/plan.h): a
  * missing member is listed as filling, the last full member is told to fill it, then it is full; who is not wanted any
  * more is dropped; and where the new head stood behind others that stay, the old one hands over first. What is on its way
@@ -75,21 +79,33 @@ struct pwi_manager_config {
   struct pwi_random *random;   /* for cluster id and secrets; borrowed. On real machines seeded from the system. */
   const struct pwi_log *log;   /* borrowed */
   const char *host;            /* label of our machine; borrowed during create */
+  const char *meta;            /* where the journal is, for `pawl status`; NULL: in memory. Borrowed */
+  uint64_t cluster;            /* if it is not 0: the journal must be this cluster's, or PAWL_CLUSTER_OTHER */
+  uint64_t term;               /* of this leadership, where managers take turns; 0: 1, for those that do not */
   pwi_rights_of rights;        /* NULL: everybody may do everything */
   void *rights_context;
   uint32_t first_processes; /* 0: 1 */
   int64_t client_grace_ns;  /* 0: 2 s */
-  int64_t server_grace_ns;  /* 0: 1 s; until a server whose link is down is marked so */
+  int64_t server_grace_ns;  /* 0: 1 s; until a server that nobody can replace, or one of most, is marked down */
   int64_t keep_retired_ns;  /* 0: one hour */
   uint32_t points;          /* arcs per node at first; 0: the planner's default */
   uint32_t replicas;        /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */
   uint64_t journal_bytes;   /* 0: 1 MiB; a journal below that is left as it is */
+
+  /* Checkpoints. */
+  struct pwi_depot *depot;          /* role/depot.h; borrowed. NULL: there are none */
+  const char *checkpoint_directory; /* where those go that name no other; borrowed. NULL: nowhere */
+  int64_t checkpoint_every_ns;      /* 0: only when asked for */
+  uint32_t checkpoint_keep;         /* of those made by themselves; 0: all */
+  bool checkpoint_incremental;
+  uint64_t checkpoint_rate; /* bytes a second; 0: no limit */
 };
 
+struct pwi_depot;
 struct pwi_manager;
 
 /* Replays the journal, sets the greeting, and is ready for links; the caller listens. PAWL_NO_MEMORY, PAWL_CORRUPT (the
- * journal). `config->net` must have been created with pwi_manager_actor. */
+ * journal), PAWL_CLUSTER_OTHER. `config->net` must have been created with pwi_manager_actor. */
 PAWL_MUST_USE pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct pwi_manager **manager_out);
 
 /* After the net is destroyed or will not be polled again. NULL is fine. */

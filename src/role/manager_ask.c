@@ -50,6 +50,23 @@ static pawl_status read_create(const struct peer *peer, struct pwi_reader *reade
   return may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
+static bool are_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
+  return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
+         a->placement == b->placement && a->layout == b->layout;
+}
+
+/* A vector that is to be loaded: there is none, or it begins anew. */
+static pawl_status decide_restore(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
+  if (decision->entry.id.id != 0) return PAWL_OK; /* our own record has been applied */
+  if (!entry) return decide_create(manager, decision);
+  if (!are_equal(&entry->is, &decision->entry.is)) return PAWL_MISMATCH;
+  if (entry->incarnation == UINT32_MAX) return PAWL_TOO_LARGE;
+  decision->entry.id = entry->id;
+  pwi_record_restore(&manager->record, entry->id.id, entry->incarnation + 1);
+  return PAWL_OK;
+}
+
 static pawl_status decide_delete(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
   if (decision->size == 1) return PAWL_OK; /* our own record has been applied */
@@ -286,6 +303,11 @@ static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_r
   switch (what) {
   case PWI_ASK_CREATE:
     return read_create(peer, reader, decision);
+  case PWI_ASK_RESTORE_BEGIN: {
+    pawl_status status = read_create(peer, reader, decision);
+    decision->decide = decide_restore;
+    return status;
+  }
   case PWI_ASK_DELETE:
     return read_delete(peer, reader, decision);
   case PWI_ASK_GROUP:
@@ -332,6 +354,8 @@ void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void 
     pwi_manager_say_reply(manager, peer, task, order_move(manager, peer, &reader), 0);
   else if (what == PWI_ASK_BALANCE)
     pwi_manager_say_reply(manager, peer, task, balance(manager, peer, &reader), 0);
+  else if (what == PWI_ASK_CHECKPOINT)
+    pwi_manager_checkpoint_asked(manager, peer, &reader, task);
   else
     ask_decision(manager, peer, what, &reader, task);
 }

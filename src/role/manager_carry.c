@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "role/manager_inside.h"
+#include "role/planted.h"
 
 #define ATTEMPTS_MAX 5
 #define HANDOVER_NS INT64_C(300000000) /* that all others wait for one */
@@ -65,7 +66,7 @@ static void set_filling(struct draft *draft, const struct move *move, bool admit
   struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
   size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
   assert(place != PWI_CHAIN_MAX && arc->chain[place].filling);
-  if (admit)
+  if (admit || pwi_is_planted(PWI_PLANTED_PROMOTE_FILLING))
     arc->chain[place].filling = false;
   else
     pwi_arc_strike(arc, place);

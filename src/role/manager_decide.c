@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "role/manager_inside.h"
+#include "role/planted.h"
 
 #define RETRY_NS INT64_C(100000000) /* after memory ran out */
 #define SNAPSHOTS 8                 /* a journal is replaced when it is so many times larger than what replaces it */
@@ -174,6 +175,8 @@ void pwi_manager_record_is_safe(void *context, pawl_status status) {
   }
   if (manager->replacing)
     end_replacing(manager);
+  else if (pwi_is_planted(PWI_PLANTED_ACK_BEFORE_SAFE))
+    manager->recording = false;
   else
     apply(manager);
   pwi_manager_work(manager);
@@ -188,6 +191,7 @@ static void take_next_step(struct pwi_manager *manager) {
     conclude(manager, status);
     return;
   }
+  if (pwi_is_planted(PWI_PLANTED_ACK_BEFORE_SAFE)) apply(manager);
   manager->recording = true;
   manager->config.journal->ops->append(manager->config.journal, manager->record.data, manager->record.size);
 }

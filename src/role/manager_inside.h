@@ -15,6 +15,7 @@
  *   manager_carry.c   doing it: from view to view
  *   manager_plan.c    plans: when, and from what
  *   manager_goal.c    from a plan, or an operator's order, to moves
+ *   manager_save.c    checkpoints
  *   manager_status.c  the state, for people
  *
  * DECISIONS. All that changes the ledger is decided in a queue, one at a time. When its turn has come, `decide` looks at
@@ -31,6 +32,7 @@
 #include "role/ledger.h"
 #include "role/mail.h"
 #include "role/manager.h"
+#include "role/save.h"
 
 #define PWI_MANAGER_BUCKETS 1024
 #define PWI_MANAGER_ASKS_MAX 1024 /* of one peer, in the queue */
@@ -184,6 +186,28 @@ struct quarrel {
 
 #define PWI_QUARRELS 64
 
+/* --- checkpoints ---------------------------------------------------------------------------------------------------- */
+
+struct pwi_checkpoint_wish {
+  char directory[PWI_SAVE_PATH_MAX + 1];  /* "": the manager's own */
+  char name[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": it chooses one */
+  bool incremental, pack;
+  uint64_t rate;
+};
+
+/* How the last one ended. */
+struct pwi_checkpoint_result {
+  uint64_t number; /* 0: there was none */
+  pawl_status status;
+  uint64_t bytes;
+  size_t files;
+  char name[PWI_CHECKPOINT_NAME_MAX + 1], base[PWI_CHECKPOINT_NAME_MAX + 1];
+  char directory[PWI_SAVE_PATH_MAX + 1];
+  char why[256];
+};
+
+struct pwi_checkpointing;
+
 /* --- the manager --------------------------------------------------------------------------------------------------- */
 
 enum timer_kind {
@@ -194,6 +218,7 @@ enum timer_kind {
   TIMER_MOVES,
   TIMER_APPLY,
   TIMER_NEWS,
+  TIMER_SAVE,
   TIMER_HEARING,
 };
 
@@ -240,6 +265,11 @@ struct pwi_manager {
   size_t next_quarrel;
   uint64_t uneven_reports; /* in a row */
   int64_t balanced_at;     /* when balance alone was last a reason to plan; 0: never */
+
+  struct pwi_checkpointing *checkpointing; /* NULL: none is under way */
+  struct pwi_checkpoint_result checkpointed;
+  uint64_t last_save; /* order */
+  struct pwi_timer save_timer, checkpoint_timer;
 };
 
 /* manager.c */
@@ -291,6 +321,17 @@ void pwi_manager_gave_up(struct pwi_manager *manager);
 
 /* manager_ask.c */
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+
+/* manager_save.c */
+void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+                                  uint64_t task);
+PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload,
+                                            size_t size);
+void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which);
+void pwi_manager_checkpoints_begin(struct pwi_manager *manager); /* those that are made from time to time */
+void pwi_manager_save_fini(struct pwi_manager *manager);
+struct json_t;
+bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root);
 
 /* manager_news.c */
 void pwi_manager_announce(struct pwi_manager *manager);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "role/manager_inside.h"
+#include "role/planted.h"
 
 #define SHARDS_MAX 4096
 #define JOB_DEFAULT "default"
@@ -59,6 +60,11 @@ static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
   pwi_manager_stop(manager, PAWL_CLUSTER_HISTORY);
 }
 
+/* It has heard of a later leadership than ours: we have been replaced, and do not know it yet. */
+static bool is_of_a_later_term(const struct pwi_manager *manager, const struct peer *peer) {
+  return peer->letter.head.tick > manager->config.term;
+}
+
 /* The same node or sender has come over a new link: nothing is heard or lost of the old one any more. */
 static void replace_peer(struct pwi_manager *manager, struct peer *old, struct peer *peer) {
   if (!old || old == peer) return;
@@ -90,7 +96,8 @@ static const struct pwi_ledger_node *find_known(const struct pwi_manager *manage
 
 static uint64_t process_number(const struct pwi_manager *manager, uint64_t nonce) {
   const struct pwi_ledger *ledger = &manager->ledger;
-  for (size_t i = 0; i < ledger->node_count; i++) {
+  bool is_blind = pwi_is_planted(PWI_PLANTED_ONE_PROCESS) && ledger->view->arc_count > 0;
+  for (size_t i = 0; i < ledger->node_count && !is_blind; i++) {
     if (ledger->nodes[i].nonce == nonce) return view_node(manager, ledger->nodes[i].id)->process;
   }
   return ledger->last_process + 1;
@@ -311,6 +318,10 @@ void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void
   pwi_manager_timer_cancel(manager, &peer->patience);
   peer->state = PEER_JOINING;
   peer->is_server = peer->join.role == PWI_ROLE_SERVER;
+  if (is_of_a_later_term(manager, peer)) {
+    turn_away(manager, peer, PAWL_NODE_DEPOSED);
+    return;
+  }
   struct decision decision = {.decide = peer->is_server ? decide_server : decide_client,
                               .conclude = peer->is_server ? conclude_server : conclude_client,
                               .link = peer->link};

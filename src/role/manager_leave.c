@@ -93,16 +93,23 @@ static pawl_status decide_striking(struct pwi_manager *manager, struct decision 
   return status;
 }
 
+/* Over whatever link it is here: while the record was on its way to be safe it may have come back over another. */
+static struct peer *peer_of_server(const struct pwi_manager *manager, uint64_t id) {
+  struct peer *peer = manager->first_peer;
+  while (peer && !(peer->is_server && peer->id == id)) peer = peer->next;
+  return peer;
+}
+
 static void conclude_striking(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct node *node = pwi_manager_node(manager, decision->id);
-  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  struct peer *peer = peer_of_server(manager, decision->id);
   if (node) {
     node->striking = false;
     return;
   }
   pwi_log(manager->config.log, PAWL_LOG_INFO, "server.left", "node=%llu why=%s", (unsigned long long)decision->id,
           pawl_status_name(status));
-  if (peer && peer->id == decision->id) {
+  if (peer) {
     peer->state = PEER_OUT;
     peer->id = 0;
     pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_LEFT});
@@ -113,9 +120,8 @@ static void conclude_striking(struct pwi_manager *manager, const struct decision
 void pwi_manager_strike(struct pwi_manager *manager, struct node *node) {
   if (node->striking) return;
   node->striking = true;
-  struct decision decision = {.decide = decide_striking, .conclude = conclude_striking, .id = node->id};
-  if (node->peer) decision.link = node->peer->link;
-  pwi_manager_queue(manager, &decision);
+  pwi_manager_queue(manager,
+                    &(struct decision){.decide = decide_striking, .conclude = conclude_striking, .id = node->id});
 }
 
 /* --- clients that are lost ------------------------------------------------------------------------------------------ */

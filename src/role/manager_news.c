@@ -101,6 +101,7 @@ static struct pwi_message_head head_for(const struct pwi_manager *manager, const
   }
   return (struct pwi_message_head){.kind = (uint16_t)kind,
                                    .task = task,
+                                   .tick = manager->config.term,
                                    .view = numbers[PWI_TOPIC_VIEW],
                                    .catalogue = numbers[PWI_TOPIC_CATALOGUE],
                                    .roster = numbers[PWI_TOPIC_ROSTER]};

@@ -271,8 +271,11 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
   struct pwi_manager_figures figures;
   pwi_manager_figures(manager, &figures);
   return put(root, "cluster", json_sprintf("%016llx", (unsigned long long)figures.cluster)) &&
-         put(root, "epoch", whole(figures.epoch)) && put(root, "catalogue", whole(figures.catalogue)) &&
-         put(root, "roster", whole(figures.roster)) && put(root, "ready", json_boolean(figures.ready)) &&
+         put(root, "term", whole(manager->config.term)) &&
+         put(root, "leader", json_string(pwi_net_address(manager->config.net))) &&
+         put(root, "meta", json_string(manager->config.meta)) && put(root, "epoch", whole(figures.epoch)) &&
+         put(root, "catalogue", whole(figures.catalogue)) && put(root, "roster", whole(figures.roster)) &&
+         put(root, "ready", json_boolean(figures.ready)) &&
          put(root, "stopped", figures.stopped ? json_string(pawl_status_name(figures.stopped)) : json_null()) &&
          put(root, "whole", json_boolean(figures.whole)) && put(root, "replicas", whole(figures.replicas)) &&
          put(root, "under_replicated", whole(figures.under_replicated)) &&
@@ -285,7 +288,7 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer) {
   json_t *root = json_object();
   bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, root) &&
-            put_jobs(manager, root) && put_moves(manager, root);
+            put_jobs(manager, root) && put_moves(manager, root) && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);
   if (!text) return PAWL_NO_MEMORY;

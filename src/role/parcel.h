@@ -54,7 +54,7 @@ struct pwi_parcel {
   struct pwi_region *region;
   size_t room;
   struct pwi_message_builder builder;
-  _Alignas(64) unsigned char small[PWI_PARCEL_INLINE];
+  _Alignas(16) unsigned char small[PWI_PARCEL_INLINE];
 };
 
 struct pwi_parcels {

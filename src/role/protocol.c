@@ -56,17 +56,9 @@ static void put_words(uint8_t *bytes, const uint64_t *words, size_t count) {
 }
 
 void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZE]) {
-  const uint64_t words[11] = {terms->vector.id,
-                              terms->number,
-                              terms->prior,
-                              terms->settled,
-                              terms->other,
-                              terms->rows,
-                              terms->claim.begin,
-                              terms->claim.end,
-                              terms->range.begin,
-                              terms->range.end,
-                              0};
+  const uint64_t words[11] = {terms->vector.id,   terms->number,    terms->prior,       terms->settled,
+                              terms->other,       terms->rows,      terms->claim.begin, terms->claim.end,
+                              terms->range.begin, terms->range.end, terms->incarnation};
   memset(bytes, 0, 8);
   bytes[0] = (uint8_t)terms->kind;
   bytes[1] = (uint8_t)terms->keys;
@@ -75,7 +67,8 @@ void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZ
 }
 
 static bool terms_make_sense(const struct pwi_terms *terms) {
-  if (terms->kind < PWI_REQUEST_PUSH || terms->kind > PWI_REQUEST_SCAN || terms->keys > PWI_KEYS_SIGNED) return false;
+  if (terms->kind < PWI_REQUEST_PUSH || terms->kind > PWI_REQUEST_RESTORE || terms->keys > PWI_KEYS_SIGNED)
+    return false;
   if (terms->number == 0 || terms->vector.id == 0) return false;
   if (pawl_range_is_empty(terms->claim) || pawl_range_is_empty(terms->range)) return false;
   return pawl_range_contains(terms->claim, terms->range);
@@ -87,7 +80,8 @@ pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *t
   uint64_t words[11];
   if (size != PWI_TERMS_SIZE) return PAWL_CORRUPT;
   for (size_t i = 0; i < 11; i++) words[i] = pwi_get_u64(from + 8 + 8 * i);
-  if ((from[2] & ~TERMS_KEEP) != 0 || memcmp(from + 3, zeros, sizeof zeros) != 0 || words[10] != 0) return PAWL_CORRUPT;
+  if ((from[2] & ~TERMS_KEEP) != 0 || memcmp(from + 3, zeros, sizeof zeros) != 0 || words[10] > UINT32_MAX)
+    return PAWL_CORRUPT;
   struct pwi_terms terms = {
       .kind = (enum pwi_request_kind)from[0],
       .keys = (enum pwi_request_keys)from[1],
@@ -100,6 +94,7 @@ pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *t
       .rows = words[5],
       .claim = {words[6], words[7]},
       .range = {words[8], words[9]},
+      .incarnation = (uint32_t)words[10],
   };
   if (!terms_make_sense(&terms)) return PAWL_CORRUPT;
   *terms_out = terms;
@@ -129,7 +124,7 @@ pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcom
   if (size != PWI_OUTCOME_SIZE) return PAWL_CORRUPT;
   uint32_t code = pwi_get_u32(from);
   int32_t status = (int32_t)pwi_get_u32(from + 4);
-  if (code > PWI_CODE_GONE || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
+  if (code > PWI_CODE_RESTORED || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
   *outcome_out = (struct pwi_outcome){
       .code = (enum pwi_code)code,
       .status = (pawl_status)status,
@@ -189,6 +184,7 @@ void pwi_joined_encode(const struct pwi_joined *joined, struct pwi_writer *write
   pwi_write_u64(writer, joined->secret);
   write_flag(writer, joined->may_write);
   pwi_write_text(writer, joined->space);
+  pwi_write_text(writer, joined->leader);
 }
 
 pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined *joined_out) {
@@ -201,6 +197,7 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   joined.secret = pwi_read_u64(&reader);
   joined.may_write = read_flag(&reader);
   pwi_read_text(&reader, joined.space, sizeof joined.space);
+  pwi_read_text(&reader, joined.leader, sizeof joined.leader);
   pawl_status status = as_corrupt(pwi_reader_end(&reader));
   if (status == PAWL_OK) *joined_out = joined;
   return status;
@@ -268,9 +265,9 @@ pawl_status pwi_note_decode(const void *data, size_t size, struct pwi_note *note
                           .version = pwi_get_u64(bytes + 32),
                           .prior = pwi_get_u64(bytes + 40),
                           .other = pwi_get_u64(bytes + 48)};
-  if (bytes[0] < PWI_NOTE_OPEN || bytes[0] > PWI_NOTE_TAKEN || bytes[1] > PWI_EFFECT_REFUSAL || bytes[2] > 1 ||
-      bytes[3] != 0 || pwi_get_u64(bytes + 56) != 0)
+  if (bytes[0] < PWI_NOTE_OPEN || bytes[0] > PWI_NOTE_TAKEN || bytes[1] > PWI_EFFECT_REFUSAL || bytes[2] > 1)
     return PAWL_CORRUPT;
+  if (bytes[3] != 0 || pwi_get_u64(bytes + 56) != 0) return PAWL_CORRUPT;
   if (note.positions.begin >= note.positions.end || note.since == 0 || note.status > 0) return PAWL_CORRUPT;
   *note_out = note;
   return PAWL_OK;

@@ -4,14 +4,20 @@
  * its sender knows; whoever is behind catches up before acting. docs/protocol.md tells the story in order; this header
  * is the reference for the bytes.
  *
- * Two conversations:
+ * Everything that a manager says carries in the head's `tick` its term, the number of its leadership (role/managers.h). A
+ * JOIN carries there the highest term that the node has heard of. Whoever is of a lower term is not heard any more.
+ *
+ * Three conversations:
  *
  *   REQUEST and ANSWER, on the data lane. A client asks a *holder* (a server shard, or a node that opened a vector
  *   locally) to push, pull, tick, wait or tell. One request is about one claim: one arc of one vector, or a piece of it.
- *   Requests of one link are dealt with in the order in which they were sent; waiting (AWAIT) is the only one that may
- *   be answered later than those behind it.
+ *   Requests of one link are dealt with in the order in which they were sent. Answers about one arc come in that order;
+ *   those about another may overtake them while a chain is waited for. Whoever waits for others (AWAIT, a push that is
+ *   applied with those of a group) is answered when they have come.
  *
- *   Everything else, on the link lane, between the manager and everybody, and between two servers while keys move.
+ *   CHAIN, on the data lane, between servers that are neighbours in a chain.
+ *
+ *   Everything else, on the link lane, between the manager and everybody.
  *
  * Decoders here are safe on any bytes: PAWL_CORRUPT for anything that is not as described.
  */
@@ -39,13 +45,15 @@
   X(HAVE, 6, "have")          /* back: the numbers in the head are in force here */                                    \
   X(ASK, 7, "ask")            /* client to manager */                                                                  \
   X(REPLY, 8, "reply")        /* back */                                                                               \
-  X(MOVE, 9, "move")          /* manager to the server that holds an arc: copy it there */                             \
+  X(MOVE, 9, "move")          /* manager to a member of a chain: fill another one, or hand over */                     \
   X(MOVED, 10, "moved")       /* back */                                                                               \
   X(REPORT, 13, "report")     /* server to manager: what it holds and does */                                          \
   X(LEAVE, 14, "leave")       /* server or client to manager: I am going; JOINED's opposite */                         \
   X(LEFT, 15, "left")         /* back: you may */                                                                      \
   X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
-  X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */
+  X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
+  X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
+  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
@@ -72,16 +80,22 @@ enum pwi_request_kind {
   PWI_REQUEST_PUSHPULL = 3,
   PWI_REQUEST_TICK = 4,    /* a push without values: the sender has reached `tick` in this group */
   PWI_REQUEST_ENTER = 5,   /* a push without values: the sender enters the group, at the highest tick of any
-                              member or, as a founder, at 0; the answer's `found` tells */
+                              member or, as a founder, at 0, and not below `tick`; the answer's `found` tells */
   PWI_REQUEST_AWAIT = 6,   /* answered once every member of the group has reached `tick` */
   PWI_REQUEST_COLLECT = 7, /* what of a retired sender took effect here; its id is in `other` */
   PWI_REQUEST_SCAN = 8,    /* keys that take memory in `range`, at most `rows` */
+  PWI_REQUEST_RESTORE = 9, /* a push of rows from a checkpoint: they are assigned, whatever the vector's function is */
 };
 
 /* True for those that carry a task number and move the clock. */
 static inline bool pwi_request_is_numbered(enum pwi_request_kind kind) {
   return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_TICK ||
-         kind == PWI_REQUEST_ENTER;
+         kind == PWI_REQUEST_ENTER || kind == PWI_REQUEST_RESTORE;
+}
+
+/* True for those that bring rows. */
+static inline bool pwi_request_has_rows(enum pwi_request_kind kind) {
+  return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_RESTORE;
 }
 
 /* How a request names its keys. */
@@ -91,7 +105,7 @@ enum pwi_request_keys {
   PWI_KEYS_SIGNED = 2, /* section SIGNATURE: a list the holder has kept; `rows` tells its length */
 };
 
-/* The terms of a request. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
+/* The terms of a request. A holder whose vector is of a later incarnation answers RESTORED. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
  *
  * PUSH, PUSHPULL, TICK and ENTER are numbered: they claim `claim`, and name in `prior` the last task that this sender
  * sent to it (store/clock.h). A PULL names there the last task that it must see: a holder that is behind it says GAP. */
@@ -108,12 +122,13 @@ struct pwi_terms {
   uint64_t rows; /* keys named: the list's length, the range's size; SCAN: at most */
   struct pawl_range claim;
   struct pawl_range range; /* in the claim */
+  uint32_t incarnation;    /* of the vector that is meant */
 };
 
 #define PWI_TERMS_SIZE 96
 
 /* Layout: u8 kind, u8 keys, u8 flags (1: keep), 5 zeros, then u64 each: vector, number, prior, settled, other, rows,
- * claim.begin, claim.end, range.begin, range.end, 0. */
+ * claim.begin, claim.end, range.begin, range.end, incarnation. */
 void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZE]);
 
 /* PAWL_CORRUPT also if: an unknown kind; number or vector 0; claim empty; range not in the claim, or empty. */
@@ -134,7 +149,10 @@ PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struc
     "not here")            /* the claim is not, or not wholly, held here now, or the holder is behind the numbers in \
                                 the request's head: try again with a newer view */ \
   X(RETIRED, 7, "retired") /* the sender is not on the roster */                                                       \
-  X(GONE, 8, "gone")       /* COLLECT: the clocks of that sender are not kept any more */
+  X(GONE, 8, "gone")       /* COLLECT: the clocks of that sender are not kept any more */                              \
+  X(RESTORED, 9,                                                                                                       \
+    "restored") /* the vector was loaded from a checkpoint: `found` is its incarnation, and nothing of an \
+                                  earlier one is taken */
 
 enum pwi_code {
 #define PWI_CODE_ENUM(name, number, text) PWI_CODE_##name = (number),
@@ -150,7 +168,7 @@ const char *pwi_code_text(enum pwi_code code);
 struct pwi_outcome {
   enum pwi_code code;
   pawl_status status; /* why, for REFUSED and FAILED; else PAWL_OK */
-  uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick */
+  uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation */
   uint64_t next;      /* SCAN: where to go on; the end of the range if there is nothing more */
 };
 
@@ -191,12 +209,14 @@ struct pwi_join {
 
 /* Payload of JOINED. */
 struct pwi_joined {
-  pawl_status status; /* PAWL_OK, or why not; then the rest is 0. PAWL_NODE_RETIRED: come again as somebody new */
+  pawl_status status; /* PAWL_OK, or why not; then the rest is 0. PAWL_NODE_RETIRED: come again as somebody new.
+                         PAWL_NODE_STANDBY: another manager leads, */
   uint64_t cluster;
   uint64_t id;
   uint64_t secret;
-  bool may_write;                /* what the key that the link was opened with permits */
-  char space[PWI_SPACE_MAX + 1]; /* in this space only; "": in all */
+  bool may_write;                 /* what the key that the link was opened with permits */
+  char space[PWI_SPACE_MAX + 1];  /* in this space only; "": in all */
+  char leader[PWI_LABEL_MAX + 1]; /* as far as is known, at this address; "": it is not known */
 };
 
 struct pwi_writer;
@@ -222,7 +242,14 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
   X(LISTEN, 9, "listen")    /* text address: where this client serves vectors that it opened locally */                \
   X(SYNC, 10, "sync")       /* nothing: the reply's head tells how far view, roster and catalogue are */               \
   X(DRAIN, 11, "drain")     /* u64 node, or 0 and text address: have the server that this is a shard of leave */       \
-  X(GIVE_UP, 12, "give up") /* u64 node of a server that is dead, u8 1: its data may be lost; reply: u64 arcs lost */
+  X(GIVE_UP, 12, "give up") /* u64 node of a server that is dead, u8 1: its data may be lost; reply: u64 arcs lost */  \
+  X(RESTORE_BEGIN, 13,                                                                                                 \
+    "restore") /* text name, options as in the catalogue: the vector is made, or begins anew as its next   \
+                                incarnation; reply: u64 id. Other options than it has: MISMATCH */           \
+  X(CHECKPOINT, 14,                                                                                                    \
+    "checkpoint") /* text directory ("": the manager's own), text name ("": it chooses one), u8 flags  \
+                                       (1 incremental, 2 compressed), u64 bytes a second (0: no limit); reply, once it \
+                                       has begun: u64 number. STATUS tells how it goes */
 
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),

@@ -69,7 +69,7 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
   pwi_terms_encode(&terms, bytes);
   for (size_t size = 0; size < sizeof bytes; size++)
     assert_int_equal(pwi_terms_decode(bytes, size, &back), PAWL_CORRUPT);
-  static const size_t reserved[] = {3, 4, 5, 6, 7, 88, 95};
+  static const size_t reserved[] = {3, 4, 5, 6, 7, 92, 95};
   for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
     bytes[reserved[i]] = 1;
     assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
@@ -82,7 +82,7 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
 
 #define ASSERT_NO_TERMS(change) (terms = some_terms(), (change), assert_no_terms(terms))
   ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)0);
-  ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)9);
+  ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)10);
   ASSERT_NO_TERMS(terms.keys = (enum pwi_request_keys)3);
   ASSERT_NO_TERMS(terms.number = 0);
   ASSERT_NO_TERMS(terms.vector.id = 0);
@@ -106,7 +106,7 @@ static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
   bytes[24] = 1;
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
   bytes[24] = 0;
-  bytes[0] = 9;
+  bytes[0] = 10;
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
   bytes[0] = 1;
   pwi_put_u32(bytes + 4, 1);
@@ -217,7 +217,7 @@ static void test_join_has_one_form(void **state) {
 
 static void test_joined_has_one_form(void **state) {
   (void)state;
-  struct pwi_joined joined = {PAWL_NODE_RETIRED, 1, 2, 3, true, "space"};
+  struct pwi_joined joined = {PAWL_NODE_RETIRED, 1, 2, 3, true, "space", "host:1"};
   struct pwi_writer writer = {0};
   pwi_joined_encode(&joined, &writer);
   assert_one_form(&writer, joined_again);
@@ -285,6 +285,56 @@ static void test_a_report_without_memory_for_its_loads_says_so(void **state) {
   pwi_writer_fini(&writer);
 }
 
+static void test_a_note_has_one_form(void **state) {
+  (void)state;
+  struct pwi_note note = {.step = PWI_NOTE_UPDATE,
+                          .effect = PWI_EFFECT_REFUSAL,
+                          .full = true,
+                          .status = PAWL_NODE_FULL,
+                          .positions = {5, 6},
+                          .since = 3,
+                          .version = 9,
+                          .prior = 8,
+                          .other = 7};
+  struct pwi_note back;
+  uint8_t bytes[PWI_NOTE_SIZE], twice[PWI_NOTE_SIZE];
+  pwi_note_encode(&note, bytes);
+  for (size_t size = 0; size < sizeof bytes; size++)
+    assert_int_equal(pwi_note_decode(bytes, size, &back), PAWL_CORRUPT);
+  assert_int_equal(pwi_note_decode(bytes, sizeof bytes, &back), PAWL_OK);
+  assert_true(back.step == note.step && back.effect == note.effect && back.full && back.status == note.status);
+  assert_true(back.positions.begin == 5 && back.positions.end == 6 && back.since == 3);
+  assert_true(back.version == 9 && back.prior == 8 && back.other == 7);
+  for (size_t i = 0; i < sizeof bytes * 8; i++) {
+    bytes[i / 8] ^= (uint8_t)(1 << i % 8);
+    if (pwi_note_decode(bytes, sizeof bytes, &back) == PAWL_OK) {
+      pwi_note_encode(&back, twice);
+      assert_memory_equal(twice, bytes, sizeof bytes);
+      assert_true(back.since != 0 && !pawl_range_is_empty(back.positions));
+    }
+    bytes[i / 8] ^= (uint8_t)(1 << i % 8);
+  }
+}
+
+static void test_a_complaint_has_one_form(void **state) {
+  (void)state;
+  struct pwi_complaint complaint = {.positions = {5, 6}, .node = 3, .status = PAWL_LINK_SILENT}, back;
+  struct pwi_writer writer = {0};
+  pwi_complaint_encode(&complaint, &writer);
+  for (size_t size = 0; size < writer.size; size++)
+    assert_int_equal(pwi_complaint_decode(writer.data, size, &back), PAWL_CORRUPT);
+  assert_int_equal(pwi_complaint_decode(writer.data, writer.size, &back), PAWL_OK);
+  assert_true(back.positions.begin == 5 && back.positions.end == 6 && back.node == 3);
+  assert_int_equal(back.status, PAWL_LINK_SILENT);
+  pwi_write_u8(&writer, 0);
+  assert_int_equal(pwi_complaint_decode(writer.data, writer.size, &back), PAWL_CORRUPT);
+  complaint.node = 0;
+  pwi_writer_reset(&writer);
+  pwi_complaint_encode(&complaint, &writer);
+  assert_int_equal(pwi_complaint_decode(writer.data, writer.size, &back), PAWL_CORRUPT);
+  pwi_writer_fini(&writer);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_terms_lie_where_the_header_says),
@@ -295,6 +345,8 @@ int main(void) {
       cmocka_unit_test(test_join_has_one_form),
       cmocka_unit_test(test_joined_has_one_form),
       cmocka_unit_test(test_move_has_one_form_and_something_may_follow),
+      cmocka_unit_test(test_a_note_has_one_form),
+      cmocka_unit_test(test_a_complaint_has_one_form),
       cmocka_unit_test(test_report_has_one_form),
       cmocka_unit_test(test_loads_out_of_order_are_corrupt),
       cmocka_unit_test(test_a_report_without_memory_for_its_loads_says_so),

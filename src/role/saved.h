@@ -99,6 +99,11 @@ PAWL_MUST_USE pawl_status pwi_saved_walk(const struct pwi_saved *saved, const st
                                          pawl_status (*visit)(void *context, const struct pwi_chunk *chunk),
                                          void *context, struct pwi_problem *problem);
 
+/* The same for all vectors of the newest layer at once: every file is read once. */
+PAWL_MUST_USE pawl_status pwi_saved_walk_all(const struct pwi_saved *saved,
+                                             pawl_status (*visit)(void *context, const struct pwi_chunk *chunk),
+                                             void *context, struct pwi_problem *problem);
+
 /* --- exporting ---------------------------------------------------------------------------------------------------- */
 
 /* Writes a vector of the newest layer as store/export.h says. A dense one is one array over its whole span, [size, width].

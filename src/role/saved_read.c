@@ -133,6 +133,7 @@ static pawl_status visit_chunk(void *context, const struct pwi_chunk *chunk) {
   if (!chunk->has_rows || (walk->vector && chunk->vector.id != walk->vector->id)) return PAWL_OK;
   const struct pwi_manifest_vector *vector = pwi_manifest_vector(walk->layer, chunk->vector.id);
   if (!vector) return PAWL_OK; /* deleted while it was saved */
+  if (chunk->has_incarnation && chunk->incarnation != vector->incarnation) return PAWL_OK;
   pawl_status status = check_rows(walk, vector, chunk);
   if (status != PAWL_OK) return status;
   walk->rows += chunk->count;
@@ -150,6 +151,34 @@ pawl_status pwi_saved_walk(const struct pwi_saved *saved, const struct pwi_manif
     struct walk walk = {layer, vector, visit, context, problem, 0};
     if (then && then->incarnation == vector->incarnation)
       status = read_layer(saved, layer, visit_chunk, &walk, problem);
+  }
+  return status;
+}
+
+/* Who is told of rows of vectors that are the same ones in the newest layer. */
+struct walk_all {
+  const struct pwi_manifest *layer, *newest;
+  pawl_status (*visit)(void *context, const struct pwi_chunk *chunk);
+  void *context;
+};
+
+static pawl_status visit_same(void *context, const struct pwi_chunk *chunk) {
+  const struct walk_all *all = context;
+  const struct pwi_manifest_vector *then = pwi_manifest_vector(all->layer, chunk->vector.id);
+  const struct pwi_manifest_vector *now = pwi_manifest_vector(all->newest, chunk->vector.id);
+  if (!then || !now || then->incarnation != now->incarnation) return PAWL_OK;
+  return all->visit(all->context, chunk);
+}
+
+pawl_status pwi_saved_walk_all(const struct pwi_saved *saved,
+                               pawl_status (*visit)(void *context, const struct pwi_chunk *chunk), void *context,
+                               struct pwi_problem *problem) {
+  pawl_status status = PAWL_OK;
+  problem->text[0] = '\0';
+  for (size_t i = 0; i < saved->layer_count && status == PAWL_OK; i++) {
+    struct walk_all all = {&saved->layers[i], pwi_saved_newest(saved), visit, context};
+    struct walk walk = {&saved->layers[i], NULL, visit_same, &all, problem, 0};
+    status = read_layer(saved, &saved->layers[i], visit_chunk, &walk, problem);
   }
   return status;
 }

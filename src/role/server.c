@@ -8,7 +8,6 @@
 #include "role/server_inside.h"
 
 #define RETRY_MIN INT64_C(20000000)
-#define RETRY_MAX INT64_C(1000000000)
 #define REPORT_NS INT64_C(1000000000)
 #define LOADS_MAX 512
 
@@ -57,6 +56,7 @@ void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pw
   if (!peer || !peer->is_up) return;
   struct pwi_message_head head = {.kind = (uint16_t)kind,
                                   .sender = server->node,
+                                  .tick = server->managers.term,
                                   .view = (uint32_t)server->numbers.view,
                                   .roster = (uint32_t)server->roster->number,
                                   .catalogue = (uint32_t)server->catalogue.number};
@@ -76,18 +76,33 @@ void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer,
 
 /* --- the manager ---------------------------------------------------------------------------------------------------- */
 
-static void retry_later(struct pwi_server *server) {
+static void look_after(struct pwi_server *server, int64_t delay) {
   pwi_net_timer_cancel(server->config.net, server->retry);
-  int64_t at = pwi_net_now(server->config.net) + server->retry_ns;
-  server->retry_ns = server->retry_ns * 2 < RETRY_MAX ? server->retry_ns * 2 : RETRY_MAX;
+  server->retry.id = 0;
+  if (delay == PWI_NET_NEVER) return;
   /* Without memory for a timer the report's does it. */
+  int64_t at = pwi_net_now(server->config.net) + delay;
   if (pwi_net_timer_set(server->config.net, at, TIMER_RETRY, &server->retry)) server->retry.id = 0;
 }
 
+static void retry_later(struct pwi_server *server) { look_after(server, pwi_managers_failed(&server->managers)); }
+
 static void seek_manager(struct pwi_server *server) {
   if (server->manager || server->has_left) return;
-  server->manager = pwi_server_connect(server, PEER_MANAGER, server->manager_address);
-  if (!server->manager) retry_later(server);
+  server->manager = pwi_server_connect(server, PEER_MANAGER, pwi_managers_next(&server->managers));
+  if (server->manager)
+    look_after(server, pwi_managers_patience(&server->managers));
+  else
+    retry_later(server);
+}
+
+/* The link that is being made takes too long: somebody else is asked, and of this one nothing is heard any more. */
+static void give_up_attempt(struct pwi_server *server) {
+  if (!server->manager || server->manager->is_up) return;
+  pwi_net_close(server->config.net, server->manager->link, PAWL_TIMED_OUT);
+  server->manager = NULL;
+  server->trouble = PAWL_TIMED_OUT;
+  retry_later(server);
 }
 
 static void send_join(struct pwi_server *server) {
@@ -110,15 +125,19 @@ static void send_join(struct pwi_server *server) {
 
 static void take_joined(struct pwi_server *server, const struct pwi_joined *joined) {
   if (joined->status) {
+    bool is_standby = joined->status == PAWL_NODE_STANDBY;
     if (server->trouble != joined->status) /* it is tried again and again */
-      pwi_log(server->config.log, PAWL_LOG_ERROR, "server.refused", "why=%s", pawl_status_name(joined->status));
+      pwi_log(server->config.log, is_standby ? PAWL_LOG_DEBUG : PAWL_LOG_ERROR, "server.refused", "why=%s",
+              pawl_status_name(joined->status));
     server->trouble = joined->status;
     if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
+    if (joined->status == PAWL_NODE_RETIRED && server->is_leaving) server->has_left = true; /* LEFT was lost */
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
     return;
   }
   server->trouble = PAWL_OK;
-  server->retry_ns = RETRY_MIN;
+  pwi_managers_found(&server->managers);
+  server->has_complained = false;
   server->node = joined->id;
   server->secret = joined->secret;
   server->numbers.node = joined->id;
@@ -150,10 +169,13 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_lett
   struct pwi_move move;
   size_t size, used;
   const void *payload = pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size);
-  pawl_status status = PAWL_OK;
+  uint64_t term = letter->head.tick;
+  pawl_status status = letter->head.kind == PWI_SAY_JOINED ? PAWL_OK : pwi_managers_heed(&server->managers, term);
+  if (status) return status;
   switch (letter->head.kind) {
   case PWI_SAY_JOINED:
     status = pwi_joined_decode(payload, size, &joined);
+    if (!status) status = pwi_managers_welcome(&server->managers, &joined, term);
     if (!status) take_joined(server, &joined);
     return status;
   case PWI_SAY_NEWS:
@@ -164,6 +186,8 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_lett
     status = pwi_move_decode(payload, size, &move, &used);
     if (!status) pwi_server_move_ordered(server, &move);
     return status;
+  case PWI_SAY_SAVE:
+    return pwi_server_save_ordered(server, payload, size);
   case PWI_SAY_LEFT:
     server->has_left = true;
     return PAWL_OK;
@@ -224,18 +248,11 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   }
   peer->peering = peering;
   peer->is_up = true;
-  if (peer->kind == PEER_MANAGER) send_join(server);
+  if (peer == server->manager) {
+    look_after(server, PWI_NET_NEVER);
+    send_join(server);
+  }
   if (peer->kind == PEER_NEXT) pwi_server_chain_up(server, peer);
-}
-
-/* A manager that has lost its log, or another one at that address. What we hold belongs to the cluster that we are in: we
- * serve on, and wait for its manager. */
-static void note_other_cluster(const struct pwi_server *server) {
-  if (server->trouble == PAWL_CLUSTER_OTHER) return;
-  pwi_log(server->config.log, PAWL_LOG_ERROR, "manager.other",
-          "address=%s why=%s what=the-manager-there-is-not-that-of-our-cluster cluster=%016llx node=%llu",
-          server->manager_address, pawl_status_name(PAWL_CLUSTER_OTHER), (unsigned long long)server->greeting.cluster,
-          (unsigned long long)server->node);
 }
 
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
@@ -245,14 +262,20 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   enum server_peer_kind kind = peer->kind;
   peer->is_up = false;
   if (kind == PEER_NEXT || kind == PEER_PREVIOUS) pwi_server_chain_down(server, peer);
-  if (kind == PEER_MANAGER) server->manager = NULL;
+  bool is_given_up = kind == PEER_MANAGER && peer != server->manager;
+  if (kind == PEER_MANAGER && !is_given_up) server->manager = NULL;
   if (peer->holder) server->client_links--;
   pwi_holder_link_down(peer->holder);
   remove_peer(server, peer);
-  if (kind != PEER_MANAGER) return;
+  if (kind != PEER_MANAGER || is_given_up) return;
   pwi_server_moves_without_manager(server);
-  if (why == PAWL_CLUSTER_OTHER) note_other_cluster(server);
+  pwi_server_save_without_manager(server);
   if (why) server->trouble = why;
+  if (why == PAWL_CLUSTER_OTHER && !server->has_complained) {
+    server->has_complained = true;
+    pwi_log(server->config.log, PAWL_LOG_ERROR, "manager.other", "node=%llu why=%s", (unsigned long long)server->node,
+            pawl_status_name(why));
+  }
   retry_later(server);
 }
 
@@ -319,12 +342,18 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   (void)timer;
   if (cookie == TIMER_RETRY) {
     server->retry.id = 0;
-    seek_manager(server);
+    give_up_attempt(server);
+    if (server->retry.id == 0) seek_manager(server);
     return;
   }
   if (cookie == TIMER_CHAIN) {
     server->chain_timer.id = 0;
     pwi_server_chain_timer(server);
+    return;
+  }
+  if (cookie == TIMER_SAVE) {
+    server->save_timer.id = 0;
+    pwi_server_save_timer(server);
     return;
   }
   send_report(server);
@@ -350,12 +379,11 @@ const struct pwi_actor pwi_server_actor = {
 
 static pawl_status copy_texts(struct pwi_server *server) {
   const struct pwi_server_config *config = &server->config;
-  server->manager_address = pwi_copy_string(config->manager);
   server->address = pwi_copy_string(config->address ? config->address : "");
   server->host = pwi_copy_string(config->host ? config->host : "");
   server->rack = pwi_copy_string(config->rack ? config->rack : "");
-  bool all = server->manager_address && server->address && server->host && server->rack;
-  return all ? PAWL_OK : PAWL_NO_MEMORY;
+  bool all = server->address && server->host && server->rack;
+  return all ? pwi_managers_init(&server->managers, config->manager, RETRY_MIN) : PAWL_NO_MEMORY;
 }
 
 static pawl_status make_parts(struct pwi_server *server) {
@@ -400,7 +428,6 @@ pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi
   if (!server) return PAWL_NO_MEMORY;
   server->config = *config;
   if (server->config.weight == 0) server->config.weight = 1;
-  server->retry_ns = RETRY_MIN;
   pwi_mailer_init(&server->mailer, config->net);
   pawl_status status = begin(server);
   if (status) {
@@ -414,6 +441,7 @@ pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi
 void pwi_server_destroy(struct pwi_server *server) {
   if (!server) return;
   while (server->peers) remove_peer(server, server->peers);
+  pwi_server_save_fini(server);
   pwi_server_moves_fini(server);
   pwi_chains_fini(&server->chains);
   pwi_parcels_fini(&server->parcels);
@@ -427,7 +455,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_mailer_fini(&server->mailer);
   pwi_writer_fini(&server->writer);
   pwi_idmap_fini(&server->links);
-  pwi_free(server->manager_address);
+  pwi_managers_fini(&server->managers);
   pwi_free(server->address);
   pwi_free(server->host);
   pwi_free(server->rack);

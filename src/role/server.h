@@ -1,17 +1,34 @@
-/* A server shard: joins the cluster as a node, holds the arcs that views give it, serves requests for them, and hands arcs
- * over when the manager says so.
+/* A server shard: joins the cluster as a node, is a member of the chains that views put it in, and serves the arcs of which
+ * it is the head (OSDI'14 4.3; design, sections 5, 6 and 9).
  *
  * A process has one per shard, each in a thread of its own with a net and a holding of its own; they share nothing. To the
  * cluster they are nodes that die together (`process`).
  *
- * HOLDING. The shard holds the arcs of which the newest view makes it the head. Arcs of a first view begin empty. An arc
- * that it was filled with is adopted when a view makes it the head; one that it is no longer a member of is dropped.
+ * VIEWS alone decide what a shard holds. Of an arc of which it is a full member it has all rows, clocks and refusals; it
+ * serves requests there if it is the head. Arcs of a first view begin empty; one that it was filled with is held from the
+ * view on that makes it full; one that it is no longer a member of is dropped. A view that makes it a full member of what it
+ * was not filled with is not followed there (`arc.missing` in the log): to serve it empty would be to lose it silently.
  *
- * MOVING, stop-and-copy: on MOVE the positions are frozen and copied to the target chunk by chunk, a few under way at a
- * time. They stay frozen until a view without the target (serve again) or without us (drop). The manager's word is
- * needed for both, so a lost link to it leaves them frozen, never served by two.
+ * CHAINS (role/chain.h, server_chain.c). The head applies a numbered request, and sends the result with the clocks down the
+ * chain, as the arc's next version. Each member applies versions in order, passes them on, and keeps them until all full
+ * members behind it have confirmed. The head gives no answer, also to a duplicate or to a pull, before every full member has
+ * all that the answer may show. Members talk within one `since` of an arc and ignore everything else. So a head that was
+ * deposed and does not know it hears no confirmation, and answers nobody what is not stored with its successors. It does
+ * still answer pulls of what had been confirmed before.
  *
- * WITHOUT A MANAGER the shard serves on, and tries to reach it again.
+ * FILLING (server_fill.c). On the manager's order the last full member copies an arc to the one that the view lists behind
+ * it as filling, while traffic goes on: changes travel in the same sequence as chunks. From the last chunk on nothing is
+ * confirmed that the new member does not have; then the manager is told.
+ *
+ * HANDOVER. On the manager's order the head takes no more requests in an arc (NOT_HERE), waits until all full members are
+ * equal, and says so. It serves again with the next view that makes it the head, if the order is taken back, or if the
+ * manager is lost before it was told.
+ *
+ * COMPLAINTS. A member that has had no way to the one behind it for 200 ms tells the manager, and so does one that has no
+ * memory to follow with; the manager drops one of the two, or the one that cannot follow, unless nobody else is left.
+ *
+ * WITHOUT A MANAGER the shard serves on, and tries to reach one again, at all addresses that it was given. What only a
+ * view can settle waits: nothing is confirmed for a member that is gone until somebody drops it.
  *
  * Threads: an actor over net.h, belongs to its net's thread.
  */
@@ -33,7 +50,7 @@
 struct pwi_server_config {
   struct pwi_net *net;       /* created with pwi_server_actor, and listening */
   const struct pwi_log *log; /* borrowed */
-  const char *manager;       /* address; copied, like the next three */
+  const char *manager;       /* address, or several with commas (role/managers.h); copied, like the next three */
   const char *address;       /* where we are reached; "": what the net says */
   const char *host;
   const char *rack;
@@ -45,8 +62,10 @@ struct pwi_server_config {
   uint64_t cache_max;   /* bytes of kept key lists; 0: the holding's default */
   pwi_rights_of rights; /* NULL: everybody may do everything */
   void *rights_context;
+  struct pwi_depot *depot; /* where checkpoints go, see role/depot.h; borrowed. NULL: none can be saved here */
 };
 
+struct pwi_depot;
 struct pwi_server;
 struct pwi_view;
 

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "role/planted.h"
 #include "role/server_inside.h"
 
 #define LOOK_NS INT64_C(50000000)
@@ -163,6 +164,18 @@ static void close_unneeded(struct pwi_server *server) {
       pwi_net_close(server->config.net, peer->link, PAWL_OK);
 }
 
+static void log_chain(const struct pwi_server *server, const struct pwi_chain *chain) {
+  if (chain->since != server->numbers.view) return;
+  pwi_log(server->config.log, PAWL_LOG_DEBUG, "chain.since",
+          "node=%llu since=%llu begin=%016llx end=%016llx place=%zu filling=%d previous=%llu following=%llu fills=%d "
+          "version=%llu even=%d processed=%llu log=%zu",
+          (unsigned long long)server->node, (unsigned long long)chain->since,
+          (unsigned long long)chain->positions.begin, (unsigned long long)chain->positions.end, chain->place,
+          chain->is_filling, (unsigned long long)chain->previous, (unsigned long long)chain->following,
+          chain->following_fills, (unsigned long long)chain->version, chain->is_even,
+          (unsigned long long)chain->processed, pwi_fifo_count(&chain->log));
+}
+
 void pwi_server_chains_changed(struct pwi_server *server) {
   for (struct filling *filling = server->fillings, *next; filling; filling = next) {
     next = filling->next;
@@ -173,6 +186,7 @@ void pwi_server_chains_changed(struct pwi_server *server) {
   relink(server);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
+    log_chain(server, chain);
     open_chain(server, chain);
     if (!chain->is_greeted) say_ready(server, chain, false);
     pwi_server_moves_look(server, chain);
@@ -337,11 +351,12 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   return PAWL_OK;
 }
 
-/* Something is missing here: nothing is taken until it has come. */
+/* Something is missing here: nothing is taken until it has come. One that is being filled cannot ask for it again. */
 static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_status why) {
   bool was_stuck = chain->is_stuck;
   chain->is_stuck = true;
   if (!was_stuck && why == PAWL_NO_MEMORY) complain(server, chain, server->node, why);
+  if (!was_stuck && chain->is_filling) pwi_server_fill_stuck(server, chain);
   look_later(server);
 }
 
@@ -359,6 +374,8 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
     /* A vector that was deleted here will be so everywhere; one that we have not heard of will come. */
     bool is_gone = outcome.status == PAWL_NOT_FOUND && catalogue <= (uint32_t)server->catalogue.number;
     if (outcome.code == PWI_CODE_FAILED && !is_gone) return outcome.status;
+    if (change->effect == PWI_EFFECT_ROWS && outcome.code == PWI_CODE_OK)
+      pwi_holding_mark(server->holding, &change->request, piece, note->version);
     rest.begin = piece.end;
   }
   return PAWL_OK;
@@ -371,7 +388,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   bool is_wanted = false;
   if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
   pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, note, &change);
-  if (!status) status = pwi_chain_make_room(&server->chains, chain);
+  if (!status) status = pwi_chain_make_room(&server->chains, chain, note->positions);
   if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &parcel);
   if (!status) status = apply(server, chain, &change, note, peer->inbox.head.catalogue, &is_wanted);
   if (status || is_wanted) pwi_parcel_release(parcel);
@@ -420,7 +437,9 @@ static const void *payload_of(const struct pwi_server *server, const struct pwi_
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
                                   const struct pwi_note *note) {
   struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);
-  if (!chain || chain->since != note->since || !pawl_range_contains(chain->positions, note->positions)) return NULL;
+  bool is_fenced = !pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH);
+  if (!chain || !pawl_range_contains(chain->positions, note->positions)) return NULL;
+  if (chain->since != note->since && (is_fenced || note->since > chain->since)) return NULL;
   uint64_t neighbour = peer->kind == PEER_NEXT ? chain->following : chain->previous;
   return neighbour == peer->node ? chain : NULL;
 }

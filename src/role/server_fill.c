@@ -17,8 +17,8 @@
 #include "base/memory.h"
 #include "role/server_inside.h"
 
-#define CHUNK ((size_t)1 << 20)
-#define WINDOW 4 /* chunks under way */
+#define CHUNK ((size_t)256 << 10) /* requests wait behind one: it should take no longer than they do */
+#define WINDOW 16                 /* chunks under way */
 
 /* --- orders ----------------------------------------------------------------------------------------------------------- */
 
@@ -235,6 +235,12 @@ void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status 
   }
 }
 
+void pwi_server_fills_cancel(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (!moving->is_over && moving->has_begun && moving->order.step != PWI_MOVE_HANDOVER)
+      end_move(server, moving, PAWL_CANCELLED);
+}
+
 /* The target has all chunks. What it is sent from now on counts, and what was confirmed without it must arrive first. */
 static void count_target(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving, uint64_t has) {
   pwi_chain_heard(&server->chains, chain, has);
@@ -297,7 +303,9 @@ static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, c
   if (!chunk) return PAWL_NO_MEMORY;
   if (note->effect == PWI_CHUNK_DATA) return pwi_holding_take(server->holding, chunk, size);
   pawl_status status = pwi_chain_load_versions(chain, chunk, size);
+  if (!status) status = pwi_holding_stage_rest(server->holding, chain->positions);
   if (!status) filling->is_complete = true;
+  if (!status) pwi_holding_mark_all(server->holding, chain->positions, note->prior + 1);
   return status;
 }
 
@@ -317,6 +325,26 @@ bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range pos
   for (const struct filling *filling = server->fillings; filling; filling = filling->next)
     if (filling->is_complete && pawl_range_contains(filling->positions, positions)) return true;
   return false;
+}
+
+void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain) {
+  const struct filling *filling = pwi_server_filling(server, chain);
+  if (!filling || !chain->previous_peer) return;
+  struct pwi_note note = {.step = PWI_NOTE_TAKEN,
+                          .status = PAWL_CANCELLED,
+                          .positions = chain->positions,
+                          .since = chain->since,
+                          .version = filling->chunk,
+                          .prior = chain->processed,
+                          .other = filling->move};
+  pwi_server_note(server, chain->previous_peer, &note);
+}
+
+pawl_status pwi_server_fillings_open(struct pwi_server *server) {
+  pawl_status status = PAWL_OK;
+  for (const struct filling *filling = server->fillings; filling && !status; filling = filling->next)
+    if (filling->is_complete) status = pwi_holding_stage_rest(server->holding, filling->positions);
+  return status;
 }
 
 void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions) {

@@ -4,6 +4,7 @@
  *   server_view.c   news take effect
  *   server_chain.c  what members of chains tell one another
  *   server_fill.c   filling a new member, and handing an arc over
+ *   server_save.c   saving arcs for a checkpoint
  */
 #ifndef PWI_ROLE_SERVER_INSIDE_H
 #define PWI_ROLE_SERVER_INSIDE_H
@@ -15,6 +16,7 @@
 #include "role/holder.h"
 #include "role/inbox.h"
 #include "role/mail.h"
+#include "role/managers.h"
 #include "role/parcel.h"
 #include "role/reading.h"
 #include "role/server.h"
@@ -61,7 +63,7 @@ struct filling {
 
 struct pwi_server {
   struct pwi_server_config config;
-  char *manager_address, *address, *host, *rack;
+  char *address, *host, *rack;
   struct pwi_greeting greeting;
   struct pwi_mailer mailer;
   struct pwi_idmap links; /* to peers */
@@ -70,9 +72,10 @@ struct pwi_server {
 
   /* Membership. */
   struct server_peer *manager; /* NULL: no link, not even one that is being made */
-  struct pwi_timer retry;
-  int64_t retry_ns;
+  struct pwi_managers managers;
+  struct pwi_timer retry; /* until the next is tried, or this one is given up */
   pawl_status trouble;
+  bool has_complained; /* of a manager of another cluster, since we were last let in */
   uint64_t node, secret;
   bool joined, is_leaving, has_left;
 
@@ -91,12 +94,14 @@ struct pwi_server {
   struct pwi_timer chain_timer;
   struct moving *movings;
   struct filling *fillings;
+  struct server_saving *saving; /* NULL: none is under way */
+  struct pwi_timer save_timer;
   uint64_t moves_out, moves_in;
   struct pwi_writer writer; /* for whatever is being sent */
 };
 
 /* Timers. */
-enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3 };
+enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3, TIMER_SAVE = 4 };
 
 /* A message on a link's own lane, with the numbers in force in its head. */
 void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
@@ -138,9 +143,22 @@ void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status 
 void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note);
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
                            const struct pwi_note *note, const void *chunk, size_t size);
+void pwi_server_fills_cancel(struct pwi_server *server); /* all that we have under way; the manager orders them anew */
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
+/* What the target was sent cannot be taken: the source is told, and it all begins anew. */
+void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain);
+
+/* Vectors were opened: where all chunks have come, their times begin. */
+PAWL_MUST_USE pawl_status pwi_server_fillings_open(struct pwi_server *server);
+
 void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions);
 void pwi_server_moves_fini(struct pwi_server *server);
+
+/* server_save.c */
+PAWL_MUST_USE pawl_status pwi_server_save_ordered(struct pwi_server *server, const void *payload, size_t size);
+void pwi_server_save_timer(struct pwi_server *server);
+void pwi_server_save_without_manager(struct pwi_server *server); /* nobody waits for it any more */
+void pwi_server_save_fini(struct pwi_server *server);
 
 #endif

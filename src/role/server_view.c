@@ -10,8 +10,11 @@
 
 static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogue *catalogue) {
   for (size_t i = 0; i < catalogue->count; i++) {
-    if (pwi_holding_has(server->holding, catalogue->entries[i].id)) continue;
-    pawl_status status = pwi_holding_open(server->holding, &catalogue->entries[i]);
+    const struct pwi_entry *entry = &catalogue->entries[i];
+    bool is_here = pwi_holding_has(server->holding, entry->id);
+    if (is_here && pwi_holding_incarnation(server->holding, entry->id) >= entry->incarnation) continue;
+    if (is_here) pwi_server_fills_cancel(server); /* what they have copied is not what is here now */
+    pawl_status status = is_here ? pwi_holding_renew(server->holding, entry) : pwi_holding_open(server->holding, entry);
     if (status) return status;
   }
   return PAWL_OK;
@@ -28,6 +31,7 @@ static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, 
   pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
   if (status) return status;
   if (catalogue.number >= server->catalogue.number) status = open_new(server, &catalogue);
+  if (!status) status = pwi_server_fillings_open(server);
   if (status || catalogue.number < server->catalogue.number) {
     pwi_catalogue_fini(&catalogue);
     return status;
@@ -104,7 +108,10 @@ static pawl_status await_filling(struct pwi_server *server, struct pawl_range po
 static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *view, size_t arc, bool is_first) {
   struct pawl_range positions = pwi_view_arc_range(view, arc);
   size_t place = pwi_arc_find(&view->arcs[arc], (struct pwi_node){server->node});
-  if (place != 0) pwi_holding_dismiss(server->holding, positions);
+  const struct pwi_chain *old = pwi_chains_find(&server->chains, positions.begin);
+  bool is_cut_anew = old && (old->positions.begin != positions.begin || old->positions.end != positions.end);
+  /* What is added up by arcs goes on only as long as the arc is what it was. */
+  if (place != 0 || is_cut_anew) pwi_holding_dismiss(server->holding, positions);
   if (place == PWI_CHAIN_MAX) return drop(server, positions);
   if (view->arcs[arc].chain[place].filling) return await_filling(server, positions, view->arcs[arc].since);
   bool is_anew = server->view && view->arcs[arc].lost > server->view->epoch;

@@ -38,7 +38,7 @@ static int64_t its_time(struct pwi_sim_disk *disk) {
 static pawl_status enter(struct pwi_sim_disk *disk, double chance) {
   if (disk->off) return PAWL_IO;
   if (disk->broken) return PAWL_NO_MEMORY;
-  if (disk->faults.until && now(disk) >= disk->faults.until) disk->faults = (struct pwi_sim_disk_faults){0};
+  if (disk->faults.until && its_time(disk) >= disk->faults.until) disk->faults = (struct pwi_sim_disk_faults){0};
   if (disk->faults.slow_ns) spend(disk, disk->faults.slow_ns);
   return chance > 0 && pwi_random_chance(&disk->random, chance) ? PAWL_IO : PAWL_OK;
 }

@@ -7,7 +7,6 @@
 #include "store/dense.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
@@ -192,18 +191,15 @@ static bool dense_scan(const struct pwi_table *table, struct pawl_range range, s
   return true;
 }
 
-static void clear_part(struct pwi_pages *pages, uint64_t begin, uint64_t end, size_t bytes, bool drop) {
-  if (bytes == 0) return;
-  memset((char *)pages->memory + begin * bytes, 0, (end - begin) * bytes);
-  if (drop) pwi_pages_drop(pages, begin * bytes, (end - begin) * bytes);
+static void clear_part(struct pwi_pages *pages, uint64_t begin, uint64_t end, size_t bytes) {
+  if (bytes > 0) pwi_pages_clear(pages, begin * bytes, (end - begin) * bytes);
 }
 
-/* Rows [begin, end) of one piece that is taken. A piece that goes whole is given back, but for edges that share a page
- * with its neighbours. */
+/* Rows [begin, end) of one piece that is taken. Pages that go whole are given back. */
 static void clear_rows(struct dense *dense, size_t piece, uint64_t begin, uint64_t end) {
   bool whole = begin == piece_begin(dense, piece) && end == piece_end(dense, piece);
-  clear_part(&dense->values, begin, end, dense->table.row_bytes, whole);
-  clear_part(&dense->state, begin, end, dense->table.state_bytes, whole);
+  clear_part(&dense->values, begin, end, dense->table.row_bytes);
+  clear_part(&dense->state, begin, end, dense->table.state_bytes);
   if (!whole) return;
   dense->taken[piece] = 0;
   dense->pieces_taken--;

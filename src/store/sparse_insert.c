@@ -240,10 +240,12 @@ static inline size_t old_before(const struct merge *merge) {
   return before;
 }
 
-/* How many of the new keys, from the next one on, come before the next old row. */
-static inline size_t new_before(const struct merge *merge) {
+/* How many of the new keys, from the next one on, come before the next old row; no more than `most` are looked at, for
+ * there may be as many as the batch has, and each leaf asks. */
+static inline size_t new_before(const struct merge *merge, size_t most) {
   const uint64_t *new_keys = merge->new_keys + merge->new_next;
   size_t left = merge->new_count - merge->new_next, before = 0;
+  if (left > most) left = most;
   if (merge->old_next == merge->old_count) return left;
   uint64_t key = merge->old_keys[merge->old_next];
   while (before < left && new_keys[before] < key) before++;
@@ -258,8 +260,7 @@ static void fill_rows(struct merge *merge, size_t slot, size_t end, size_t leaf_
     copy_old(merge, slot, some, leaf_end - slot);
     merge->old_next += some;
     slot += some;
-    size_t run = new_before(merge);
-    if (run > end - slot) run = end - slot;
+    size_t run = new_before(merge, end - slot);
     assert(some + run > 0); /* else a key is both old and new */
     if (run == 1) {
       write_one(merge, slot);

@@ -132,7 +132,7 @@ struct pwi_message_builder {
   struct pwi_sections sections;
   const void *data[PWI_MESSAGE_SECTIONS_MAX];
   size_t copied; /* bytes of scratch in use behind the table */
-  _Alignas(PWI_MESSAGE_ALIGN) uint8_t scratch[PWI_MESSAGE_TABLE_MAX + PWI_MESSAGE_COPY_MAX];
+  _Alignas(16) uint8_t scratch[PWI_MESSAGE_TABLE_MAX + PWI_MESSAGE_COPY_MAX];
 };
 
 /* Begin a message. Of `about` the fields that describe the message itself are filled in by finish. Both are copied. */

@@ -30,6 +30,7 @@ run lists -- '10000 keys, 100 rounds: the first holds 100, the last 100'
 run tasks -- '100 pulls, each of them saw 100'
 run tasks -- 'refused: push to tasks/sums: key 7 at position 2 does not rise'
 run groups -- 'round 2: 4 workers, sum 12'
+run together -- '4 workers, 20 rounds: w is 2.500'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 

@@ -89,6 +89,16 @@ static void test_another_key_does_not_open_an_embedded_cluster(void **state) {
   must(pawl_session_close(session, PATIENCE));
 }
 
+static void test_replicas_need_servers_to_be_on(void **state) {
+  struct pawl_session_options options;
+  (void)state;
+  pawl_session_options_init(&options);
+  options.servers = options.replicas = 2;
+  must_fail(try_open(&options), PAWL_INVALID, "need more servers");
+  options.servers = options.replicas = 100;
+  must_fail(try_open(&options), PAWL_INVALID, "at most");
+}
+
 /* --- it is open ------------------------------------------------------------------------------------------------------ */
 
 static void test_the_state_of_the_cluster_is_json(void **state) {
@@ -102,6 +112,26 @@ static void test_the_state_of_the_cluster_is_json(void **state) {
   assert_true(pawl_session_node(session).id != 0);
   must(pawl_session_close(session, PATIENCE));
   must(pawl_session_close(NULL, 0));
+}
+
+static void test_with_replicas_a_server_may_be_killed(void **state) {
+  struct pawl_session_options options;
+  struct pawl_session *session;
+  int64_t one = 1, sum = 0;
+  pid_t servers[4];
+  (void)state;
+  pawl_session_options_init(&options);
+  options.replicas = 1;
+  must(pawl_session_open(&options, &session));
+  assert_int_equal(find_children(getpid(), "--join", servers, 4), 2);
+  struct pawl_vector *vector = create(session, "a/b", PAWL_I64, 10);
+  for (uint64_t key = 0; key < 10; key++) push(vector, pawl_at_range(key, key + 1), &one);
+  assert_int_equal(kill(servers[0], SIGKILL), 0);
+  for (uint64_t key = 0; key < 10; key++) {
+    pull(vector, pawl_at_range(key, key + 1), &sum);
+    assert_int_equal(sum, 1);
+  }
+  must(pawl_session_close(session, PATIENCE));
 }
 
 static void test_closing_leaves_no_memory_and_no_processes(void **state) {
@@ -217,10 +247,12 @@ int main(void) {
       cmocka_unit_test(test_an_address_that_cannot_be_read_is_invalid),
       cmocka_unit_test(test_nobody_at_the_address_is_told_after_the_time_out),
       cmocka_unit_test(test_options_that_contradict_themselves_are_invalid),
+      cmocka_unit_test(test_replicas_need_servers_to_be_on),
       cmocka_unit_test(test_without_the_command_nothing_is_embedded),
       cmocka_unit_test(test_a_cluster_without_servers_times_out),
       cmocka_unit_test(test_another_key_does_not_open_an_embedded_cluster),
       cmocka_unit_test(test_the_state_of_the_cluster_is_json),
+      cmocka_unit_test(test_with_replicas_a_server_may_be_killed),
       cmocka_unit_test(test_closing_leaves_no_memory_and_no_processes),
       cmocka_unit_test(test_waiting_ends_and_the_push_goes_on),
       cmocka_unit_test(test_tasks_end_with_the_session_and_can_still_be_asked),

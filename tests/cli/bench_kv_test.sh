@@ -19,8 +19,9 @@ maybe="\\($number\\|null\\)"
 # line CASE OP UNIT WORKERS TRANSPORT: one line of the output, from its first character to its last.
 line() {
   said="^{\"bench\":\"kv\",\"case\":\"$1\",\"op\":\"$2\",\"workers\":$4,\"servers\":[0-9]*,\"shards\":[0-9]*"
-  said="$said,\"transport\":\"$5\",\"value\":$number,\"unit\":\"$3\",\"limit\":$maybe,\"p99\":$maybe"
-  said="$said,\"cpu_s_per_unit\":$maybe\\(,\"[a-z]*\":\"[a-z]*\"\\)*}\$"
+  said="$said,\"replicas\":[0-9]*,\"outstanding\":$maybe,\"transport\":\"$5\""
+  said="$said,\"value\":$number,\"unit\":\"$3\",\"limit\":$maybe,\"p99\":$maybe"
+  said="$said,\"cpu_s_per_unit\":$maybe\\(,\"[a-z_]*\":$number\\)*\\(,\"[a-z]*\":\"[a-z0-9]*\"\\)*}\$"
   grep -q -e "$said" "$work/out" || fail "no line of $1 $2 in: $(cat "$work/out")"
 }
 
@@ -51,7 +52,14 @@ for load in ids zipf; do
   done
 done
 line memory push ratio 1 auto
-count 26
+line replicas push GB/s 1 auto
+line replicas push Mkeys/s 1 auto
+line together push GB/s 8 auto
+line together push Mkeys/s 8 auto
+for of in dense4m cached1e6; do
+  grep -q "\"case\":\"together\".*\"ratio\":$number,\"of\":\"$of\"}\$" "$work/out" || fail "no ratio of $of"
+done
+count 32
 
 # Several workers and servers, without shared memory, and one operation only.
 run --case dense4m,onekey --op pull --workers 2 --servers 2 --shards 2 --transport tcp

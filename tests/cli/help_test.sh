@@ -52,7 +52,8 @@ explains key 'pawl key new' 'pawl key show'
 explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
 explains manager --listen --advertise --http --data --new --first-servers --client-grace --key-file --certificate --private-key \
-  --authority --require-encryption --transport --ready-fd --parent
+  --authority --require-encryption --transport --ready-fd --parent --meta --meta-authority --meta-certificate \
+  --meta-private-key
 explains server --join --listen --advertise --shards --memory --host --rack --http --drain-timeout --key-file \
   --require-encryption --ready-fd --parent
 explains 'server drain' --wait --cluster --timeout --json 'NODE|ADDRESS'
@@ -71,8 +72,9 @@ explains 'bench failover' --servers --workers --replicas --kills --mode --gigaby
 explains storm 'pawl storm work' 'pawl storm verify'
 explains 'storm work' --worker --journal --plant --cluster
 explains 'storm verify' JOURNAL --cluster --json
-explains sim 'pawl sim demo'
+explains sim 'pawl sim demo' 'pawl sim faults'
 explains 'sim demo' --seed --bug --json
+explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
 
 # refuses HINT ARGUMENT…: exit code 2, nothing on standard output, HINT and where to read more on standard error.
 refuses() {

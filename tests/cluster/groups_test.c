@@ -21,7 +21,7 @@ struct crew;
 
 struct member {
   struct crew *crew;
-  struct cluster_client client;
+  struct pwi_cluster_client client;
   uint32_t index;
   struct pwi_asking asking;
   struct pwi_task enter, tick_task, await_task, push_task, pull_task;
@@ -35,7 +35,7 @@ struct member {
 };
 
 struct crew {
-  struct cluster cluster;
+  struct pwi_cluster cluster;
   struct member members[MEMBERS];
   uint32_t size;
   bool is_strict; /* nobody is ever taken for dead */
@@ -58,7 +58,7 @@ static void pulled(struct pwi_task *task) {
   if (member->passed == TICKS)
     member->is_over = true;
   else
-    cluster_timer(&member->client, (int64_t)pwi_random_below(member->client.random, 100 * MS), 0);
+    pwi_cluster_timer(&member->client, (int64_t)pwi_random_below(member->client.random, 100 * MS), 0);
 }
 
 /* Once all three are over. One that was taken for dead meanwhile may have been let through before its own push was in. */
@@ -158,14 +158,14 @@ static void print_line(void *context, const struct pawl_log_line *line) {
 }
 
 static void open_crew(struct crew *crew, uint64_t seed) {
-  struct cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .client_grace_ns = 300 * MS};
+  struct pwi_cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .client_grace_ns = 300 * MS};
   memset(crew, 0, sizeof *crew);
   if (getenv("PAWL_SEED") && strtoull(getenv("PAWL_SEED"), NULL, 10) == seed)
     pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
   cluster_open(&crew->cluster, &config);
   crew->size = MEMBERS;
-  static struct cluster_client maker;
-  maker = (struct cluster_client){.name = "maker"};
+  static struct pwi_cluster_client maker;
+  maker = (struct pwi_cluster_client){.name = "maker"};
   cluster_client_add(&crew->cluster, &maker);
   cluster_wait_joined(&maker);
   struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 10};
@@ -214,7 +214,7 @@ static void test_nobody_passes_before_all_have_come(void **state) {
     draw_faults(&crew, &faults, 100 * MS, false);
     cluster_run_while(&crew.cluster, is_working, &crew, 60 * PWI_SIM_SECOND);
     for (uint32_t i = 0; i < crew.size; i++) assert_int_equal(crew.members[i].passed, TICKS);
-    cluster_close(&crew.cluster);
+    pwi_cluster_close(&crew.cluster);
     pwi_sim_faults_fini(&faults);
   }
 }
@@ -233,7 +233,7 @@ static void test_nobody_waits_for_the_dead(void **state) {
       crew.members[seed % MEMBERS].is_over = true;
     }
     cluster_run_while(&crew.cluster, is_working, &crew, 60 * PWI_SIM_SECOND);
-    cluster_close(&crew.cluster);
+    pwi_cluster_close(&crew.cluster);
     pwi_sim_faults_fini(&faults);
   }
 }

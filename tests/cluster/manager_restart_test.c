@@ -18,8 +18,9 @@
 
 #include "base/memory.h"
 #include "role/journal_file.h"
+#include "cluster.h"
+#include "sim/campaign/campaign.h"
 #include "sim/disk.h"
-#include "worker.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SEEDS 40 /* they run at a tenth of the speed */
@@ -27,78 +28,36 @@
 #define SEEDS 150
 #endif
 
-static struct cluster cluster;
+static struct pwi_cluster cluster;
 
 /* --- under traffic ---------------------------------------------------------------------------------------------------- */
-
-struct outages {
-  struct cluster *cluster;
-  unsigned left, happened;
-  bool is_down;
-};
-
-/* Down for up to two seconds, up for up to one. */
-static void next_outage(void *context) {
-  struct outages *outages = context;
-  struct cluster *with = outages->cluster;
-  int64_t pause;
-  if (outages->is_down) {
-    pawl_status status = pwi_sim_start(with->sim, with->manager_node);
-    if (status) pwi_sim_fail(with->sim, status, "the manager does not start: %s", pawl_status_name(status));
-    pause = 20 * MS + (int64_t)pwi_random_below(&with->random, 1500) * MS;
-  } else {
-    if (outages->left == 0) return;
-    outages->left--;
-    outages->happened++;
-    pwi_sim_kill(with->sim, with->manager_node);
-    pause = 1 * MS + (int64_t)pwi_random_below(&with->random, 2000) * MS;
-  }
-  outages->is_down = !outages->is_down;
-  pawl_status status = pwi_sim_call_at(with->sim, pwi_sim_now(with->sim) + pause, next_outage, outages);
-  assert_int_equal(status, PAWL_OK);
-}
-
-static bool is_in_outage(void *context) {
-  const struct outages *outages = context;
-  return outages->is_down || outages->left > 0;
-}
 
 static void print_line(void *context, const struct pawl_log_line *line) {
   (void)context;
   printf("%.6f %s %s\n", (double)line->time_ns / 1e9, line->node, line->text);
 }
 
+/* Nothing goes wrong but with the manager and its disk. */
 static void run_seed(uint64_t seed) {
-  static struct campaign campaign;
-  memset(&campaign, 0, sizeof campaign);
-  struct cluster_config config = {.seed = seed,
-                                  .processes = 1 + (uint32_t)(seed % 3),
-                                  .shards = 1 + (uint32_t)(seed / 3 % 2),
-                                  .late = 1,
-                                  .shared_hosts = seed % 2,
-                                  .client_grace_ns = 2 * PWI_SIM_SECOND,
-                                  .durable = true,
-                                  .journal_bytes = seed % 4 ? 3000 : 0};
-  cluster_open(&campaign.cluster, &config);
-  campaign_begin(&campaign, 2, 120);
-  struct outages outages = {.cluster = &campaign.cluster, .left = 4};
-  assert_int_equal(
-      pwi_sim_call_at(campaign.cluster.sim, pwi_sim_now(campaign.cluster.sim) + 30 * MS, next_outage, &outages),
-      PAWL_OK);
-  cluster_start_late(&campaign.cluster, 0);
-  cluster_run_while(&campaign.cluster, is_in_outage, &outages, 60 * PWI_SIM_SECOND);
-  campaign_end(&campaign);
-  for (uint32_t w = 0; w < 2; w++) {
-    struct pwi_client_figures figures;
-    pwi_client_figures(campaign.workers[w].client.client, &figures);
-    assert_int_equal(figures.retirements, 0); /* a manager that was away takes nobody for dead */
-  }
-  struct pwi_manager_figures figures;
-  pwi_manager_figures(campaign.cluster.manager, &figures);
-  assert_int_equal(figures.stopped, PAWL_OK);
-  assert_int_equal(figures.nodes_down, 0);
-  cluster_close(&campaign.cluster);
-  campaign_free(&campaign);
+  struct pwi_campaign_config config = {.seed = seed,
+                                       .processes = 1 + (uint32_t)(seed % 3),
+                                       .shards = 1 + (uint32_t)(seed / 3 % 2),
+                                       .late = 1,
+                                       .workers = 2,
+                                       .calls = 120,
+                                       .shared_hosts = seed % 2,
+                                       .client_grace_ns = 2 * PWI_SIM_SECOND,
+                                       .keeper = PWI_KEEPER_FILE,
+                                       .journal_bytes = seed % 4 ? 3000 : 0,
+                                       .window_ns = 5 * PWI_SIM_SECOND,
+                                       .gap_manager_ns = 500 * MS,
+                                       .gap_members_ns = 1000 * MS,
+                                       .gap_moves_ns = 120 * MS};
+  struct pwi_campaign_result result;
+  pwi_campaign_run(&config, &result);
+  if (result.has_failed)
+    fail_msg("seed %llu at %.6f s: %s", (unsigned long long)seed, (double)result.time_ns / 1e9, result.failure);
+  assert_int_equal(result.figures.retirements, 0); /* a manager that was away takes nobody for dead */
 }
 
 static void test_a_manager_comes_and_goes_and_nothing_is_lost(void **state) {
@@ -115,14 +74,14 @@ static void test_a_manager_comes_and_goes_and_nothing_is_lost(void **state) {
 
 /* --- scenes ----------------------------------------------------------------------------------------------------------- */
 
-static struct cluster_client client;
+static struct pwi_cluster_client client;
 static struct pwi_flow *flow;
 
 static void open_scene(uint64_t seed) {
   static const struct pawl_vector_options counts = {.type = PAWL_I64, .width = 1, .size = 1000};
-  struct cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .durable = true};
+  struct pwi_cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .durable = true};
   cluster_open(&cluster, &config);
-  client = (struct cluster_client){.job = "job", .name = "client"};
+  client = (struct pwi_cluster_client){.job = "job", .name = "client"};
   cluster_client_add(&cluster, &client);
   cluster_wait_joined(&client);
   flow = cluster_vector(&client, "job/w", &counts);
@@ -169,7 +128,7 @@ static void edit_disk(void (*edit)(struct pwi_files *files, void *context), void
 
 static void remove_log(struct pwi_files *files, void *context) {
   (void)context;
-  assert_int_equal(pwi_files_remove(files, CLUSTER_LOG), PAWL_OK);
+  assert_int_equal(pwi_files_remove(files, PWI_CLUSTER_LOG), PAWL_OK);
 }
 
 static void test_servers_do_not_follow_a_manager_that_has_lost_its_log(void **state) {
@@ -190,7 +149,7 @@ static void test_servers_do_not_follow_a_manager_that_has_lost_its_log(void **st
   }
   count_to(2); /* and all goes on */
   count_to(3);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 struct copy {
@@ -201,14 +160,14 @@ struct copy {
 static void save_log(struct pwi_files *files, void *context) {
   struct copy *copy = context;
   struct pwi_file *file;
-  assert_int_equal(pwi_files_open(files, CLUSTER_LOG, PWI_OPEN_READ, &file), PAWL_OK);
+  assert_int_equal(pwi_files_open(files, PWI_CLUSTER_LOG, PWI_OPEN_READ, &file), PAWL_OK);
   assert_int_equal(pwi_file_read(file, 0, copy->bytes, sizeof copy->bytes, &copy->size), PAWL_OK);
   pwi_file_close(file);
 }
 
 static void load_log(struct pwi_files *files, void *context) {
   const struct copy *copy = context;
-  assert_int_equal(pwi_files_replace(files, CLUSTER_LOG, copy->bytes, copy->size), PAWL_OK);
+  assert_int_equal(pwi_files_replace(files, PWI_CLUSTER_LOG, copy->bytes, copy->size), PAWL_OK);
 }
 
 static void test_a_manager_with_an_older_log_stops_and_its_cluster_goes_on(void **state) {
@@ -242,7 +201,7 @@ static void test_a_manager_with_an_older_log_stops_and_its_cluster_goes_on(void 
   assert_int_equal(state_of(0).trouble, PAWL_OK);
   count_to(3);
   assert_int_equal(cluster_ask(&client, PWI_ASK_SYNC, NULL), PAWL_OK);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void flip_a_bit(struct pwi_files *files, void *context) {
@@ -266,7 +225,7 @@ static void test_a_manager_with_a_damaged_log_does_not_start(void **state) {
   cluster_run_for(&cluster, 3 * PWI_SIM_SECOND);
   assert_true(figures_of_manager().ready);
   count_to(3);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_a_disk_that_fills_up_stops_the_manager_and_not_the_cluster(void **state) {
@@ -278,7 +237,7 @@ static void test_a_disk_that_fills_up_stops_the_manager_and_not_the_cluster(void
                           &(struct pwi_sim_disk_faults){.full = true});
   pwi_write_text(&payload, "job/.group");
   pwi_write_u32(&payload, 1);
-  struct cluster_client late = {.job = "late", .name = "late"};
+  struct pwi_cluster_client late = {.job = "late", .name = "late"};
   cluster_client_add(&cluster, &late); /* the first to need a record */
   cluster_run_for(&cluster, PWI_SIM_SECOND);
   assert_int_equal(figures_of_manager().stopped, PAWL_NO_SPACE);
@@ -292,7 +251,7 @@ static void test_a_disk_that_fills_up_stops_the_manager_and_not_the_cluster(void
   assert_int_equal(cluster_ask(&client, PWI_ASK_GROUP, &payload), PAWL_OK);
   count_to(3);
   pwi_writer_fini(&payload);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_nothing_leaks(void **state) {

@@ -12,16 +12,17 @@
 #include "cluster.h"
 #include "ring/place.h"
 
-static struct cluster cluster;
+static struct pwi_cluster cluster;
 
 static void open_cluster(uint32_t processes, uint64_t memory_max) {
-  struct cluster_config config = {
+  struct pwi_cluster_config config = {
       .seed = 11, .processes = processes, .shards = 1, .late = 1, .shared_hosts = true, .memory_max = memory_max};
   cluster_open(&cluster, &config);
 }
 
-static void add_client(struct cluster_client *client, const char *name, const char *job, bool reader, bool listens) {
-  *client = (struct cluster_client){.job = job, .reader = reader, .listens = listens};
+static void add_client(struct pwi_cluster_client *client, const char *name, const char *job, bool reader,
+                       bool listens) {
+  *client = (struct pwi_cluster_client){.job = job, .reader = reader, .listens = listens};
   strcpy(client->name, name);
   cluster_client_add(&cluster, client);
   cluster_wait_joined(client);
@@ -30,13 +31,13 @@ static void add_client(struct cluster_client *client, const char *name, const ch
 static const struct pawl_vector_options counts = {.type = PAWL_I64, .width = 1, .size = 1000};
 static const uint64_t keys[] = {0, 10, 500, 999};
 
-static pawl_status push(struct cluster_client *client, struct pwi_flow *flow, int64_t value) {
+static pawl_status push(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t value) {
   int64_t values[4] = {value, value, value, value};
   struct pwi_where where = {.keys = keys, .count = 4};
   return cluster_call(client, flow, PWI_REQUEST_PUSH, &where, values, NULL, NULL);
 }
 
-static int64_t pull(struct cluster_client *client, struct pwi_flow *flow) {
+static int64_t pull(struct pwi_cluster_client *client, struct pwi_flow *flow) {
   int64_t values[4];
   struct pwi_where where = {.keys = keys, .count = 4};
   assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PULL, &where, NULL, values, NULL), PAWL_OK);
@@ -44,13 +45,13 @@ static int64_t pull(struct cluster_client *client, struct pwi_flow *flow) {
   return values[0];
 }
 
-static void sync_catalogue(struct cluster_client *client) {
+static void sync_catalogue(struct pwi_cluster_client *client) {
   assert_int_equal(cluster_ask(client, PWI_ASK_SYNC, NULL), PAWL_OK);
 }
 
 static void test_jobs_in_spaces_of_their_own_do_not_touch_each_other(void **state) {
   (void)state;
-  struct cluster_client ads, news;
+  struct pwi_cluster_client ads, news;
   open_cluster(2, 0);
   add_client(&ads, "ads", "ads", false, false);
   add_client(&news, "news", "news", false, false);
@@ -60,12 +61,12 @@ static void test_jobs_in_spaces_of_their_own_do_not_touch_each_other(void **stat
   assert_int_equal(push(&ads, a, 5), PAWL_OK);
   assert_int_equal(pull(&ads, a), 10);
   assert_int_equal(pull(&news, b), 7);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_two_jobs_share_a_space(void **state) {
   (void)state;
-  struct cluster_client one, two;
+  struct pwi_cluster_client one, two;
   open_cluster(2, 0);
   add_client(&one, "one", "first", false, false);
   add_client(&two, "two", "second", false, false);
@@ -76,12 +77,12 @@ static void test_two_jobs_share_a_space(void **state) {
   assert_int_equal(push(&two, b, 7), PAWL_OK);
   assert_int_equal(pull(&one, a), 12);
   assert_int_equal(pull(&two, b), 12);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_a_reader_pulls_a_model_while_it_is_trained_and_cannot_change_it(void **state) {
   (void)state;
-  struct cluster_client worker, reader;
+  struct pwi_cluster_client worker, reader;
   open_cluster(2, 0);
   add_client(&worker, "worker", "train", false, false);
   add_client(&reader, "reader", "serve", true, false);
@@ -98,12 +99,12 @@ static void test_a_reader_pulls_a_model_while_it_is_trained_and_cannot_change_it
   assert_int_equal(last, 20);
   assert_int_equal(push(&reader, view, 1), PAWL_FORBIDDEN);
   assert_int_equal(pull(&worker, model), 20);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_a_node_serves_a_vector_that_it_opened_locally(void **state) {
   (void)state;
-  struct cluster_client owner, other;
+  struct pwi_cluster_client owner, other;
   struct pwi_client_state owner_state;
   open_cluster(1, 0);
   add_client(&owner, "owner", "peers", false, true);
@@ -125,12 +126,12 @@ static void test_a_node_serves_a_vector_that_it_opened_locally(void **state) {
   pwi_sim_kill(cluster.sim, owner.node);
   assert_int_equal(push(&other, local, 1), PAWL_NODE_GONE);
   assert_int_equal(push(&other, on_servers, 1), PAWL_OK);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_bad_input_is_found_before_anything_is_sent(void **state) {
   (void)state;
-  struct cluster_client client;
+  struct pwi_cluster_client client;
   int64_t values[4] = {1, 2, 3, 4};
   open_cluster(1, 0);
   add_client(&client, "client", "bad", false, false);
@@ -152,12 +153,12 @@ static void test_bad_input_is_found_before_anything_is_sent(void **state) {
   }
   assert_int_equal(push(&client, flow, 1), PAWL_OK);
   assert_int_equal(pull(&client, flow), 1);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_a_push_larger_than_a_message_is_cut_and_arrives_whole(void **state) {
   (void)state;
-  struct cluster_client client;
+  struct pwi_cluster_client client;
   const uint64_t size = 9 << 20; /* 72 MiB of values */
   open_cluster(1, 0);
   add_client(&client, "client", "big", false, false);
@@ -174,12 +175,12 @@ static void test_a_push_larger_than_a_message_is_cut_and_arrives_whole(void **st
   for (uint64_t i = 0; i < size; i++) assert_true(back[i] == 2 * values[i]);
   free(values);
   free(back);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_past_its_cap_a_server_refuses_to_grow_and_serves_on(void **state) {
   (void)state;
-  struct cluster_client client;
+  struct pwi_cluster_client client;
   open_cluster(1, 64 << 10);
   add_client(&client, "client", "cap", false, false);
   struct pawl_vector_options options = {
@@ -199,12 +200,12 @@ static void test_past_its_cap_a_server_refuses_to_grow_and_serves_on(void **stat
   assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &first, rows, NULL, NULL), PAWL_OK);
   assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &first, NULL, back, NULL), PAWL_OK);
   assert_int_equal(back[0], 10); /* the refused push added nothing, not even to the key that was there */
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others(void **state) {
   (void)state;
-  struct cluster_client one, two;
+  struct pwi_cluster_client one, two;
   struct pwi_writer writer = {0};
   open_cluster(2, 0);
   add_client(&one, "one", "job", false, false);
@@ -220,18 +221,18 @@ static void test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others(vo
   struct pwi_flow *again = cluster_vector(&one, "job/gone", &counts);
   assert_int_equal(pull(&one, again), 0);
   pwi_writer_fini(&writer);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static bool has_no_arcs(void *context) {
-  const struct cluster_server *server = context;
+  const struct pwi_cluster_server *server = context;
   struct pwi_server_state server_state;
   pwi_server_state(server->server, &server_state);
   return server_state.arcs == 0;
 }
 
 static bool has_not_left(void *context) {
-  const struct cluster_server *server = context;
+  const struct pwi_cluster_server *server = context;
   struct pwi_server_state server_state;
   pwi_server_state(server->server, &server_state);
   return !server_state.has_left;
@@ -239,7 +240,7 @@ static bool has_not_left(void *context) {
 
 static void test_a_server_joins_and_another_leaves_and_every_value_stays(void **state) {
   (void)state;
-  struct cluster_client client;
+  struct pwi_cluster_client client;
   open_cluster(1, 0);
   add_client(&client, "client", "move", false, false);
   struct pwi_flow *flow = cluster_vector(&client, "move/w", &counts);
@@ -254,12 +255,12 @@ static void test_a_server_joins_and_another_leaves_and_every_value_stays(void **
   assert_int_equal(pull(&client, flow), 7);
   assert_int_equal(push(&client, flow, 1), PAWL_OK);
   assert_int_equal(pull(&client, flow), 8);
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
 static void test_pushes_and_pulls_go_on_while_there_is_no_manager(void **state) {
   (void)state;
-  struct cluster_client client;
+  struct pwi_cluster_client client;
   open_cluster(2, 0);
   add_client(&client, "client", "alone", false, false);
   struct pwi_flow *flow = cluster_vector(&client, "alone/w", &counts);
@@ -271,10 +272,10 @@ static void test_pushes_and_pulls_go_on_while_there_is_no_manager(void **state) 
     assert_int_equal(pull(&client, flow), i);
     cluster_run_for(&cluster, 300 * MS);
   }
-  cluster_close(&cluster);
+  pwi_cluster_close(&cluster);
 }
 
-static pawl_status give_up(struct cluster_client *client, uint64_t node) {
+static pawl_status give_up(struct pwi_cluster_client *client, uint64_t node) {
   struct pwi_writer writer = {0};
   pwi_write_u64(&writer, node);
   pwi_write_u8(&writer, 1);
@@ -283,14 +284,14 @@ static pawl_status give_up(struct cluster_client *client, uint64_t node) {
   return status;
 }
 
-static uint64_t node_of(const struct cluster_server *server) {
+static uint64_t node_of(const struct pwi_cluster_server *server) {
   struct pwi_server_state server_state;
   pwi_server_state(server->server, &server_state);
   return server_state.node;
 }
 
 /* Kills the first server, or with replicas both that there are; others come. Marks the keys that nobody has any more. */
-static void lose_all_copies(struct cluster_client *client, uint32_t replicas, bool *lost) {
+static void lose_all_copies(struct pwi_cluster_client *client, uint32_t replicas, bool *lost) {
   uint64_t dead[] = {node_of(&cluster.servers[0]), node_of(&cluster.servers[1])};
   struct pwi_place place = {.size = 1000};
   for (uint32_t i = 0; i <= replicas; i++) pwi_sim_kill(cluster.sim, cluster.servers[i].node);
@@ -310,8 +311,8 @@ static void lose_all_copies(struct cluster_client *client, uint32_t replicas, bo
 static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing_else(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 2; replicas++) {
-    struct cluster_config config = {.seed = 31, .processes = 2, .shards = 1, .late = 3, .replicas = replicas};
-    struct cluster_client old, new;
+    struct pwi_cluster_config config = {.seed = 31, .processes = 2, .shards = 1, .late = 3, .replicas = replicas};
+    struct pwi_cluster_client old, new;
     static int64_t ones[1000], seen[1000];
     static bool lost[1000];
     struct pwi_where all = {.range = {0, 1000}};
@@ -334,7 +335,7 @@ static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing
     }
     assert_true(replicas ? gone == 1000 : gone > 200 && gone < 800);
     assert_int_equal(cluster_call(&old, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_CLUSTER_LOST);
-    cluster_close(&cluster);
+    pwi_cluster_close(&cluster);
   }
 }
 
@@ -345,8 +346,8 @@ static void test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole(void
   (void)state;
   size_t halves = 0;
   for (uint64_t seed = 1; seed <= 60; seed++) {
-    struct cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .shared_hosts = seed % 2};
-    struct cluster_client client, checker;
+    struct pwi_cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .shared_hosts = seed % 2};
+    struct pwi_cluster_client client, checker;
     static int64_t ones[1000], seen[1000];
     struct pwi_where all = {.range = {0, 1000}};
     for (size_t i = 0; i < 1000; i++) ones[i] = 1;
@@ -374,7 +375,7 @@ static void test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole(void
       }
     }
     halves += sum > 0 && sum < 1000;
-    cluster_close(&cluster);
+    pwi_cluster_close(&cluster);
   }
   assert_true(halves > 0); /* some were cut off in the middle indeed */
 }

@@ -1,5 +1,6 @@
 /* Links: how they come up, who may refuse them, how they are found dead. */
 #include <string.h>
+#include <unistd.h>
 
 #include "pattern.h"
 #include "scene.h"
@@ -224,6 +225,28 @@ static void test_a_node_that_was_stopped_itself_judges_nobody(void **state) {
   assert_int_equal(pair.theirs->state, PARTY_UP);
 }
 
+static void take_long(struct party *party, enum party_event event, struct party_link *link, uint64_t value) {
+  (void)party, (void)link, (void)value;
+  if (event == PARTY_ON_END) usleep(10000);
+}
+
+/* Each message takes less time than would be noticed, all of them far more than silence may last. */
+static void test_a_busy_node_does_not_take_others_for_silent(void **state) {
+  struct scene *scene = *state;
+  struct pwi_net_limits limits;
+  if (!(scene_kind->traits & WORLD_POLLED)) skip(); /* in the simulator handling takes no time */
+  pwi_net_limits_init(&limits);
+  struct pair pair = scene_pair(scene, &limits);
+  pair.there->hook = take_long;
+  for (int i = 0; i < 60; i++) {
+    struct parcel parcel = {.lane = PWI_LANE_DATA, .size = 100};
+    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+  }
+  SCENE_UNTIL(scene, pair.theirs->in[PWI_LANE_DATA].whole == 60 || pair.theirs->state == PARTY_DOWN);
+  assert_int_equal(pair.theirs->in[PWI_LANE_DATA].whole, 60);
+  assert_int_equal(pair.ours->state, PARTY_UP);
+}
+
 static void test_a_link_that_does_not_come_up_in_time_goes_down(void **state) {
   struct scene *scene = *state;
   struct pwi_net_limits limits;
@@ -349,6 +372,7 @@ int suite_links(void) {
       SCENE_TEST(test_a_link_number_is_never_used_again),
       SCENE_TEST(test_an_idle_link_stays_up),
       SCENE_TEST(test_a_silent_peer_is_found),
+      SCENE_TEST(test_a_busy_node_does_not_take_others_for_silent),
       SCENE_TEST(test_a_node_that_was_stopped_itself_judges_nobody),
       SCENE_TEST(test_a_link_that_does_not_come_up_in_time_goes_down),
       SCENE_TEST(test_calls_on_a_link_that_is_down_or_never_was_find_nothing),

@@ -270,13 +270,18 @@ static bool look_at_plane(struct tcp_net *net) {
   return false;
 }
 
-static void run_round(struct tcp_net *net, int64_t wait) {
+/* A plane that always has something must not hide the sockets: heartbeats and hang-ups come over them. Its messages may be
+ * large and take long, so that it is not only their number that counts. */
+static bool is_overdue(struct tcp_net *net, int64_t now) {
+  return ++net->plane_rounds >= PLANE_ROUNDS || now - net->looked > net->base.limits.beat_ns / 2;
+}
+
+static void run_round(struct tcp_net *net, int64_t begin, int64_t wait) {
   net->moved = false;
   bool plane_moved = look_at_plane(net);
-  /* A plane that always has something must not hide the sockets: heartbeats and hang-ups come over them. */
-  bool is_overdue = plane_moved && ++net->plane_rounds >= PLANE_ROUNDS;
-  if (!plane_moved || is_overdue) {
+  if (!plane_moved || is_overdue(net, begin)) {
     net->plane_rounds = 0;
+    net->looked = begin;
     collect_events(net, plane_moved ? 0 : wait);
   }
   hear_wake(net);
@@ -296,7 +301,7 @@ static pawl_status poll_net(struct pwi_net *base, int64_t deadline) {
   flush_dirty(net); /* what was sent since the last poll should be on its way before anything else */
   for (;;) {
     int64_t now = pwi_tcp_now();
-    run_round(net, sleep_time(net, now, deadline));
+    run_round(net, now, sleep_time(net, now, deadline));
     if (net->moved) return PAWL_OK;
     if (deadline != PWI_NET_NEVER && pwi_tcp_now() >= deadline) return PAWL_TIMED_OUT;
   }

@@ -207,7 +207,8 @@ struct tcp_net {
   bool moved; /* something happened in this round */
   struct pwi_spin spin;
   int64_t next_tick, last_tick;
-  unsigned plane_rounds; /* since the sockets were looked at */
+  unsigned plane_rounds; /* since the sockets were looked at, */
+  int64_t looked;        /* in a round that began then */
   struct pwi_timers timers;
   struct pwi_fifo ended;
   size_t owed; /* cookies not yet in `ended` */

@@ -9,8 +9,8 @@
  *   - In the end every key must be the sum of all pushes that were acknowledged, and of some of those that were under way
  *     when their worker was killed, each in all its columns or not at all.
  */
-#ifndef TESTS_CLUSTER_WORKER_H
-#define TESTS_CLUSTER_WORKER_H
+#ifndef TESTS_TAKEOVER_WORKER_H
+#define TESTS_TAKEOVER_WORKER_H
 
 #include "cluster.h"
 

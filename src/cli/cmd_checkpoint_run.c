@@ -1,0 +1,184 @@
+/* `pawl checkpoint save` and `load`: checkpoints of a running cluster. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pawl/checkpoint.h>
+
+#include "cli/checkpoints.h"
+#include "cli/cli.h"
+#include "cli/role_options.h" /* pwi_role_size */
+#include "cli/session_options.h"
+
+enum { LETTER_NAME = 600, LETTER_INCREMENTAL, LETTER_COMPRESS, LETTER_RATE, LETTER_UNVERIFIED };
+
+struct choice {
+  struct pwi_session_choice session;
+  struct pawl_checkpoint_options options;
+  bool json;
+};
+
+/* A line that is written over on a terminal, and nothing elsewhere. */
+static void show(void *context, const struct pawl_checkpoint_progress *progress) {
+  const struct choice *choice = context;
+  if (choice->json || !isatty(STDERR_FILENO)) return;
+  fprintf(stderr, "\r%s: %.1f MB, %.0f %%   ", progress->stage, (double)progress->bytes / 1e6, 100 * progress->part);
+  fflush(stderr);
+}
+
+static void end_line(const struct choice *choice) {
+  if (!choice->json && isatty(STDERR_FILENO)) fputc('\n', stderr);
+}
+
+static bool read_options(const struct pwi_command *command, int argc, char **argv, struct choice *choice,
+                         size_t least_arguments, const char **path_out, int *exit_out) {
+  struct pwi_cli_args args;
+  int letter;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0) {
+    if (!pwi_session_option(&choice->session, command, letter, args.value, exit_out)) return false;
+    if (letter == LETTER_NAME) choice->options.name = args.value;
+    if (letter == LETTER_INCREMENTAL) choice->options.incremental = true;
+    if (letter == LETTER_COMPRESS) choice->options.compress = true;
+    if (letter == LETTER_UNVERIFIED) choice->options.unverified = true;
+    if (letter == PWI_CLI_LETTER_JSON) choice->json = true;
+    if (letter == LETTER_RATE && !pwi_role_size(args.value, &choice->options.rate)) {
+      *exit_out = pwi_cli_usage(command, "'%s' is no number of bytes a second, such as 200M", args.value);
+      return false;
+    }
+  }
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, (int)least_arguments, 1)) {
+    *exit_out = args.exit_code;
+    return false;
+  }
+  *path_out = args.rest < argc ? argv[args.rest] : NULL;
+  return true;
+}
+
+static int print(const struct pwi_command *command, const struct choice *choice, const char *what,
+                 const char *directory, const struct pawl_checkpoint_info *info) {
+  if (choice->json)
+    return pwi_cli_print_json(command,
+                              json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I}", "checkpoint", info->name, "directory",
+                                        directory ? directory : "", "number", (json_int_t)info->number, "base",
+                                        info->base, "bytes", (json_int_t)info->bytes, "rows", (json_int_t)info->rows,
+                                        "vectors", (json_int_t)info->vectors));
+  printf("%s %s%s%s: %" PRIu64 " bytes", what, directory ? directory : "", directory ? "/" : "", info->name,
+         info->bytes);
+  if (info->rows > 0) printf(", %" PRIu64 " rows of %" PRIu64 " vectors", info->rows, info->vectors);
+  if (info->base[0]) printf(", based on %s", info->base);
+  putchar('\n');
+  return PWI_EXIT_OK;
+}
+
+/* --- save ------------------------------------------------------------------------------------------------------------- */
+
+static int run_save(const struct pwi_command *command, int argc, char **argv) {
+  struct choice choice = {0};
+  struct pawl_checkpoint_info info;
+  struct pawl_session *session;
+  const char *path;
+  char *absolute = NULL;
+  int exit_code;
+  pwi_session_choice_init(&choice.session, "checkpoint", false);
+  pawl_checkpoint_options_init(&choice.options);
+  if (!read_options(command, argc, argv, &choice, 0, &path, &exit_code)) return exit_code;
+  if (path && path[0] != '/') {
+    absolute = realpath(path, NULL);
+    if (!absolute) return pwi_cli_failure(command, "%s is no directory here; name it by an absolute path", path);
+    path = absolute;
+  }
+  choice.options.directory = path;
+  choice.options.progress = show;
+  choice.options.context = &choice;
+  exit_code = pwi_session_start(&choice.session, command, &session);
+  if (exit_code == PWI_EXIT_OK) {
+    pawl_status status = pawl_checkpoint_save(session, &choice.options, &info);
+    end_line(&choice);
+    exit_code = status ? pwi_session_failure(command, status) : print(command, &choice, "saved", path, &info);
+    pawl_session_close(session, choice.session.timeout_ns);
+  }
+  free(absolute);
+  return exit_code;
+}
+
+static const struct pwi_cli_option save_options[] = {
+    {LETTER_NAME, "name", "NAME", "of the checkpoint, a directory in DIR (default: checkpoint-NUMBER)"},
+    {LETTER_INCREMENTAL, "incremental", NULL, "only what changed since the newest checkpoint in DIR"},
+    {LETTER_COMPRESS, "compress", NULL, "pack blocks with zstd where that makes them smaller"},
+    {LETTER_RATE, "rate", "BYTES", "write at most so many bytes a second in all, such as 200M"},
+    PWI_SESSION_OPTIONS,
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_checkpoint_save = {
+    .name = "checkpoint save",
+    .arguments = "[DIR]",
+    .summary = "save the vectors of a running cluster",
+    .text = "Has the servers write a checkpoint into DIR while they work, and waits for it.\n"
+            "DIR is a path on the servers and the manager, which all of them must see as the\n"
+            "same directory. Without it the one that the manager was started with is used.\n",
+    .options = save_options,
+    .run = run_save,
+};
+
+/* --- load ------------------------------------------------------------------------------------------------------------- */
+
+/* DIR, or DIR/NAME if there is a manifest in it. */
+static bool split(const char *path, struct pwi_checkpoint_path *parts, struct pawl_checkpoint_options *options) {
+  char manifest[4400];
+  snprintf(manifest, sizeof manifest, "%s/" PWI_MANIFEST_FILE, path);
+  options->directory = path;
+  if (access(manifest, F_OK) != 0) return true;
+  if (!pwi_checkpoint_path(path, parts)) return false;
+  options->directory = parts->directory;
+  options->name = parts->name;
+  return true;
+}
+
+static int run_load(const struct pwi_command *command, int argc, char **argv) {
+  struct choice choice = {0};
+  struct pawl_checkpoint_info info;
+  struct pwi_checkpoint_path parts;
+  struct pawl_session *session;
+  const char *path;
+  int exit_code;
+  pwi_session_choice_init(&choice.session, "checkpoint", false);
+  pawl_checkpoint_options_init(&choice.options);
+  if (!read_options(command, argc, argv, &choice, 1, &path, &exit_code)) return exit_code;
+  if (!split(path, &parts, &choice.options)) return pwi_cli_usage(command, "'%s' is no path", path);
+  choice.options.progress = show;
+  choice.options.context = &choice;
+  exit_code = pwi_session_start(&choice.session, command, &session);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
+  pawl_status status = pawl_checkpoint_load(session, &choice.options, &info);
+  end_line(&choice);
+  exit_code = status ? pwi_session_failure(command, status)
+                     : print(command, &choice, "loaded", choice.options.directory, &info);
+  pawl_session_close(session, choice.session.timeout_ns);
+  return exit_code;
+}
+
+static const struct pwi_cli_option load_options[] = {
+    {LETTER_UNVERIFIED, "unverified", NULL, "do not read everything once before"},
+    PWI_SESSION_OPTIONS,
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_checkpoint_load = {
+    .name = "checkpoint load",
+    .arguments = "DIR | DIR/NAME",
+    .summary = "load a checkpoint into a cluster of any size",
+    .text = "Reads a checkpoint, the newest one in DIR or the one that is named, makes or\n"
+            "begins anew all its vectors, and loads their rows. The cluster may have any\n"
+            "number of servers. Whoever uses these vectors meanwhile is told that they were\n"
+            "restored, and pulls anew. After a restart of the whole cluster this is all that\n"
+            "is needed:\n\n"
+            "  pawl checkpoint load /backup --cluster HOST:PORT --timeout 60\n",
+    .options = load_options,
+    .run = run_load,
+};

@@ -1,0 +1,9 @@
+/* What `pawl sim` is made of. */
+#ifndef PWI_CLI_CMD_SIM_H
+#define PWI_CLI_CMD_SIM_H
+
+#include "cli/cli.h"
+
+extern const struct pwi_command pwi_command_sim_faults;
+
+#endif

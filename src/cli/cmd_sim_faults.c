@@ -1,0 +1,267 @@
+/* `pawl sim faults`: campaigns of faults against a whole cluster, from many seeds, or one of them again. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/cmd_sim.h"
+#include "sim/campaign/campaign.h"
+
+#define SEEDS_DEFAULT 1000
+#define JOBS_MAX 256
+#define REPLICAS_MAX 2
+
+enum { LETTER_SEEDS = 257, LETTER_REPLICAS, LETTER_BUG };
+
+struct choice {
+  uint64_t first, last;
+  bool is_replay;
+  int replicas; /* below 0: drawn from each seed */
+  unsigned jobs;
+  enum pwi_planted bug;
+  bool json;
+};
+
+/* --- a seed that failed ----------------------------------------------------------------------------------------------- */
+
+static void replay_command(const struct choice *choice, uint64_t seed, char *text, size_t size) {
+  char replicas[32] = "";
+  if (choice->replicas >= 0) snprintf(replicas, sizeof replicas, " --replicas %d", choice->replicas);
+  snprintf(text, size, "%s sim faults --seed %" PRIu64 "%s%s%s", pwi_planted_can() ? "pawl-planted" : "pawl", seed,
+           replicas, choice->bug ? " --bug " : "", pwi_planted_about(choice->bug)->word);
+}
+
+static json_t *failure_json(const struct choice *choice, uint64_t seed, const struct pwi_campaign_result *result) {
+  char command[128], hash[24];
+  replay_command(choice, seed, command, sizeof command);
+  snprintf(hash, sizeof hash, "%016" PRIx64, result->hash);
+  return json_pack("{s:s, s:I, s:s, s:f, s:s, s:s}", "sim", "faults", "seed", (json_int_t)seed, "failure",
+                   result->failure, "at_s", (double)result->time_ns / 1e9, "hash", hash, "replay", command);
+}
+
+static int show_failure(const struct pwi_command *command, const struct choice *choice, uint64_t seed,
+                        const struct pwi_campaign_result *result, const struct pwi_paint *paint) {
+  char again[128];
+  if (choice->json) return pwi_cli_print_json(command, failure_json(choice, seed, result));
+  replay_command(choice, seed, again, sizeof again);
+  printf("  %sseed %" PRIu64 "%s failed at %.6f s: %s\n    to see it: %s\n", pwi_paint_ink(paint, PWI_INK_RED), seed,
+         pwi_paint_ink(paint, PWI_INK_PLAIN), (double)result->time_ns / 1e9, result->failure, again);
+  return PWI_EXIT_OK;
+}
+
+/* --- figures ---------------------------------------------------------------------------------------------------------- */
+
+static int add_figures(json_t *object, const struct pwi_campaign_figures *figures) {
+  int status = 0;
+#define ADD(name, text) status |= json_object_set_new(object, #name, json_integer((json_int_t)figures->name));
+  PWI_CAMPAIGN_FIGURE_MAP(ADD)
+#undef ADD
+  return status;
+}
+
+static void print_figures(const struct pwi_campaign_figures *figures) {
+#define PRINT(name, text)                                                                                              \
+  if (figures->name > 0) printf("  %14" PRIu64 "  %s\n", figures->name, text);
+  PWI_CAMPAIGN_FIGURE_MAP(PRINT)
+#undef PRINT
+}
+
+static json_t *summary_json(const struct choice *choice, const struct pwi_campaigns_result *result) {
+  json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "sim", "faults", "first", (json_int_t)choice->first,
+                             "last", (json_int_t)choice->last, "seeds", (json_int_t)result->seeds, "failed",
+                             (json_int_t)result->failure_count, "seconds", result->seconds, "seeds_per_s",
+                             result->seconds > 0 ? (double)result->seeds / result->seconds : 0.0);
+  bool failed = !object || add_figures(object, &result->figures);
+  if (!failed && choice->replicas >= 0)
+    failed = json_object_set_new(object, "replicas", json_integer(choice->replicas)) != 0;
+  if (!failed && choice->bug)
+    failed = json_object_set_new(object, "bug", json_string(pwi_planted_about(choice->bug)->word)) != 0;
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
+}
+
+/* --- many seeds ------------------------------------------------------------------------------------------------------- */
+
+struct show {
+  const struct choice *choice;
+  bool is_terminal;
+};
+
+static void show_progress(void *context, uint64_t done, size_t failed) {
+  const struct show *show = context;
+  if (!show->is_terminal) return;
+  uint64_t all = show->choice->last - show->choice->first + 1;
+  fprintf(stderr, "\r\033[K  %" PRIu64 " of %" PRIu64 " seeds", done, all);
+  if (failed > 0) fprintf(stderr, ", %zu failed", failed);
+}
+
+static int run_many(const struct pwi_command *command, const struct choice *choice) {
+  static struct pwi_campaigns_result result;
+  struct show show = {choice, isatty(STDERR_FILENO) == 1};
+  struct pwi_campaigns_config config = {.first = choice->first,
+                                        .last = choice->last,
+                                        .replicas = choice->replicas,
+                                        .jobs = choice->jobs,
+                                        .bug = choice->bug,
+                                        .progress = show_progress,
+                                        .context = &show};
+  struct pwi_paint paint;
+  pwi_paint_init(&paint);
+  pwi_cli_log_mute(true); /* of nodes that are expected to be in trouble */
+  pawl_status status = pwi_campaigns_run(&config, &result);
+  pwi_cli_log_mute(false);
+  if (show.is_terminal) fprintf(stderr, "\r\033[K");
+  if (status) return pwi_cli_failure(command, "no campaign could be run: %s", pawl_status_text(status));
+  int printed = PWI_EXIT_OK;
+  for (size_t i = 0; i < result.failure_count && !printed; i++)
+    printed = show_failure(command, choice, result.failures[i].seed, &result.failures[i].result, &paint);
+  if (choice->json && !printed) printed = pwi_cli_print_json(command, summary_json(choice, &result));
+  if (printed) return printed;
+  if (!choice->json) {
+    printf("  %" PRIu64 " seeds in %.1f s: %.0f a second; %s%zu failed%s\n\n  they met\n", result.seeds, result.seconds,
+           result.seconds > 0 ? (double)result.seeds / result.seconds : 0,
+           pwi_paint_ink(&paint, result.failure_count ? PWI_INK_RED : PWI_INK_GREEN), result.failure_count,
+           pwi_paint_ink(&paint, PWI_INK_PLAIN));
+    print_figures(&result.figures);
+  }
+  return result.failure_count ? PWI_EXIT_FAILURE : PWI_EXIT_OK;
+}
+
+/* --- one seed --------------------------------------------------------------------------------------------------------- */
+
+static json_t *replay_json(const struct choice *choice, const struct pwi_campaign_result *result) {
+  char hash[24];
+  snprintf(hash, sizeof hash, "%016" PRIx64, result->hash);
+  json_t *object = json_pack("{s:s, s:I, s:b, s:s, s:f, s:s}", "sim", "faults", "seed", (json_int_t)choice->first,
+                             "failed", (int)result->has_failed, "failure", result->failure, "at_s",
+                             (double)result->time_ns / 1e9, "hash", hash);
+  if (object && !add_figures(object, &result->figures)) return object;
+  json_decref(object);
+  return NULL;
+}
+
+static int run_one(const struct pwi_command *command, const struct choice *choice) {
+  struct pwi_campaign_config config;
+  struct pwi_campaign_result result;
+  struct pwi_paint paint;
+  char text[256];
+  pwi_paint_init(&paint);
+  pwi_planted_set(choice->bug);
+  pwi_campaign_draw(choice->first, choice->replicas, &config);
+  pwi_campaign_describe(&config, text, sizeof text);
+  if (!choice->json) printf("  %s\n", text), fflush(stdout);
+  pwi_campaign_run(&config, &result);
+  int exit_code = result.has_failed ? PWI_EXIT_FAILURE : PWI_EXIT_OK;
+  if (choice->json) {
+    int printed = pwi_cli_print_json(command, replay_json(choice, &result));
+    return printed ? printed : exit_code;
+  }
+  printf("\n  trace %016" PRIx64 "\n\n  it met\n", result.hash);
+  print_figures(&result.figures);
+  if (result.has_failed)
+    show_failure(command, choice, choice->first, &result, &paint);
+  else
+    printf("  %severything held%s, until %.6f s\n", pwi_paint_ink(&paint, PWI_INK_GREEN),
+           pwi_paint_ink(&paint, PWI_INK_PLAIN), (double)result.time_ns / 1e9);
+  return exit_code;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------------------ */
+
+/* "A:B", or "N" for the first N. */
+static bool read_seeds(const char *text, struct choice *choice) {
+  char first[32];
+  const char *colon = strchr(text, ':');
+  size_t length = colon ? (size_t)(colon - text) : 0;
+  if (!colon) {
+    choice->first = 1;
+    return pwi_cli_number(text, &choice->last) && choice->last > 0;
+  }
+  if (length >= sizeof first) return false;
+  memcpy(first, text, length);
+  first[length] = '\0';
+  return pwi_cli_number(first, &choice->first) && pwi_cli_number(colon + 1, &choice->last) &&
+         choice->first <= choice->last;
+}
+
+static unsigned count_cores(void) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return cores < 1 ? 1 : cores > JOBS_MAX ? JOBS_MAX : (unsigned)cores;
+}
+
+/* What an option says; false, and the exit code, if it says nothing. */
+static bool take_option(const struct pwi_command *command, int letter, const char *value, struct choice *choice,
+                        int *exit_out) {
+  uint64_t number = 0;
+  if (letter == LETTER_SEEDS && !read_seeds(value, choice)) {
+    *exit_out = pwi_cli_usage(command, "seeds are A:B with A not above B, or how many, not '%s'", value);
+    return false;
+  }
+  if ((letter == 's' || letter == 'j' || letter == LETTER_REPLICAS) && !pwi_cli_number(value, &number)) {
+    *exit_out = pwi_cli_usage(command, "'%s' is not a whole number", value);
+    return false;
+  }
+  if (letter == LETTER_REPLICAS && number > REPLICAS_MAX) {
+    *exit_out = pwi_cli_usage(command, "campaigns have up to %d replicas, not %s", REPLICAS_MAX, value);
+    return false;
+  }
+  if (letter == 'j' && (number == 0 || number > JOBS_MAX)) {
+    *exit_out = pwi_cli_usage(command, "there can be 1 to %d jobs, not %s", JOBS_MAX, value);
+    return false;
+  }
+  if (letter == LETTER_BUG && !(choice->bug = pwi_planted_named(value))) {
+    *exit_out = pwi_cli_usage(command, "no bug is called '%s'", value);
+    return false;
+  }
+  if (letter == 's') {
+    choice->is_replay = true;
+    choice->first = choice->last = number;
+    pwi_cli_log_level("debug"); /* --log-level after it says otherwise */
+  }
+  if (letter == 'j') choice->jobs = (unsigned)number;
+  if (letter == LETTER_REPLICAS) choice->replicas = (int)number;
+  if (letter == PWI_CLI_LETTER_JSON) choice->json = true;
+  return true;
+}
+
+static int run_faults(const struct pwi_command *command, int argc, char **argv) {
+  struct choice choice = {.first = 1, .last = SEEDS_DEFAULT, .replicas = -1, .jobs = count_cores()};
+  struct pwi_cli_args args;
+  int letter, exit_code;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!take_option(command, letter, args.value, &choice, &exit_code)) return exit_code;
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (choice.bug && !pwi_planted_can())
+    return pwi_cli_failure(command,
+                           "this pawl has no planted bugs; pawl-planted, which the tests are built with, does");
+  return choice.is_replay ? run_one(command, &choice) : run_many(command, &choice);
+}
+
+static const struct pwi_cli_option options[] = {
+    {LETTER_SEEDS, "seeds", "A:B", "the campaigns of these seeds; default 1:1000"},
+    {'s', "seed", "NUMBER", "the campaign of this seed alone, with its faults and the log of\nevery node"},
+    {LETTER_REPLICAS, "replicas", "NUMBER", "replicas in every campaign; default: drawn from its seed"},
+    {'j', "jobs", "NUMBER", "campaigns at a time; default: one for each core"},
+    {LETTER_BUG, "bug", "NAME", "plant a bug, to see it found; only pawl-planted can"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_sim_faults = {
+    .name = "sim faults",
+    .summary = "attack a simulated cluster from many seeds",
+    .text = "Runs a manager, servers and workers on the simulated network, one campaign for\n"
+            "each seed. Links break, nodes are cut off and paused, workers, servers and the\n"
+            "manager are killed and started again, servers join and leave, arcs move,\n"
+            "journals fail. All the while, and once more when everything has healed, what\n"
+            "must hold is checked: no push that was acknowledged is lost and none counts\n"
+            "twice, the views of all nodes are one history, nobody waits without a cause.\n\n"
+            "Prints seeds a second and what the campaigns met. A seed that fails is printed\n"
+            "with what failed, when, and the command that runs it again: the same seed gives\n"
+            "the same run, event by event. Exit code 1 if any failed.\n",
+    .options = options,
+    .run = run_faults,
+};

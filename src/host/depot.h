@@ -1,0 +1,16 @@
+/* Depots (role/depot.h) on real disks: a thread that does errands, and directories by their paths.
+ *
+ * Threads: send from one thread; the role that it belongs to.
+ */
+#ifndef PWI_HOST_DEPOT_H
+#define PWI_HOST_DEPOT_H
+
+#include "role/depot.h"
+
+/* PAWL_NO_MEMORY, PAWL_NODE_LIMIT. The thread begins with the first errand. */
+PAWL_MUST_USE pawl_status pwi_host_depot_open(struct pwi_depot **depot_out);
+
+/* Waits for errands that are under way. NULL is fine. */
+void pwi_host_depot_close(struct pwi_depot *depot);
+
+#endif

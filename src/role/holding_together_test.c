@@ -1,0 +1,666 @@
+/* Pushes of a group that are applied as one: the sum, who waits for whom, and how it ends otherwise. */
+#include "role/holding_testing.h"
+
+#define SIZE 40
+#define WIDTH 3
+#define VECTOR 1
+#define GROUP 9
+#define ANSWERS_MAX 64
+#define VALUES (SIZE * WIDTH)
+
+static struct {
+  uint64_t owner;
+  struct pwi_outcome outcome;
+  bool is_in; /* told by the end of the sum */
+} answers[ANSWERS_MAX];
+static size_t answer_count;
+
+static void note_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  (void)context;
+  assert_true(answer_count < ANSWERS_MAX);
+  answers[answer_count].owner = waiter.owner;
+  answers[answer_count].is_in = false;
+  answers[answer_count++].outcome = *outcome;
+}
+
+static void note_in(void *context, struct pwi_waiter waiter, uint64_t task) {
+  (void)context, (void)task;
+  assert_true(answer_count < ANSWERS_MAX);
+  answers[answer_count].owner = waiter.owner;
+  answers[answer_count++].is_in = true;
+}
+
+struct fixture {
+  struct pwi_roster roster;
+  struct pwi_holding *holding;
+  enum pawl_type type;
+  size_t sums; /* that were applied */
+  size_t changes;
+};
+
+/* A vector that spans the ring, and a group of senders 1 to `members`; sender 5 is a stranger to it. */
+static void start_with(struct fixture *f, uint64_t members, struct pwi_entry entry, uint64_t cap) {
+  struct pwi_holding_config config = {.memory_max = cap, .answer = note_answer};
+  *f = (struct fixture){.roster = roster_of(5), .holding = holding_of(&config), .type = entry.is.type};
+  answer_count = 0;
+  assert_int_equal(pwi_holding_hold(f->holding, WHOLE_RING), PAWL_OK);
+  open_vector(f->holding, entry);
+  open_vector(f->holding, group_of(GROUP));
+  for (uint64_t id = 1; id <= members; id++)
+    assert_int_equal(
+        pwi_roster_join(&f->roster, (struct pwi_vector_id){GROUP}, (uint32_t)members, (struct pwi_sender){id}),
+        PAWL_OK);
+  pwi_holding_set_roster(f->holding, &f->roster);
+}
+
+static void start(struct fixture *f, uint64_t members) {
+  start_with(f, members, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, false), UINT64_MAX);
+}
+
+static void stop(struct fixture *f) {
+  pwi_holding_destroy(f->holding);
+  pwi_roster_fini(&f->roster);
+}
+
+/* What a holder does after each request and each roster. */
+static void settle(struct fixture *f) {
+  struct pwi_request request;
+  struct pwi_gathering *sum;
+  while ((sum = pwi_holding_next_sum(f->holding, &request))) {
+    struct pwi_served served;
+    pawl_status status = pwi_holding_apply_sum(f->holding, sum, &request, &served);
+    if (status == PAWL_NODE_FULL) {
+      pwi_holding_break_sum(f->holding, sum);
+    } else if (status) {
+      pwi_holding_drop_sum(f->holding, sum, PWI_CODE_NOT_HERE, PAWL_OK);
+    } else {
+      f->sums += served.effect == PWI_EFFECT_ROWS;
+      pwi_holding_end_sum(f->holding, sum, note_in, NULL);
+    }
+  }
+}
+
+/* A push of all keys; the n-th value is n times `factor`. The owner of its waiter is its sender. */
+struct push {
+  struct pwi_request request;
+  int64_t values[VALUES];
+  struct iovec part;
+};
+
+static void make_push(struct push *push, uint64_t sender, uint64_t task, uint64_t tick, int64_t factor) {
+  push->request = request_of(PWI_REQUEST_PUSH, VECTOR, SIZE);
+  push->request.terms.other = GROUP;
+  push->request.terms.prior = task - 1;
+  push->request.sender.id = sender;
+  push->request.task = task;
+  push->request.tick = tick;
+  push->request.waiter = (struct pwi_waiter){sender, task};
+  push->request.arc = pawl_range_of(0, SIZE);
+  push->request.value_type = PAWL_I64;
+  for (int i = 0; i < VALUES; i++) push->values[i] = i * factor;
+  push->part = (struct iovec){push->values, sizeof push->values};
+  push->request.values = &push->part;
+  push->request.value_parts = 1;
+}
+
+static struct pwi_served give(struct fixture *f, const struct push *push) {
+  struct pwi_served served = serve(f->holding, &push->request, NULL);
+  f->changes += served.effect != PWI_EFFECT_NONE;
+  settle(f);
+  return served;
+}
+
+static struct pwi_served push(struct fixture *f, uint64_t sender, uint64_t task, uint64_t tick, int64_t factor) {
+  struct push push;
+  make_push(&push, sender, task, tick, factor);
+  return give(f, &push);
+}
+
+/* Its answer waits, and nothing was changed for it alone. */
+static void assert_waits(const struct pwi_served *served) {
+  assert_true(served->put_off);
+  assert_int_equal(served->effect, PWI_EFFECT_NONE);
+}
+
+/* Every value is its number times `factor`. */
+static void assert_stored(struct fixture *f, int64_t factor) {
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+  int64_t out[VALUES];
+  assert_served(f->holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  for (int i = 0; i < VALUES; i++) assert_int_equal(out[i], i * factor);
+}
+
+/* How far the sender has got with the vector: what a pull of its own must see. */
+static bool has_task(struct fixture *f, uint64_t sender, uint64_t task) {
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+  int64_t out[VALUES];
+  pull.sender.id = sender;
+  pull.terms.prior = task;
+  return serve(f->holding, &pull, out).outcome.code == PWI_CODE_OK;
+}
+
+static size_t told(uint64_t owner) {
+  size_t count = 0;
+  for (size_t i = 0; i < answer_count; i++) count += answers[i].owner == owner;
+  return count;
+}
+
+/* --- the sum ---------------------------------------------------------------------------------------------------------- */
+
+static void test_the_sum_is_applied_when_every_part_is_in(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 3);
+  struct pwi_served served = push(&f, 1, 1, 1, 2);
+  assert_waits(&served);
+  served = push(&f, 3, 1, 1, 5);
+  assert_waits(&served);
+  assert_stored(&f, 0);
+  assert_false(has_task(&f, 1, 1));
+  assert_int_equal(answer_count, 0);
+  served = push(&f, 2, 1, 1, 10);
+  assert_waits(&served);
+  assert_stored(&f, 17);
+  assert_int_equal(answer_count, 3);
+  assert_int_equal(f.sums, 1);
+  assert_int_equal(f.changes, 0);
+  for (uint64_t id = 1; id <= 3; id++) {
+    assert_true(has_task(&f, id, 1));
+    assert_int_equal(told(id), 1);
+  }
+  stop(&f);
+}
+
+static void put_value(enum pawl_type type, int64_t value, unsigned char *to) {
+  float single = (float)value;
+  double wide = (double)value;
+  int32_t narrow = (int32_t)value;
+  switch (type) {
+  case PAWL_F32:
+    memcpy(to, &single, sizeof single);
+    return;
+  case PAWL_F64:
+    memcpy(to, &wide, sizeof wide);
+    return;
+  case PAWL_I32:
+    memcpy(to, &narrow, sizeof narrow);
+    return;
+  case PAWL_I64:
+  case PAWL_U64:
+    memcpy(to, &value, sizeof value);
+    return;
+  }
+}
+
+/* At an odd address, cut anywhere into up to eight parts, some of them empty. */
+static void test_the_sum_is_right_for_all_types_however_values_are_cut(void **state) {
+  (void)state;
+  static const enum pawl_type types[] = {PAWL_F32, PAWL_F64, PAWL_I32, PAWL_I64, PAWL_U64};
+  struct pwi_random random;
+  pwi_random_init(&random, 5, 0);
+  for (int round = 0; round < 400; round++) {
+    enum pawl_type type = types[round % 5];
+    size_t size = pawl_type_size(type), bytes = VALUES * size;
+    struct fixture f;
+    unsigned char store[VALUES * 8 + 1], out[VALUES * 8], expected[VALUES * 8];
+    start_with(&f, 3, entry_of(VECTOR, type, WIDTH, SIZE, round % 2), UINT64_MAX);
+    for (uint64_t sender = 1; sender <= 3; sender++) {
+      struct push push;
+      struct iovec parts[8];
+      size_t at = 0;
+      make_push(&push, sender, 1, 1, 1);
+      for (int i = 0; i < VALUES; i++) put_value(type, i * (int64_t)sender, store + 1 + (size_t)i * size);
+      for (int i = 0; i < 8; i++) {
+        size_t left = bytes - at, step = i == 7 ? left : (size_t)pwi_random_below(&random, left / 3 + 2);
+        if (step > left) step = left;
+        parts[i] = (struct iovec){store + 1 + at, step};
+        at += step;
+      }
+      push.request.values = parts;
+      push.request.value_parts = 8;
+      push.request.value_type = (uint8_t)type;
+      struct pwi_served served = give(&f, &push);
+      assert_waits(&served);
+    }
+    for (int i = 0; i < VALUES; i++) put_value(type, i * 6, expected + (size_t)i * size);
+    struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+    assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+    assert_memory_equal(out, expected, bytes);
+    assert_int_equal(f.sums, 1);
+    stop(&f);
+  }
+}
+
+static const uint64_t some_keys[] = {0, 3, 4, 17, 39};
+static const uint64_t other_keys[] = {0, 3, 4, 18, 39};
+
+static void name_keys(struct push *push, enum pwi_request_keys how, const uint64_t *keys) {
+  push->request.terms.keys = how;
+  push->request.terms.keep = how == PWI_KEYS_LIST;
+  push->request.terms.rows = 5;
+  push->request.keys = how == PWI_KEYS_LIST ? keys : NULL;
+  push->request.signature = pwi_keys_signature(keys, 5);
+  push->request.encoded = keys;
+  push->request.encoded_as = (struct pwi_section){.length = how == PWI_KEYS_LIST ? 40 : 0};
+  push->part.iov_len = 5 * WIDTH * 8;
+}
+
+static void test_lists_of_the_same_keys_are_added_up(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push push;
+  struct pwi_served served;
+  start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, true), UINT64_MAX);
+  make_push(&push, 1, 1, 1, 2); /* an unknown signature has to be explained first */
+  name_keys(&push, PWI_KEYS_SIGNED, some_keys);
+  served = give(&f, &push);
+  assert_int_equal(served.outcome.code, PWI_CODE_WANTED);
+  for (uint64_t tick = 1; tick <= 2; tick++)
+    for (uint64_t sender = 1; sender <= 2; sender++) {
+      make_push(&push, sender, tick, tick, 2);
+      name_keys(&push, PWI_KEYS_LIST, some_keys);
+      served = give(&f, &push);
+      assert_waits(&served);
+    }
+  assert_int_equal(f.sums, 2);
+  for (uint64_t sender = 1; sender <= 2;
+       sender++) { /* by now both are known by their signature; nothing is kept of sums */
+    make_push(&push, sender, 3, 3, 2);
+    name_keys(&push, PWI_KEYS_SIGNED, some_keys);
+    served = give(&f, &push);
+    assert_waits(&served);
+  }
+  assert_int_equal(f.sums, 3);
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+  int64_t out[VALUES];
+  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_int_equal(out[17 * WIDTH + 1], (3 * WIDTH + 1) * 2 * 6);
+  assert_int_equal(out[18 * WIDTH], 0);
+  stop(&f);
+}
+
+static void test_a_part_of_other_keys_is_applied_by_itself_and_waits(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push push;
+  start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, true), UINT64_MAX);
+  make_push(&push, 1, 1, 1, 2);
+  name_keys(&push, PWI_KEYS_LIST, some_keys);
+  struct pwi_served served = give(&f, &push);
+  assert_waits(&served);
+  make_push(&push, 2, 1, 1, 2);
+  name_keys(&push, PWI_KEYS_LIST, other_keys);
+  served = serve(f.holding, &push.request, NULL);
+  assert_true(served.put_off);
+  assert_int_equal(served.effect, PWI_EFFECT_ROWS);
+  assert_true(has_task(&f, 2, 1));
+  assert_false(has_task(&f, 1, 1));
+  assert_int_equal(answer_count, 0);
+  settle(&f);
+  assert_int_equal(answer_count, 2);
+  assert_true(has_task(&f, 1, 1));
+  assert_int_equal(f.sums, 1);
+  stop(&f);
+}
+
+static void test_pushes_to_be_assigned_are_not_added_up_and_are_answered_together(void **state) {
+  (void)state;
+  struct fixture f;
+  struct pwi_entry entry = entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, false);
+  entry.is.function = PAWL_ASSIGN;
+  start_with(&f, 2, entry, UINT64_MAX);
+  struct pwi_served served = push(&f, 1, 1, 1, 2);
+  assert_true(served.put_off);
+  assert_int_equal(served.effect, PWI_EFFECT_ROWS);
+  assert_stored(&f, 2);
+  assert_int_equal(answer_count, 0);
+  push(&f, 2, 1, 1, 7);
+  assert_stored(&f, 7);
+  assert_int_equal(answer_count, 2);
+  assert_int_equal(f.sums, 0);
+  stop(&f);
+}
+
+static void test_who_is_no_member_is_served_at_once(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 2);
+  struct pwi_served served = push(&f, 5, 1, 1, 3);
+  assert_false(served.put_off);
+  assert_stored(&f, 3);
+  stop(&f);
+}
+
+/* What those behind us in the chain are told belongs together: the sender, its task, and what it has heard. */
+static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push pushes[2];
+  struct pwi_request request;
+  struct pwi_stamp stamps[2];
+  start(&f, 2);
+  make_push(&pushes[0], 1, 70, 1, 1);
+  make_push(&pushes[1], 2, 90, 1, 1);
+  for (int i = 0; i < 2; i++) {
+    pushes[i].request.terms.prior = 0;
+    pushes[i].request.terms.settled = i == 0 ? 69 : 12;
+    serve(f.holding, &pushes[i].request, NULL);
+  }
+  struct pwi_gathering *sum = pwi_holding_next_sum(f.holding, &request);
+  assert_non_null(sum);
+  assert_int_equal(pwi_gathering_stamps(sum, NULL), 2);
+  assert_int_equal(pwi_gathering_stamps(sum, stamps), 2);
+  for (int i = 0; i < 2; i++) {
+    if (stamps[i].sender.id != request.sender.id) continue;
+    assert_int_equal(stamps[i].task, request.task);
+    assert_int_equal(request.terms.settled, request.sender.id == 1 ? 69 : 12);
+  }
+  settle(&f);
+  assert_int_equal(f.sums, 1);
+  stop(&f);
+}
+
+/* --- who waits ---------------------------------------------------------------------------------------------------------- */
+
+static void test_a_part_that_comes_twice_counts_once(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push again;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 2);
+  make_push(&again, 1, 1, 1, 2);
+  again.request.waiter.owner = 77; /* over another link */
+  struct pwi_served served = give(&f, &again);
+  assert_waits(&served);
+  push(&f, 2, 1, 1, 3);
+  assert_stored(&f, 5);
+  assert_int_equal(told(77), 1);
+  assert_int_equal(told(1), 0);
+  assert_int_equal(told(2), 1);
+  served = push(&f, 1, 1, 1, 2); /* the answer was lost: it is applied and waits for nobody */
+  assert_false(served.put_off);
+  assert_int_equal(served.outcome.code, PWI_CODE_OK);
+  assert_stored(&f, 5);
+  stop(&f);
+}
+
+static void test_whoever_comes_again_after_others_were_answered_holds_nobody_up(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 2);
+  push(&f, 2, 1, 1, 3);
+  push(&f, 1, 1, 1, 2);
+  struct pwi_served served = push(&f, 2, 2, 2, 10);
+  assert_waits(&served);
+  served = push(&f, 1, 2, 2, 10);
+  assert_waits(&served);
+  assert_stored(&f, 25);
+  assert_int_equal(f.sums, 2);
+  stop(&f);
+}
+
+/* The head before us has applied the part of 1, which then sends it again to us; 2 has not been heard. */
+static void test_one_who_was_in_before_we_came_is_not_waited_for(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push before;
+  start(&f, 2);
+  make_push(&before, 1, 1, 1, 2);
+  before.request.terms.other = 0;
+  give(&f, &before);
+  struct pwi_served served = push(&f, 1, 1, 1, 2);
+  assert_false(served.put_off);
+  served = push(&f, 2, 1, 1, 3);
+  assert_waits(&served);
+  assert_stored(&f, 5);
+  assert_int_equal(told(2), 1);
+  stop(&f);
+}
+
+static void test_a_part_of_the_next_tick_has_to_wait_for_this_one(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push own;
+  start_with(&f, 3, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, true), UINT64_MAX);
+  push(&f, 1, 1, 1, 1);
+  struct pwi_served served = push(&f, 1, 2, 2, 1); /* its own part is in the sum */
+  assert_int_equal(served.outcome.code, PWI_CODE_GAP);
+  make_push(&own, 2, 1, 1, 1); /* or was applied by itself */
+  name_keys(&own, PWI_KEYS_LIST, some_keys);
+  give(&f, &own);
+  served = push(&f, 2, 2, 2, 1);
+  assert_int_equal(served.outcome.code, PWI_CODE_GAP);
+  assert_int_equal(served.outcome.found, 1);
+  assert_int_equal(answer_count, 0);
+  push(&f, 3, 1, 1, 1);
+  assert_int_equal(answer_count, 3);
+  served = push(&f, 2, 2, 2, 1);
+  assert_waits(&served);
+  stop(&f);
+}
+
+static void test_somebody_who_is_ahead_is_not_waited_for(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 3);
+  push(&f, 1, 1, 1, 1);
+  for (int i = 0; i < 3; i++) {
+    struct pwi_served served = push(&f, 2, 1, 2, 4); /* it has left a tick out: it is not lost, only early */
+    assert_int_equal(served.outcome.code, PWI_CODE_NOT_HERE);
+    assert_int_equal(served.effect, PWI_EFFECT_NONE);
+  }
+  push(&f, 3, 1, 1, 2);
+  assert_int_equal(answer_count, 2);
+  assert_stored(&f, 3);
+  struct pwi_served served = push(&f, 2, 1, 2, 4);
+  assert_waits(&served);
+  push(&f, 1, 2, 2, 4);
+  push(&f, 3, 2, 2, 4);
+  assert_stored(&f, 15);
+  assert_int_equal(f.sums, 2);
+  stop(&f);
+}
+
+static void test_a_piece_of_a_part_is_applied_by_itself(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push piece;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 2);
+  make_push(&piece, 2, 1, 1, 3);
+  piece.request.terms.claim = piece.request.terms.range = pawl_range_of(0, 10);
+  piece.request.terms.rows = 10;
+  piece.part.iov_len = 10 * WIDTH * 8;
+  struct pwi_served served = give(&f, &piece);
+  assert_true(served.put_off);
+  assert_int_equal(answer_count, 2); /* it counts as in */
+  make_push(&piece, 2, 1, 1, 3);
+  served = give(&f, &piece); /* whole, now: where it was not, it is applied */
+  assert_stored(&f, 5);
+  stop(&f);
+}
+
+static void test_a_refusal_is_repeated_though_others_wait(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push bad;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 2);
+  make_push(&bad, 2, 1, 1, 3);
+  bad.part.iov_len -= 8;
+  struct pwi_served served = serve(f.holding, &bad.request, NULL);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
+    assert_int_equal(served.outcome.status, PAWL_MISMATCH);
+    assert_false(served.put_off);
+    served = serve(f.holding, &bad.request, NULL);
+  }
+  settle(&f);
+  assert_int_equal(told(1), 1);
+  assert_stored(&f, 2);
+  stop(&f);
+}
+
+/* --- members come and go ---------------------------------------------------------------------------------------------------- */
+
+static void test_one_who_leaves_is_not_waited_for(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 3);
+  push(&f, 1, 1, 1, 1);
+  push(&f, 2, 1, 1, 2);
+  assert_int_equal(pwi_roster_leave(&f.roster, (struct pwi_vector_id){GROUP}, (struct pwi_sender){3}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  settle(&f);
+  assert_stored(&f, 3);
+  assert_int_equal(answer_count, 2);
+  stop(&f);
+}
+
+static void test_the_part_of_one_who_is_retired_takes_effect_at_once(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 3);
+  push(&f, 1, 1, 1, 1);
+  push(&f, 2, 1, 1, 2);
+  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  settle(&f);
+  assert_stored(&f, 3);
+  assert_true(has_task(&f, 2, 1)); /* whoever asks what it did is told the truth */
+  assert_int_equal(told(1), 1);
+  struct pwi_served served = push(&f, 3, 1, 1, 4); /* late, and then alone with 1, who is in */
+  assert_true(served.put_off);
+  push(&f, 1, 2, 2, 8);
+  assert_stored(&f, 7);
+  stop(&f);
+}
+
+static void test_nothing_is_applied_before_the_group_has_been_complete(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 0);
+  assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 2, (struct pwi_sender){1}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  push(&f, 1, 1, 1, 1);
+  assert_stored(&f, 0);
+  assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 2, (struct pwi_sender){2}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  settle(&f);
+  assert_stored(&f, 0);
+  push(&f, 2, 1, 1, 1);
+  assert_stored(&f, 2);
+  stop(&f);
+}
+
+/* --- other ends -------------------------------------------------------------------------------------------------------------- */
+
+static void test_parts_are_sent_elsewhere_when_the_arc_goes(void **state) {
+  (void)state;
+  for (int how = 0; how < 4; how++) {
+    struct fixture f;
+    start(&f, 2);
+    push(&f, 1, 1, 1, 1);
+    if (how == 0) pwi_holding_dismiss(f.holding, pawl_range_of(0, 5));
+    if (how == 1) assert_int_equal(pwi_holding_freeze(f.holding, WHOLE_RING), PAWL_OK);
+    if (how == 2) assert_int_equal(pwi_holding_drop(f.holding, WHOLE_RING), PAWL_OK);
+    if (how == 3) pwi_holding_close(f.holding, (struct pwi_vector_id){VECTOR});
+    assert_int_equal(answer_count, 1);
+    assert_int_equal(answers[0].outcome.code, how == 3 ? PWI_CODE_FAILED : PWI_CODE_NOT_HERE);
+    settle(&f);
+    assert_int_equal(f.sums, 0);
+    if (how == 0) {
+      assert_stored(&f, 0);
+      push(&f, 1, 1, 1, 1);
+      push(&f, 2, 1, 1, 1);
+      assert_stored(&f, 2);
+    }
+    stop(&f);
+  }
+}
+
+static void test_whoever_has_gone_is_not_told(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 1);
+  pwi_holding_forget_waiters(f.holding, 1);
+  push(&f, 2, 1, 1, 1);
+  assert_stored(&f, 2); /* its part stays in */
+  assert_int_equal(told(1), 0);
+  assert_int_equal(told(2), 1);
+  stop(&f);
+}
+
+static void test_where_memory_is_full_each_is_refused_by_itself(void **state) {
+  (void)state;
+  struct fixture f;
+  start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, false), 100);
+  push(&f, 1, 1, 1, 1);
+  push(&f, 2, 1, 1, 1);
+  assert_int_equal(answer_count, 2);
+  assert_int_equal(answers[0].outcome.code, PWI_CODE_NOT_HERE);
+  for (uint64_t sender = 1; sender <= 2; sender++) { /* and then the next number may follow */
+    struct pwi_served served = push(&f, sender, 1, 1, 1);
+    assert_false(served.put_off);
+    assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
+    assert_int_equal(served.outcome.status, PAWL_NODE_FULL);
+    served = push(&f, sender, 2, 2, 1);
+    assert_waits(&served);
+  }
+  stop(&f);
+}
+
+/* Whatever fails, nobody is answered alone, nobody waits for ever, and nothing is counted twice. */
+static void test_parts_may_be_tried_again_after_memory_has_run_out(void **state) {
+  (void)state;
+  uint64_t failures = 0;
+  for (uint64_t n = 0;; n++) {
+    struct fixture f;
+    bool failed = false;
+    start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, true), UINT64_MAX);
+    pwi_memory_fail_after(n);
+    for (uint64_t tick = 1; tick <= 3; tick++)
+      for (int tries = 0; tries < 3 && !failed && !(has_task(&f, 1, tick) && has_task(&f, 2, tick)); tries++)
+        for (uint64_t sender = 1; sender <= 2; sender++)
+          failed |= push(&f, sender, tick, tick, 1).outcome.code == PWI_CODE_REFUSED;
+    bool was_carried_out = pwi_memory_fail_cancel();
+    failures += was_carried_out;
+    if (!failed) {
+      assert_stored(&f, 6);
+      assert_true(has_task(&f, 1, 3) && has_task(&f, 2, 3));
+    }
+    stop(&f);
+    if (!was_carried_out) break;
+  }
+  assert_true(failures > 5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_sum_is_applied_when_every_part_is_in),
+      cmocka_unit_test(test_the_sum_is_right_for_all_types_however_values_are_cut),
+      cmocka_unit_test(test_lists_of_the_same_keys_are_added_up),
+      cmocka_unit_test(test_a_part_of_other_keys_is_applied_by_itself_and_waits),
+      cmocka_unit_test(test_pushes_to_be_assigned_are_not_added_up_and_are_answered_together),
+      cmocka_unit_test(test_who_is_no_member_is_served_at_once),
+      cmocka_unit_test(test_the_change_is_told_in_the_name_of_one_sender),
+      cmocka_unit_test(test_a_part_that_comes_twice_counts_once),
+      cmocka_unit_test(test_whoever_comes_again_after_others_were_answered_holds_nobody_up),
+      cmocka_unit_test(test_one_who_was_in_before_we_came_is_not_waited_for),
+      cmocka_unit_test(test_a_part_of_the_next_tick_has_to_wait_for_this_one),
+      cmocka_unit_test(test_somebody_who_is_ahead_is_not_waited_for),
+      cmocka_unit_test(test_a_piece_of_a_part_is_applied_by_itself),
+      cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),
+      cmocka_unit_test(test_one_who_leaves_is_not_waited_for),
+      cmocka_unit_test(test_the_part_of_one_who_is_retired_takes_effect_at_once),
+      cmocka_unit_test(test_nothing_is_applied_before_the_group_has_been_complete),
+      cmocka_unit_test(test_parts_are_sent_elsewhere_when_the_arc_goes),
+      cmocka_unit_test(test_whoever_has_gone_is_not_told),
+      cmocka_unit_test(test_where_memory_is_full_each_is_refused_by_itself),
+      cmocka_unit_test(test_parts_may_be_tried_again_after_memory_has_run_out),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* A campaign from beginning to end. */
+#include "sim/campaign/campaign.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "sim/campaign/inside.h"
+
+#define REST_LIMIT (20 * PWI_SIM_SECOND) /* after everything has healed, nobody may take longer */
+
+void pwi_campaign_figures_add(struct pwi_campaign_figures *sum, const struct pwi_campaign_figures *more) {
+#define ADD(name, text) sum->name += more->name;
+  PWI_CAMPAIGN_FIGURE_MAP(ADD)
+#undef ADD
+}
+
+void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(void *context)) {
+  pawl_status status = pwi_sim_call_at(campaign->cluster.sim, pwi_campaign_now(campaign) + delay, call, campaign);
+  if (status) pwi_sim_fail(campaign->cluster.sim, status, "no memory for what comes next");
+}
+
+/* --- beginning ------------------------------------------------------------------------------------------------------ */
+
+static pawl_status make_vectors(struct campaign *campaign) {
+  pawl_status status = PAWL_OK;
+  for (size_t v = 0; v < VECTORS && !status; v++) {
+    struct pawl_vector_options options = pwi_book_options(&campaign->book, v);
+    struct pwi_flow *flow;
+    status = pwi_cluster_vector(&campaign->checker, pwi_campaign_vectors[v], &options, &flow);
+  }
+  return status ? status : pwi_crew_make_vectors(campaign);
+}
+
+static pawl_status add_checker(struct campaign *campaign) {
+  strcpy(campaign->checker.name, "checker");
+  campaign->checker.job = "check";
+  pawl_status status = pwi_cluster_client_add(&campaign->cluster, &campaign->checker);
+  return status ? status : pwi_cluster_wait_joined(&campaign->checker);
+}
+
+static pawl_status open_cluster(struct campaign *campaign) {
+  const struct pwi_campaign_config *config = &campaign->config;
+  struct pwi_cluster_config cluster = {.seed = config->seed,
+                                       .processes = config->processes,
+                                       .shards = config->shards,
+                                       .late = config->late,
+                                       .replicas = config->replicas,
+                                       .points = config->points,
+                                       .memory_max = config->memory_max,
+                                       .client_grace_ns = config->client_grace_ns,
+                                       .journal_bytes = config->journal_bytes,
+                                       .shared_hosts = config->shared_hosts,
+                                       .checked_hosts = config->checked_hosts,
+                                       .open_journal = pwi_keeper_open,
+                                       .close_journal = pwi_keeper_close,
+                                       .manager_timer = pwi_keeper_timer,
+                                       .context = campaign};
+  return pwi_cluster_open(&campaign->cluster, &cluster);
+}
+
+static pawl_status begin(struct campaign *campaign) {
+  pwi_keeper_init(campaign);
+  pawl_status status = open_cluster(campaign);
+  if (status) return status;
+  pwi_book_init(campaign);
+  pwi_watch_begin(campaign);
+  status = add_checker(campaign);
+  if (!status) status = make_vectors(campaign);
+  if (!status) status = pwi_workers_add(campaign);
+  if (!status) status = pwi_crew_add(campaign);
+  if (!status) status = pwi_operator_add(campaign);
+  return status ? status : pwi_havoc_begin(campaign);
+}
+
+/* --- coming to rest ------------------------------------------------------------------------------------------------- */
+
+static size_t processes_up(const struct campaign *campaign) {
+  size_t up = 0;
+  for (size_t i = 0; i < campaign->cluster.process_count; i++) up += pwi_cluster_is_up(&campaign->cluster, i);
+  return up;
+}
+
+/* Every chain has as many full members as there are processes for, and nobody is filling. */
+static bool is_whole(const struct campaign *campaign) {
+  const struct pwi_view *view = pwi_campaign_ledger(campaign)->view;
+  size_t up = processes_up(campaign), wanted = campaign->config.replicas;
+  if (wanted + 1 > up) wanted = up - 1;
+  if (pwi_view_under_replicated(view, (unsigned)wanted) > 0) return false;
+  for (size_t i = 0; i < view->arc_count; i++)
+    if (pwi_arc_full(&view->arcs[i]) != view->arcs[i].count) return false;
+  return true;
+}
+
+/* Who is not done, for the message. */
+static void describe_busy(const struct campaign *campaign, char *text, size_t size) {
+  snprintf(text, size, "nobody");
+  for (uint32_t w = 0; w < campaign->config.workers; w++) {
+    const struct worker *worker = &campaign->workers[w];
+    for (size_t i = 0; i < UNDER_WAY; i++)
+      if (worker->deeds[i].is_busy) {
+        snprintf(text, size, "worker %u, whose call %llu began at %.6f s", w,
+                 (unsigned long long)worker->deeds[i].serial, (double)worker->deeds[i].begun / 1e9);
+        return;
+      }
+  }
+  for (uint32_t i = 0; i < campaign->config.crew; i++) {
+    const struct member *member = &campaign->crew[i];
+    if (member->is_over) continue;
+    snprintf(text, size, "member %u, %s, at tick %llu, %d calls pending", i, member->is_in ? "in" : "not in",
+             (unsigned long long)member->tick, member->pending);
+    return;
+  }
+}
+
+static bool is_still_going_wrong(void *context) { return !pwi_havoc_is_over(context); }
+
+static bool is_busy(void *context) { return pwi_workers_are_busy(context) || pwi_crew_is_busy(context); }
+
+/* With a cap nobody may have room for one more copy. */
+static bool is_not_whole(void *context) {
+  const struct campaign *campaign = context;
+  return (!campaign->config.memory_max && !is_whole(campaign)) || !pwi_watch_all_have_it(campaign);
+}
+
+static pawl_status wait_while(struct campaign *campaign, bool (*predicate)(void *context), const char *what) {
+  pawl_status status = pwi_cluster_run_while(&campaign->cluster, predicate, campaign, REST_LIMIT);
+  if (status == PAWL_TIMED_OUT) CAMPAIGN_FAIL(campaign, "a wait without a cause: %s", what);
+  return status;
+}
+
+static pawl_status come_to_rest(struct campaign *campaign) {
+  pawl_status status = pwi_sim_run_until(campaign->cluster.sim, campaign->havoc.end);
+  campaign->is_quiet = true;
+  if (!status)
+    status = wait_while(campaign, is_still_going_wrong, "servers that leave, or a manager that does not start");
+  if (!status) status = pwi_cluster_run_while(&campaign->cluster, is_busy, campaign, REST_LIMIT);
+  if (status == PAWL_TIMED_OUT) {
+    char who[128];
+    describe_busy(campaign, who, sizeof who);
+    CAMPAIGN_FAIL(campaign, "a wait without a cause: %s", who);
+  }
+  if (!status)
+    status = wait_while(campaign, is_not_whole, "chains that do not become whole, or views that do not arrive");
+  return status;
+}
+
+/* --- the end -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status compare(struct campaign *campaign, size_t vector) {
+  int64_t values[KEYS * WIDTH_MAX] = {0};
+  struct pwi_flow *flow;
+  struct pwi_where where = {.keys = campaign->book.universe[vector], .count = KEYS};
+  struct pwi_task task;
+  pawl_status status = pwi_cluster_open_vector(&campaign->checker, pwi_campaign_vectors[vector], 0, &flow);
+  if (!status) status = pwi_cluster_call(&campaign->checker, flow, PWI_REQUEST_PULL, &where, NULL, values, &task);
+  if (!status) status = task.status;
+  if (!status) pwi_book_compare(campaign, vector, values);
+  return status;
+}
+
+static void count_client(struct campaign *campaign, const struct pwi_cluster_client *client) {
+  struct pwi_client_figures figures = pwi_cluster_client_figures(client);
+  campaign->figures.resent += figures.parts_resent;
+  campaign->figures.gaps += figures.gaps;
+  campaign->figures.wanted += figures.wanted;
+  campaign->figures.not_here += figures.not_here;
+  campaign->figures.retirements += figures.retirements;
+}
+
+static void count(struct campaign *campaign) {
+  for (uint32_t w = 0; w < campaign->config.workers; w++) count_client(campaign, &campaign->workers[w].client);
+  for (uint32_t i = 0; i < campaign->config.crew; i++) count_client(campaign, &campaign->crew[i].client);
+  campaign->figures.moves = pwi_cluster_moves_done(&campaign->cluster);
+  campaign->figures.events = pwi_sim_event_count(campaign->cluster.sim);
+}
+
+static void conclude(struct campaign *campaign, pawl_status status, struct pwi_campaign_result *result) {
+  const struct pwi_sim *sim = campaign->cluster.sim;
+  const char *failure = sim ? pwi_sim_failure(sim) : NULL;
+  result->has_failed = status || failure;
+  if (result->has_failed)
+    snprintf(result->failure, sizeof result->failure, "%s", failure ? failure : pawl_status_name(status));
+  if (!sim) return;
+  count(campaign);
+  result->figures = campaign->figures;
+  result->time_ns = pwi_sim_now(sim);
+  result->hash = pwi_sim_trace_hash(sim);
+}
+
+void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campaign_result *result_out) {
+  *result_out = (struct pwi_campaign_result){0};
+  struct campaign *campaign = pwi_alloc_zero(1, sizeof *campaign);
+  if (!campaign) {
+    *result_out = (struct pwi_campaign_result){.has_failed = true, .failure = "NO_MEMORY"};
+    return;
+  }
+  campaign->config = *config;
+  pawl_status status = begin(campaign);
+  if (!status) status = come_to_rest(campaign);
+  if (!status) pwi_watch_look(campaign);
+  for (size_t v = 0; v < VECTORS && !status; v++) status = compare(campaign, v);
+  conclude(campaign, status, result_out);
+  pwi_cluster_close(&campaign->cluster);
+  pwi_havoc_fini(campaign);
+  pwi_workers_fini(campaign);
+  pwi_watch_fini(campaign);
+  pwi_keeper_fini(campaign);
+  pwi_free(campaign);
+}

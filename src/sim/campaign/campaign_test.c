@@ -1,0 +1,235 @@
+/* Campaigns themselves: that they find what is wrong, spare what cannot be borne, and end whatever happens. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "sim/campaign/inside.h"
+
+static struct pwi_campaign_result run(const struct pwi_campaign_config *config) {
+  struct pwi_campaign_result result;
+  pwi_campaign_run(config, &result);
+  return result;
+}
+
+static struct pwi_campaign_config config_of(uint64_t seed) {
+  struct pwi_campaign_config config;
+  pwi_campaign_draw(seed, 0, &config);
+  return config;
+}
+
+/* --- what is drawn -------------------------------------------------------------------------------------------------- */
+
+static void test_a_seed_draws_the_same_campaign_each_time_and_others_draw_others(void **state) {
+  (void)state;
+  size_t different = 0;
+  for (uint64_t seed = 1; seed <= 100; seed++) {
+    struct pwi_campaign_config a, b, next;
+    pwi_campaign_draw(seed, -1, &a);
+    pwi_campaign_draw(seed, -1, &b);
+    pwi_campaign_draw(seed + 1, -1, &next);
+    assert_memory_equal(&a, &b, sizeof a);
+    next.seed = seed;
+    different += memcmp(&a, &next, sizeof a) != 0;
+  }
+  assert_true(different > 90);
+}
+
+static void test_there_are_enough_processes_for_the_replicas_that_were_asked_for(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 100; seed++)
+    for (int replicas = 0; replicas <= 2; replicas++) {
+      struct pwi_campaign_config config;
+      pwi_campaign_draw(seed, replicas, &config);
+      assert_int_equal(config.replicas, replicas);
+      assert_true(config.processes > (uint32_t)replicas);
+      assert_true((size_t)config.processes + config.late <= PWI_CLUSTER_PROCESSES);
+      assert_true((size_t)config.processes * config.shards + config.late <= PWI_CLUSTER_SERVERS);
+      assert_int_equal(config.gap_servers_ns > 0, replicas > 0);
+    }
+}
+
+static void test_a_campaign_is_described_on_one_line(void **state) {
+  (void)state;
+  char text[256], cut[10];
+  struct pwi_campaign_config config = config_of(7);
+  pwi_campaign_describe(&config, text, sizeof text);
+  assert_non_null(strstr(text, "seed=7 replicas=0"));
+  assert_null(strchr(text, '\n'));
+  pwi_campaign_describe(&config, cut, sizeof cut);
+  assert_int_equal(strlen(cut), sizeof cut - 1);
+}
+
+/* --- how much chains can bear --------------------------------------------------------------------------------------- */
+
+/* Nodes 1 to 5, each a process; one arc for each row of members, which ends with 0. A filling member is negative. */
+static struct pwi_view *make_view(const int (*members)[5], size_t arcs_wanted) {
+  struct pwi_view_node nodes[5];
+  struct pwi_arc arcs[4] = {0};
+  struct pwi_view *view;
+  for (uint64_t i = 0; i < 5; i++)
+    nodes[i] =
+        (struct pwi_view_node){.node = {i + 1}, .process = i + 1, .weight = 1, .address = "a", .host = "h", .rack = ""};
+  for (size_t arc = 0; arc < arcs_wanted; arc++) {
+    arcs[arc].begin = arc << 60;
+    arcs[arc].since = 1;
+    for (size_t i = 0; i < 5 && members[arc][i]; i++) {
+      int member = members[arc][i];
+      arcs[arc].chain[arcs[arc].count++] = (struct pwi_member){{(uint64_t)(member < 0 ? -member : member)}, member < 0};
+    }
+  }
+  assert_int_equal(pwi_view_create(1, nodes, 5, arcs, arcs_wanted, NULL, &view), PAWL_OK);
+  return view;
+}
+
+static bool may(const struct pwi_view *view, uint32_t replicas, const struct trouble *troubles, size_t count,
+                uint64_t node) {
+  return pwi_havoc_may_trouble(view, replicas, troubles, count, &node, 1);
+}
+
+static void test_nobody_is_troubled_without_replicas_or_before_there_are_arcs(void **state) {
+  (void)state;
+  static const int alone[][5] = {{1}, {2}};
+  struct pwi_view *view = make_view(alone, 2), *empty = make_view(alone, 0);
+  assert_false(may(view, 0, NULL, 0, 1));
+  assert_false(may(view, 1, NULL, 0, 1)); /* the chains are not whole */
+  assert_false(may(empty, 1, NULL, 0, 1));
+  assert_false(pwi_havoc_may_trouble(NULL, 1, NULL, 0, (uint64_t[]){1}, 1));
+  pwi_view_release(view);
+  pwi_view_release(empty);
+}
+
+static void test_one_of_two_may_be_lost_and_then_nobody_until_there_is_another(void **state) {
+  (void)state;
+  static const int whole[][5] = {{1, 2}, {2, 3}, {3, 1}}, filling[][5] = {{2, -3}, {2, 3}, {3, -2}};
+  struct pwi_view *view = make_view(whole, 3), *later = make_view(filling, 3);
+  struct trouble dead = {.is_death = true, .nodes = {1}, .node_count = 1};
+  assert_true(may(view, 1, NULL, 0, 1));
+  assert_true(may(view, 1, NULL, 0, 4)); /* who holds nothing may go too */
+  for (uint64_t node = 1; node <= 4; node++) {
+    assert_false(may(view, 1, &dead, 1, node));
+    assert_false(may(later, 1, NULL, 0, node)); /* whatever the cause: two arcs have one full member each */
+  }
+  pwi_view_release(view);
+  pwi_view_release(later);
+}
+
+static void test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for(void **state) {
+  (void)state;
+  static const int whole[][5] = {{1, 2, 3}, {2, 3, 4}}, dropped[][5] = {{2, 3}, {2, 3, 4}},
+                   lacking[][5] = {{1, 2}, {2, 3, 4}};
+  struct pwi_view *view = make_view(whole, 2), *after = make_view(dropped, 2), *poor = make_view(lacking, 2);
+  struct trouble dead = {.is_death = true, .nodes = {1}, .node_count = 1};
+  struct trouble cut = {.nodes = {2, 3}, .node_count = 2};
+  struct trouble both[] = {dead, cut};
+  assert_true(may(view, 2, NULL, 0, 1));
+  assert_true(may(view, 2, &dead, 1, 2));  /* the view still lists the dead */
+  assert_true(may(after, 2, &dead, 1, 2)); /* or does not any more */
+  assert_false(may(view, 2, &dead, 1, 1)); /* once is enough */
+  assert_true(may(view, 2, &cut, 1, 4));   /* one of 2 and 3 at most is lost by it */
+  assert_false(may(view, 2, &cut, 1, 3));
+  assert_false(may(view, 2, both, 2, 4));
+  assert_false(may(poor, 2, NULL, 0, 4)); /* somebody is missing, and nobody knows why */
+  assert_false(may(poor, 2, &cut, 1, 1));
+  assert_true(may(poor, 2, &(struct trouble){.nodes = {4}, .node_count = 1}, 1, 3)); /* two of the first arc stay */
+  pwi_view_release(view);
+  pwi_view_release(after);
+  pwi_view_release(poor);
+}
+
+/* --- what is found -------------------------------------------------------------------------------------------------- */
+
+static void test_a_server_that_dies_without_a_replica_is_missed(void **state) {
+  (void)state;
+  size_t killed = 0;
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    struct pwi_campaign_config config = config_of(seed);
+    config.is_reckless = true;
+    config.gap_servers_ns = 300 * MS;
+    struct pwi_campaign_result result = run(&config);
+    if (result.figures.server_kills == 0) continue;
+    killed++;
+    assert_true(result.has_failed);
+    assert_true(result.failure[0] != '\0' && result.time_ns > 0);
+  }
+  assert_true(killed > 0);
+}
+
+static void test_servers_meet_faults_of_all_kinds_and_the_run_ends(void **state) {
+  (void)state;
+  struct pwi_campaign_figures met = {0};
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    struct pwi_campaign_config config;
+    pwi_campaign_draw(seed, 1 + (int)(seed % 2), &config);
+    config.is_reckless = true;
+    struct pwi_campaign_result result = run(&config);
+    pwi_campaign_figures_add(&met, &result.figures);
+  }
+  assert_true(met.server_kills > 0 && met.server_faults > 0 && met.faults > 0);
+}
+
+/* --- whatever happens ----------------------------------------------------------------------------------------------- */
+
+/* Roles bear a lack of memory, the simulator does not: it may end the run. Nothing leaks, and nothing breaks. */
+static void test_a_campaign_without_memory_ends_and_leaves_nothing_behind(void **state) {
+  (void)state;
+  struct pwi_campaign_config config = config_of(2);
+  uint64_t live = pwi_memory_counts().live, before = pwi_memory_counts().allocations;
+  config.calls = 15;
+  assert_false(run(&config).has_failed);
+  uint64_t all = pwi_memory_counts().allocations - before;
+  for (uint64_t n = 0; n < all; n += n < 60 ? 1 : all / 100 + 1) {
+    pwi_memory_fail_after(n);
+    run(&config);
+    assert_true(pwi_memory_fail_cancel());
+    assert_int_equal(pwi_memory_counts().live, live);
+  }
+}
+
+/* --- many ----------------------------------------------------------------------------------------------------------- */
+
+static uint64_t told;
+
+static void tell(void *context, uint64_t done, size_t failed) {
+  assert_ptr_equal(context, &told);
+  assert_int_equal(failed, 0);
+  assert_true(done >= told);
+  told = done;
+}
+
+static void test_many_seeds_in_several_threads_give_what_they_give_in_one(void **state) {
+  (void)state;
+  static struct pwi_campaigns_result one, several;
+  struct pwi_campaigns_config config = {
+      .first = 5, .last = 24, .replicas = 0, .jobs = 1, .progress = tell, .context = &told};
+  assert_int_equal(pwi_campaigns_run(&config, &one), PAWL_OK);
+  config.jobs = 3;
+  told = 0;
+  assert_int_equal(pwi_campaigns_run(&config, &several), PAWL_OK);
+  assert_int_equal(one.seeds, 20);
+  assert_int_equal(several.seeds, 20);
+  assert_int_equal(told, 20);
+  assert_memory_equal(&one.figures, &several.figures, sizeof one.figures);
+  config.last = 4;
+  assert_int_equal(pwi_campaigns_run(&config, &one), PAWL_INVALID);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_seed_draws_the_same_campaign_each_time_and_others_draw_others),
+      cmocka_unit_test(test_there_are_enough_processes_for_the_replicas_that_were_asked_for),
+      cmocka_unit_test(test_a_campaign_is_described_on_one_line),
+      cmocka_unit_test(test_nobody_is_troubled_without_replicas_or_before_there_are_arcs),
+      cmocka_unit_test(test_one_of_two_may_be_lost_and_then_nobody_until_there_is_another),
+      cmocka_unit_test(test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for),
+      cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
+      cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
+      cmocka_unit_test(test_a_campaign_without_memory_ends_and_leaves_nothing_behind),
+      cmocka_unit_test(test_many_seeds_in_several_threads_give_what_they_give_in_one),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

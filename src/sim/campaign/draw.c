@@ -1,0 +1,62 @@
+/* The campaign of a seed. */
+#include <stdio.h>
+
+#include "sim/campaign/inside.h"
+
+#define STREAM_DRAW (UINT64_C(1) << 40) /* the simulation's own are below */
+
+static uint32_t between(struct pwi_random *random, uint32_t least, uint32_t most) {
+  return least + (uint32_t)pwi_random_below(random, most - least + 1);
+}
+
+static void draw_shape(struct pwi_random *random, struct pwi_campaign_config *config) {
+  /* With replicas: one process more than a chain has members can be missing and all is whole, or there are just enough. */
+  config->processes = config->replicas ? config->replicas + between(random, 1, 3) : between(random, 1, 3);
+  config->shards = pwi_random_chance(random, config->replicas ? 0.3 : 0.5) ? 2 : 1;
+  config->late = between(random, 0, 1);
+  config->points = between(random, 1, config->replicas ? 3 : 8); /* many arcs make many views, and a slow campaign */
+  config->workers = between(random, 1, 3);
+  config->calls = 100;
+  config->shared_hosts = pwi_random_chance(random, 0.5);
+  config->checked_hosts = !config->shared_hosts && pwi_random_chance(random, 0.3);
+  config->client_grace_ns = (10 + (int64_t)pwi_random_below(random, 200)) * MS;
+  if (pwi_random_chance(random, 0.2)) config->memory_max = 8000 + pwi_random_below(random, 40000);
+  if (!config->memory_max && pwi_random_chance(random, 0.3)) config->crew = between(random, 2, CREW_MAX);
+}
+
+static void draw_rates(struct pwi_random *random, struct pwi_campaign_config *config) {
+  config->window_ns = config->replicas ? 3000 * MS : 2500 * MS;
+  config->gap_nodes_ns = pwi_random_chance(random, 0.1) ? 1000 * MS : 100 * MS;
+  config->gap_kills_ns = 1500 * MS;
+  config->gap_servers_ns = config->replicas ? 150 * MS : 0; /* mostly it has to wait for its turn */
+  if (pwi_random_chance(random, 0.3)) config->gap_manager_ns = 700 * MS;
+  if (config->late || pwi_random_chance(random, 0.3)) config->gap_members_ns = 600 * MS;
+  config->gap_moves_ns = config->replicas ? 400 * MS : 120 * MS;
+  config->kills_blindly = pwi_random_chance(random, 0.5);
+}
+
+void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *config_out) {
+  struct pwi_random random;
+  pwi_random_init(&random, seed, STREAM_DRAW);
+  uint64_t way = pwi_random_below(&random, 10);
+  uint32_t drawn = way < 4 ? 0 : way < 9 ? 1 : PWI_CAMPAIGN_REPLICAS;
+  *config_out = (struct pwi_campaign_config){.seed = seed, .replicas = replicas < 0 ? drawn : (uint32_t)replicas};
+  draw_shape(&random, config_out);
+  draw_rates(&random, config_out);
+  config_out->keeper = pwi_random_chance(&random, 0.5) ? PWI_KEEPER_FILE : PWI_KEEPER_STORE;
+  config_out->journal_bytes = pwi_random_chance(&random, 0.8) ? 3000 : 0;
+}
+
+void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text, size_t size) {
+  snprintf(text, size,
+           "seed=%llu replicas=%u processes=%u shards=%u points=%u late=%u workers=%u crew=%u hosts=%s memory=%llu "
+           "journal=%s "
+           "manager_faults=%d member_changes=%d",
+           (unsigned long long)config->seed, config->replicas, config->processes, config->shards, config->points,
+           config->late, config->workers, config->crew,
+           config->shared_hosts    ? "shared"
+           : config->checked_hosts ? "sockets"
+                                   : "own",
+           (unsigned long long)config->memory_max, config->keeper == PWI_KEEPER_FILE ? "file" : "store",
+           config->gap_manager_ns > 0, config->gap_members_ns > 0);
+}

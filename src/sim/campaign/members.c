@@ -1,0 +1,128 @@
+/* Servers that join and leave, and an operator who has arcs moved, split and merged. */
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/campaign/inside.h"
+
+#define LEFT_POLL_NS (20 * MS)
+
+/* --- servers -------------------------------------------------------------------------------------------------------- */
+
+static bool has_left(const struct campaign *campaign, size_t process) {
+  const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
+  for (size_t i = is->first; i < is->first + is->shards; i++) {
+    struct pwi_server_state state = {0};
+    if (campaign->cluster.servers[i].server) pwi_server_state(campaign->cluster.servers[i].server, &state);
+    if (!state.has_left) return false;
+  }
+  return true;
+}
+
+/* A process that may go goes, and comes back after a while as a new one. */
+static void look_who_left(void *context) {
+  struct campaign *campaign = context;
+  struct havoc *havoc = &campaign->havoc;
+  if (havoc->leaving == PWI_CLUSTER_PROCESSES) return; /* it was killed */
+  if (!has_left(campaign, havoc->leaving)) {
+    pwi_campaign_later(campaign, LEFT_POLL_NS, look_who_left);
+    return;
+  }
+  campaign->figures.leaves++;
+  pwi_havoc_do_process(campaign, PWI_SIM_FAULT_KILL, havoc->leaving, pwi_havoc_duration(campaign, 20 * MS, 1000 * MS));
+  havoc->leaving = PWI_CLUSTER_PROCESSES;
+}
+
+/* Those that would be left can hold whole chains. */
+static bool can_spare(const struct campaign *campaign, size_t process) {
+  size_t others = 0;
+  for (size_t i = 0; i < campaign->cluster.process_count; i++)
+    others += i != process && campaign->havoc.is_started[i] && pwi_cluster_is_up(&campaign->cluster, i);
+  return others > campaign->config.replicas;
+}
+
+static void let_leave(struct campaign *campaign, size_t process) {
+  const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
+  if (campaign->havoc.leaving != PWI_CLUSTER_PROCESSES || campaign->config.memory_max) return;
+  if (!pwi_cluster_is_up(&campaign->cluster, process) || !can_spare(campaign, process)) return;
+  for (size_t i = is->first; i < is->first + is->shards; i++) pwi_server_leave(campaign->cluster.servers[i].server);
+  campaign->havoc.leaving = process;
+  pwi_campaign_later(campaign, LEFT_POLL_NS, look_who_left);
+}
+
+static void change_members(void *context) {
+  struct campaign *campaign = context;
+  struct havoc *havoc = &campaign->havoc;
+  size_t process = (size_t)pwi_random_below(&havoc->random, campaign->cluster.process_count);
+  if (havoc->is_started[process]) {
+    let_leave(campaign, process);
+  } else {
+    havoc->is_started[process] = true;
+    campaign->figures.joins++;
+    pwi_cluster_start(&campaign->cluster, process);
+  }
+  pwi_havoc_again(campaign, campaign->config.gap_members_ns, change_members);
+}
+
+pawl_status pwi_members_begin(struct campaign *campaign) {
+  campaign->havoc.leaving = PWI_CLUSTER_PROCESSES;
+  if (campaign->config.gap_members_ns) pwi_havoc_again(campaign, campaign->config.gap_members_ns, change_members);
+  return PAWL_OK;
+}
+
+/* --- the operator --------------------------------------------------------------------------------------------------- */
+
+static void moved(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
+  struct havoc *havoc = (struct havoc *)((char *)asking - offsetof(struct havoc, move));
+  (void)status, (void)payload, (void)size; /* a move may fail: what counts is that nothing is lost */
+  havoc->is_moving = false;
+}
+
+/* A whole arc, a small piece, or, now and then, anything. */
+static struct pawl_range draw_positions(struct pwi_random *random, const struct pwi_view *view) {
+  uint64_t a = pwi_random_u64(random), b = pwi_random_u64(random);
+  double way = pwi_random_unit(random);
+  if (way < 0.4) return pwi_view_arc_range(view, pwi_view_arc_of(view, a >> 1));
+  if (way < 0.85) b = a < UINT64_MAX - (b >> 4) ? a + (b >> 4) : a - (b >> 4);
+  return a < b ? pawl_range_of(a, b) : pawl_range_of(b, a);
+}
+
+static void ask_move(struct campaign *campaign) {
+  struct havoc *havoc = &campaign->havoc;
+  struct pwi_random *random = havoc->client.random;
+  const struct pwi_view *view = pwi_client_view(havoc->client.client);
+  if (havoc->is_moving || !view || view->arc_count == 0) return;
+  struct pawl_range positions = draw_positions(random, view);
+  struct pwi_writer writer = {0};
+  pwi_write_u64(&writer, positions.begin);
+  pwi_write_u64(&writer, positions.end);
+  pwi_write_u64(&writer, view->nodes[pwi_random_below(random, view->node_count)].node.id);
+  havoc->move.replied = moved;
+  if (!writer.status && !pwi_client_ask(havoc->client.client, &havoc->move, PWI_ASK_MOVE, writer.data, writer.size))
+    havoc->is_moving = true;
+  pwi_writer_fini(&writer);
+}
+
+static void operator_timer(void *context, uint64_t cookie) {
+  struct campaign *campaign = context;
+  struct pwi_cluster_client *client = &campaign->havoc.client;
+  (void)cookie;
+  if (campaign->is_quiet) return;
+  ask_move(campaign);
+  uint64_t most = 2 * (uint64_t)campaign->config.gap_moves_ns;
+  pwi_cluster_timer(client, 20 * MS + (int64_t)pwi_random_below(client->random, most), 0);
+}
+
+static void operator_started(void *context) {
+  struct campaign *campaign = context;
+  if (campaign->config.gap_moves_ns) pwi_cluster_timer(&campaign->havoc.client, 50 * MS, 0);
+}
+
+pawl_status pwi_operator_add(struct campaign *campaign) {
+  struct pwi_cluster_client *client = &campaign->havoc.client;
+  strcpy(client->name, "operator");
+  client->started = operator_started;
+  client->timer = operator_timer;
+  client->context = campaign;
+  client->reader = true;
+  return pwi_cluster_client_add(&campaign->cluster, client);
+}

@@ -1,0 +1,237 @@
+/* What must hold all the time: looked at every few milliseconds, and at every view.
+ *
+ *   - The log of views never forks: whatever view anybody has is, byte by byte, the one of that epoch that is safe in the
+ *     manager's journal, and nobody has one that is not safe. So there is one head for each arc and epoch.
+ *   - Nobody knows of a roster or a catalogue that is not safe.
+ *   - No two members of a chain are in one process: by the number that the process drew when it started, whatever the view
+ *     calls it.
+ *   - Full members of a chain that have the same version of an arc have the same content. */
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "sim/campaign/inside.h"
+
+#define LOOK_NS (5 * MS)
+#define LOOKS_A_DIGEST 20 /* comparing contents is dearer */
+
+static bool hash_view(struct campaign *campaign, const struct pwi_view *view, uint64_t *hash_out) {
+  struct watch *watch = &campaign->watch;
+  size_t size = pwi_view_encoded_size(view);
+  if (size > watch->bytes_room) {
+    unsigned char *bytes = pwi_resize(watch->bytes, 2 * size);
+    if (!bytes) {
+      pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "no memory to look at a view");
+      return false;
+    }
+    watch->bytes = bytes;
+    watch->bytes_room = 2 * size;
+  }
+  pwi_view_encode(view, watch->bytes);
+  *hash_out = pwi_hash(watch->bytes, size, 0);
+  return true;
+}
+
+/* --- every view ----------------------------------------------------------------------------------------------------- */
+
+static void check_processes(struct campaign *campaign, const struct pwi_ledger *ledger, const struct pwi_view *view) {
+  for (size_t arc = 0; arc < view->arc_count; arc++) {
+    for (size_t i = 0; i < view->arcs[arc].count; i++) {
+      const struct pwi_ledger_node *a = pwi_ledger_node(ledger, view->arcs[arc].chain[i].node.id);
+      for (size_t k = 0; k < i; k++) {
+        const struct pwi_ledger_node *b = pwi_ledger_node(ledger, view->arcs[arc].chain[k].node.id);
+        if (a && b && a->nonce == b->nonce)
+          CAMPAIGN_FAIL(campaign, "epoch %llu: nodes %llu and %llu of a chain are in one process",
+                        (unsigned long long)view->epoch, (unsigned long long)a->id, (unsigned long long)b->id);
+      }
+    }
+  }
+}
+
+/* Heads that were lost, and members that were filled: what the campaign has met. */
+static void count_changes(struct campaign *campaign, const struct pwi_view *before, const struct pwi_view *view) {
+  for (size_t i = 0; before->arc_count > 0 && i < view->arc_count; i++) {
+    const struct pwi_arc *arc = &view->arcs[i], *was = &before->arcs[pwi_view_arc_of(before, arc->begin)];
+    const struct pwi_view_node *head = pwi_view_find(view, was->chain[0].node);
+    bool is_gone = !head || head->state == PWI_NODE_DOWN;
+    campaign->figures.failovers += is_gone && arc->chain[0].node.id != was->chain[0].node.id;
+    for (size_t k = 0; k < arc->count; k++) {
+      size_t place = pwi_arc_find(was, arc->chain[k].node);
+      campaign->figures.fills += place != PWI_CHAIN_MAX && was->chain[place].filling && !arc->chain[k].filling;
+    }
+  }
+}
+
+static bool add_epoch(struct campaign *campaign, uint64_t hash) {
+  struct watch *watch = &campaign->watch;
+  if (watch->epochs == watch->room) {
+    size_t room = watch->room ? watch->room * 2 : 128;
+    uint64_t *hashes = pwi_resize_array(watch->hashes, room, sizeof *hashes);
+    if (!hashes) {
+      pwi_sim_fail(campaign->cluster.sim, PAWL_NO_MEMORY, "no memory to note a view");
+      return false;
+    }
+    watch->hashes = hashes;
+    watch->room = room;
+  }
+  watch->hashes[watch->epochs++] = hash;
+  return true;
+}
+
+/* Also called for views that are known, when a journal is read again. */
+void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger, struct pwi_view *view) {
+  struct watch *watch = &campaign->watch;
+  uint64_t hash;
+  if (!view || (watch->last && watch->last == view) || !hash_view(campaign, view, &hash)) return;
+  if (view->epoch < watch->epochs) {
+    if (watch->hashes[view->epoch] != hash)
+      CAMPAIGN_FAIL(campaign, "epoch %llu: the journal tells of two views", (unsigned long long)view->epoch);
+    return;
+  }
+  while (watch->epochs < view->epoch)
+    if (!add_epoch(campaign, 0)) return; /* of those that a journal does not tell of, since it was made short */
+  if (!add_epoch(campaign, hash)) return;
+  campaign->figures.views++;
+  check_processes(campaign, ledger, view);
+  if (watch->last) count_changes(campaign, watch->last, view);
+  pwi_view_release(watch->last);
+  watch->last = pwi_view_retain(view);
+}
+
+/* --- everybody ------------------------------------------------------------------------------------------------------ */
+
+static void check_view(struct campaign *campaign, struct pwi_sim_node node, const struct pwi_view *view) {
+  struct watch *watch = &campaign->watch;
+  struct looked *looked = &watch->looked[node.index % NODES_MAX];
+  const char *name = pwi_sim_node_name(campaign->cluster.sim, node);
+  uint64_t hash;
+  if (!view || (looked->view == view && looked->epoch == view->epoch)) return;
+  *looked = (struct looked){view, view->epoch};
+  if (view->epoch >= watch->epochs)
+    CAMPAIGN_FAIL(campaign, "%s has view %llu, which is not safe in the manager's journal", name,
+                  (unsigned long long)view->epoch);
+  else if (hash_view(campaign, view, &hash) && watch->hashes[view->epoch] != hash)
+    CAMPAIGN_FAIL(campaign, "%s has a view %llu that is not the manager's", name, (unsigned long long)view->epoch);
+}
+
+static void check_numbers(struct campaign *campaign, const char *name, uint64_t roster, uint64_t catalogue) {
+  const struct pwi_ledger *ledger = pwi_campaign_ledger(campaign);
+  if (roster > ledger->roster.number)
+    CAMPAIGN_FAIL(campaign, "%s has roster %llu, which is not safe in the manager's journal", name,
+                  (unsigned long long)roster);
+  if (catalogue > ledger->catalogue.number)
+    CAMPAIGN_FAIL(campaign, "%s has catalogue %llu, which is not safe in the manager's journal", name,
+                  (unsigned long long)catalogue);
+}
+
+static void check_client(struct campaign *campaign, const struct pwi_cluster_client *client) {
+  if (!client->client) return;
+  check_view(campaign, client->node, pwi_client_view(client->client));
+  check_numbers(campaign, client->name, pwi_client_roster(client->client)->number,
+                pwi_client_catalogue(client->client)->number);
+}
+
+static void check_everybody(struct campaign *campaign) {
+  for (size_t i = 0; i < campaign->cluster.server_count; i++) {
+    const struct pwi_cluster_server *server = &campaign->cluster.servers[i];
+    struct pwi_server_state state;
+    if (!server->server) continue;
+    pwi_server_state(server->server, &state);
+    check_view(campaign, server->node, pwi_server_view(server->server));
+    check_numbers(campaign, server->name, state.roster, state.catalogue);
+  }
+  for (uint32_t i = 0; i < campaign->config.workers; i++) check_client(campaign, &campaign->workers[i].client);
+  for (uint32_t i = 0; i < campaign->config.crew; i++) check_client(campaign, &campaign->crew[i].client);
+  check_client(campaign, &campaign->havoc.client);
+  check_client(campaign, &campaign->checker);
+}
+
+/* --- contents ------------------------------------------------------------------------------------------------------- */
+
+/* Arcs of which it is a full member, and which it has in one version. */
+static size_t add_stands(struct watch *watch, size_t count, const struct pwi_server *server) {
+  struct pwi_server_arc arcs[128];
+  size_t room = sizeof arcs / sizeof *arcs, all = pwi_server_arcs(server, arcs, room);
+  for (size_t i = 0; i < all && i < room && count < ARCS_MAX; i++)
+    if (!arcs[i].filling && arcs[i].even) watch->stands[count++] = (struct stand){server, arcs[i]};
+  return count;
+}
+
+static bool is_same_moment(const struct pwi_server_arc *a, const struct pwi_server_arc *b) {
+  return a->positions.begin == b->positions.begin && a->positions.end == b->positions.end && a->since == b->since &&
+         a->version == b->version;
+}
+
+/* What was found equal a moment ago still is: versions do not change. */
+static bool was_compared(struct watch *watch, const struct stand *a, const struct stand *b, uint64_t roster) {
+  uint64_t facts[] = {a->arc.positions.begin, a->arc.positions.end, a->arc.since, a->arc.version,
+                      a->arc.place,           b->arc.place,         roster};
+  uint64_t hash = pwi_hash(facts, sizeof facts, 0), *known = &watch->compared[hash % COMPARED_MAX];
+  bool was = *known == hash;
+  *known = hash;
+  return was;
+}
+
+/* Clocks of senders that are forgotten count for nothing: some have heard of it and some have not. */
+static void compare_pair(struct campaign *campaign, const struct stand *a, const struct stand *b) {
+  const struct pwi_roster *roster = &pwi_campaign_ledger(campaign)->roster;
+  if (!is_same_moment(&a->arc, &b->arc) || was_compared(&campaign->watch, a, b, roster->number)) return;
+  campaign->figures.digests++;
+  if (pwi_server_digest(a->server, a->arc.positions, roster) == pwi_server_digest(b->server, b->arc.positions, roster))
+    return;
+  CAMPAIGN_FAIL(campaign, "members %zu and %zu of the arc at %016llx differ at version %llu of epoch %llu",
+                a->arc.place, b->arc.place, (unsigned long long)a->arc.positions.begin,
+                (unsigned long long)a->arc.version, (unsigned long long)a->arc.since);
+}
+
+static void compare_members(struct campaign *campaign) {
+  struct watch *watch = &campaign->watch;
+  size_t count = 0;
+  if (campaign->config.replicas == 0) return;
+  for (size_t i = 0; i < campaign->cluster.server_count; i++)
+    if (campaign->cluster.servers[i].server) count = add_stands(watch, count, campaign->cluster.servers[i].server);
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < i; k++) compare_pair(campaign, &watch->stands[k], &watch->stands[i]);
+}
+
+/* --- looking -------------------------------------------------------------------------------------------------------- */
+
+void pwi_watch_look(struct campaign *campaign) {
+  check_everybody(campaign);
+  compare_members(campaign);
+}
+
+static void look_again(void *context) {
+  struct campaign *campaign = context;
+  check_everybody(campaign);
+  if (campaign->watch.looks++ % LOOKS_A_DIGEST == 0) compare_members(campaign);
+  pwi_campaign_later(campaign, LOOK_NS, look_again);
+}
+
+void pwi_watch_begin(struct campaign *campaign) { look_again(campaign); }
+
+static bool has_it(const struct campaign *campaign, const struct pwi_view *view) {
+  return view && view->epoch == pwi_campaign_ledger(campaign)->view->epoch;
+}
+
+bool pwi_watch_all_have_it(const struct campaign *campaign) {
+  for (size_t i = 0; i < campaign->cluster.server_count; i++) {
+    const struct pwi_server *server = campaign->cluster.servers[i].server;
+    if (server && !has_it(campaign, pwi_server_view(server))) return false;
+  }
+  for (uint32_t i = 0; i < campaign->config.workers; i++) {
+    const struct pwi_client *client = campaign->workers[i].client.client;
+    if (client && !has_it(campaign, pwi_client_view(client))) return false;
+  }
+  for (uint32_t i = 0; i < campaign->config.crew; i++) {
+    const struct pwi_client *client = campaign->crew[i].client.client;
+    if (client && !has_it(campaign, pwi_client_view(client))) return false;
+  }
+  return true;
+}
+
+void pwi_watch_fini(struct campaign *campaign) {
+  pwi_view_release(campaign->watch.last);
+  pwi_free(campaign->watch.hashes);
+  pwi_free(campaign->watch.bytes);
+}

@@ -1,0 +1,177 @@
+#!/bin/sh
+# Checkpoints of real processes: saved while pushes come in, everything killed, loaded into a cluster of another size.
+# timeout: 240
+set -eu
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+pids=
+patience="--timeout 60"
+unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
+
+# Ends what this script has started, and nothing else.
+finish() {
+  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+fail() {
+  echo "$*" >&2
+  for log in *.log; do
+    if [ -s "$log" ]; then
+      echo "--- $log" >&2
+      tail -n 20 "$log" >&2
+    fi
+  done
+  exit 1
+}
+
+# expect CODE COMMAND…: the exit code; what was printed is in out and err.
+expect() {
+  wanted=$1
+  shift
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat err)"
+}
+
+said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
+complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
+
+within() {
+  left=$(($1 * 10))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    left=$((left - 1))
+    [ $left -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+# start NAME COMMAND…: runs in the background; its pid is in $started, and its ready line in NAME.ready.
+start() {
+  name=$1
+  shift
+  : >"$name.ready"
+  "$@" --ready-fd 9 >"$name.log" 2>&1 9>"$name.ready" &
+  started=$!
+  pids="$pids $started"
+  within 20 grep -q ready "$name.ready" || fail "$name does not start"
+}
+
+# cluster SERVERS [OPTION…]: a manager and so many servers, on any port; its address is in PAWL_ADDRESS.
+cluster() {
+  servers=$1
+  shift
+  start "manager$servers" "$pawl" manager --listen 127.0.0.1:0 --http none --first-servers "$servers" "$@"
+  PAWL_ADDRESS=$(sed -n 's/.*address=//p' "manager$servers.ready")
+  export PAWL_ADDRESS
+  i=0
+  while [ $i -lt "$servers" ]; do
+    start "server$servers.$i" "$pawl" server --join "$PAWL_ADDRESS" --http none --shards 2
+    i=$((i + 1))
+  done
+}
+
+kill_all() {
+  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  pids=
+}
+
+# size FILE…: bytes
+bytes() { du -bc "$@" | tail -n 1 | cut -f 1; }
+
+# --- save under load -----------------------------------------------------------------------------------------------------
+
+cluster 3
+awk 'BEGIN { for (i = 0; i < 20000; i++) print i, i * 2, i % 7 }' >dense
+awk 'BEGIN { for (i = 0; i < 5000; i++) printf "%.0f %d\n", i * 1000003, i + 1 }' >sparse
+expect 0 "$pawl" put $patience test/dense --create --type i64 --width 2 --size 20000 --file dense
+expect 0 "$pawl" put $patience test/sparse --create --type i64 --file sparse
+expect 0 "$pawl" put $patience test/busy --create --type i64 --size 100 5=0
+
+while [ ! -e quiet ]; do "$pawl" put $patience test/busy 5=1 >/dev/null 2>&1 || true; done &
+load=$!
+expect 0 "$pawl" checkpoint save $patience "$work/saved" --name first --json
+said '"checkpoint": *"first"'
+touch quiet
+wait $load
+expect 0 "$pawl" checkpoint verify saved/first
+said whole
+expect 0 "$pawl" checkpoint list saved
+said first
+expect 1 "$pawl" checkpoint save $patience "$work/saved" --name first
+expect 1 "$pawl" checkpoint save $patience "$work/saved" --name '../x'
+expect 0 "$pawl" status --json
+said last_checkpoint
+
+# Only what has changed.
+expect 0 "$pawl" put $patience test/dense 17=1000,0
+expect 0 "$pawl" get $patience test/dense --limit 0
+cp out dense.wanted
+expect 0 "$pawl" get $patience test/sparse --limit 0
+sort -n out >sparse.wanted
+expect 0 "$pawl" get $patience test/busy 5
+cp out busy.wanted
+expect 0 "$pawl" checkpoint save $patience "$work/saved" --name second --incremental --json
+said '"base": *"first"'
+# A member that was filled meanwhile, as happens on a busy machine, saves all it has.
+grep -q warn manager3.log || [ "$(bytes saved/second/*.pawl)" -lt "$(($(bytes saved/first/*.pawl) / 2))" ] || fail "the second one is not smaller"
+expect 0 "$pawl" checkpoint verify saved/second
+
+# --- disk full: clear words, nothing is left, the cluster goes on ------------------------------------------------------------
+
+mkdir full
+if mount -t tmpfs -o size=64k none full 2>/dev/null; then
+  expect 1 "$pawl" checkpoint save $patience "$work/full"
+  complained 'no space left'
+  [ -z "$(ls full)" ] || fail "something is left: $(ls full)"
+  umount full
+fi
+expect 0 "$pawl" put $patience test/busy 6=1
+expect 1 "$pawl" checkpoint save /proc/nowhere
+
+# --- everything dies, and comes back in another size --------------------------------------------------------------------------
+
+kill_all
+cluster 2 --replicas 0
+expect 0 "$pawl" checkpoint load $patience saved --json
+said '"checkpoint": *"second"'
+expect 0 "$pawl" get $patience test/dense --limit 0
+cmp -s out dense.wanted || fail "test/dense is not what it was"
+expect 0 "$pawl" get $patience test/sparse --limit 0
+sort -n out >sparse.found
+cmp -s sparse.found sparse.wanted || fail "test/sparse is not what it was"
+expect 0 "$pawl" get $patience test/busy 5
+cmp -s out busy.wanted || fail "test/busy is $(cat out), not $(cat busy.wanted)"
+
+# Once more, over what is there, and from the older one.
+expect 0 "$pawl" put $patience test/dense 3=5,5
+expect 0 "$pawl" checkpoint load $patience saved/first
+expect 0 "$pawl" get $patience test/dense --limit 0
+grep -q '^17 *34 *3' out || fail "key 17 is not that of the first checkpoint: $(grep '^17 ' out)"
+grep -q '^3 *6 *3' out || fail "key 3 is not that of the first checkpoint: $(grep '^3 ' out)"
+
+# A vector of that name that is another one is left alone.
+kill_all
+cluster 1 --replicas 0
+expect 0 "$pawl" put $patience test/dense --create --type f32 --size 10 1=1
+expect 1 "$pawl" checkpoint load $patience saved/first
+complained 'another type'
+expect 0 "$pawl" get $patience test/dense 1
+said '1'
+
+# --- from time to time ----------------------------------------------------------------------------------------------------------
+
+kill_all
+start manager "$pawl" manager --listen 127.0.0.1:0 --http none --replicas 0 --checkpoint-dir "$work/auto" \
+  --checkpoint-every 0.3 --checkpoint-keep 2
+PAWL_ADDRESS=$(sed -n 's/.*address=//p' manager.ready)
+start server "$pawl" server --join "$PAWL_ADDRESS" --http none
+expect 0 "$pawl" put $patience test/dense --create --type f32 --size 10 1=1
+has_fourth() { ls auto | grep -q 'auto-00000[4-9]'; }
+within 30 has_fourth || fail "no checkpoints come by themselves: $(ls auto)"
+[ "$("$pawl" checkpoint list auto --json | wc -l)" -le 3 ] || fail "too many are kept: $(ls auto)"

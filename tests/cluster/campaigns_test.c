@@ -1,0 +1,23 @@
+/* labels: long nosan
+ * timeout: 3000
+ *
+ * Campaigns from 20,000 seeds (sim/campaign/campaign.h): what cluster.exactly_once does, ten times over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "seeds.h"
+
+#define SEEDS 20000
+
+static void test_no_seed_of_twenty_thousand_fails(void **state) {
+  (void)state;
+  run_seeds(1, SEEDS);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_seed_of_twenty_thousand_fails)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
