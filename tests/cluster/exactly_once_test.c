@@ -1,4 +1,4 @@
-/* timeout: 300
+/* timeout: 1800
  *
  * Exactly once, attacked: manager, servers and clients together in the simulator, from very many seeds
  * (sim/campaign/campaign.h).

@@ -1,4 +1,4 @@
-/* timeout: 180
+/* timeout: 600
  *
  * The verifier against real processes: a worker that takes pushes for done and never sends them, one that sends some twice,
  * servers that are killed without a replica, and servers that answer before their replica has the push (`pawl-planted`, see
@@ -7,7 +7,7 @@
 
 #define EARLY_KILLS 8 /* a server that answers too early is rarely killed in between */
 
-static const struct pwi_storm_config one_server = {.servers = 1, .replicas = PWI_STORM_NO_REPLICAS};
+static const struct pwi_storm_config one_server = {.servers = 1, .replicas = 0};
 
 static struct pwi_storm_verdict run_with(const char *plant) {
   struct pwi_storm_extra extra = {.plant = plant};

@@ -93,7 +93,7 @@ static void do_one(struct weather *weather, int number) {
 }
 
 static bool can_cut(void) {
-  struct pwi_storm_config config = {.servers = 1, .replicas = PWI_STORM_NO_REPLICAS, .has_cells = true};
+  struct pwi_storm_config config = {.servers = 1, .replicas = 0, .has_cells = true};
   struct pwi_storm *storm;
   char problem[512];
   bool is_unable;
