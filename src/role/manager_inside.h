@@ -443,8 +443,8 @@ enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct mo
 bool pwi_work_needs_view(enum work work);
 bool pwi_manager_needs_view(struct pwi_manager *manager);      /* one would bring something forward */
 bool pwi_manager_must_wait(const struct pwi_manager *manager); /* a handover is under way and may still end well */
-bool pwi_manager_is_busy(
-    const struct pwi_manager *manager); /* chains are still going to change, as far as one can see */
+bool pwi_manager_is_busy(const struct pwi_manager *manager);   /* chains are going to change, as far as one can see */
+bool pwi_manager_may_merge(const struct pwi_manager *manager); /* nothing is on its way anywhere */
 bool pwi_manager_is_urgent(
     const struct pwi_manager *manager); /* somebody whose chain is short is filled, or could be */
 bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *move); /* a member is missing */
