@@ -123,11 +123,12 @@ static void draw_chain(struct input *input, const struct draft *draft, struct pw
   }
 }
 
-/* One change to the draft: a node more, fewer or other, an arc cut in two, joined to its neighbour or given a chain. */
-static void change(struct input *input, struct draft *draft) {
+/* One change to the draft: a node more, fewer or other, an arc cut in two, joined to its neighbour, given a
+ * chain, or lost. */
+static void change(struct input *input, uint64_t epoch, struct draft *draft) {
   uint8_t which = draw_u8(input);
   size_t arc = draft->arc_count ? draw_u8(input) % draft->arc_count : 0;
-  switch (which % 6) {
+  switch (which % 7) {
   case 0:
     if (draft->node_count == NODES_MAX) break;
     draw_node(input, draft->node_count ? &draft->nodes[draft->node_count - 1] : NULL, &draft->nodes[draft->node_count]);
@@ -151,6 +152,10 @@ static void change(struct input *input, struct draft *draft) {
     break;
   case 4:
     draw_chain(input, draft, &draft->arcs[arc]);
+    break;
+  case 5: /* it begins anew, or that is forgotten, or said of the wrong view */
+    draft->arcs[arc].lost = which < 0xc0 ? epoch + 1 : draw_u8(input) % 4;
+    if (which < 0xe0) draw_chain(input, draft, &draft->arcs[arc]);
     break;
   default:
     if (draft->arcs[arc].count < PWI_CHAIN_MAX && draft->node_count > 0)
@@ -192,7 +197,7 @@ static void follow(struct input *input, const struct pwi_view *previous) {
   if (draft.node_count > NODES_MAX || draft.arc_count > ARCS_MAX) return;
   memcpy(draft.nodes, previous->nodes, draft.node_count * sizeof *draft.nodes);
   if (draft.arc_count) memcpy(draft.arcs, previous->arcs, draft.arc_count * sizeof *draft.arcs);
-  while (input->left > 0) change(input, &draft);
+  while (input->left > 0) change(input, previous->epoch, &draft);
   pawl_status status =
       pwi_view_create_next(previous, draft.nodes, draft.node_count, draft.arcs, draft.arc_count, &fault, &next);
   if (status != PAWL_OK) {
@@ -206,7 +211,10 @@ static void follow(struct input *input, const struct pwi_view *previous) {
   for (size_t i = 0; i < next->arc_count && previous->arc_count; i++) {
     const struct pwi_arc *before = &previous->arcs[pwi_view_arc_of(previous, next->arcs[i].begin)];
     size_t was = pwi_arc_find(before, next->arcs[i].chain[0].node);
-    assert(was < pwi_arc_full(before)); /* only a full member becomes head */
+    if (next->arcs[i].lost == next->epoch)
+      assert(was >= pwi_arc_full(before)); /* nobody begins anew with what it had */
+    else
+      assert(was < pwi_arc_full(before) && next->arcs[i].lost == before->lost); /* only a full member becomes head */
   }
   pwi_view_release(next);
 }

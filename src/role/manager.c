@@ -136,7 +136,7 @@ static void note_have(struct pwi_manager *manager, struct peer *peer, const stru
   peer->have = (struct numbers){{head->view, head->catalogue, head->roster}};
   if (!peer->is_server) return;
   pwi_manager_settle(manager);
-  pwi_manager_moves_poke(manager);
+  pwi_manager_moves_heard(manager);
 }
 
 /* From somebody who has joined. False if he must not say that. */
@@ -393,6 +393,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_free(manager->nodes);
   pwi_free(manager->senders);
   pwi_free(manager->moves);
+  pwi_free(manager->begun);
   pwi_manager_news_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);

@@ -4,12 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
-#include "base/random.h"
-#include "ring/plan.h"
 #include "sim/sim.h"
 
 #include "role/manager_inside.h"
@@ -18,22 +15,6 @@
 static struct world world;
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
-
-/* What the manager has decided last. */
-static const struct pwi_view *now(void) { return watched.ledger.view; }
-
-static bool is_up(uint64_t id) { return pwi_view_find(now(), (struct pwi_node){id})->state == PWI_NODE_UP; }
-
-/* Every chain has so many members, all full and up, in different processes. */
-static bool has_chains_of(size_t members) {
-  for (size_t i = 0; i < now()->arc_count; i++) {
-    const struct pwi_arc *arc = &now()->arcs[i];
-    if (arc->count != members || pwi_arc_full(arc) != members) return false;
-    for (size_t j = 0; j < arc->count; j++)
-      if (!is_up(arc->chain[j].node.id)) return false;
-  }
-  return now()->arc_count > 0;
-}
 
 static bool has_pairs(struct actor *actor) {
   (void)actor;
@@ -45,21 +26,9 @@ static bool is_at_rest(struct actor *actor) {
   return figures.moves == 0 && actor->numbers[0] == (uint32_t)figures.epoch;
 }
 
-static bool is_member(uint64_t id) {
-  for (size_t i = 0; i < now()->arc_count; i++)
-    if (pwi_arc_find(&now()->arcs[i], (struct pwi_node){id}) != PWI_CHAIN_MAX) return true;
-  return false;
-}
-
 static bool is_in_no_chain(struct actor *actor) { return !is_member(actor->joined.id); }
 static bool is_in_a_chain(struct actor *actor) { return is_member(actor->joined.id); }
 static bool has_order(struct actor *actor) { return actor->orders > 0; }
-
-static struct actor *actor_of(uint64_t id) {
-  for (size_t i = 0; i < world.count; i++)
-    if (world.actors[i].joined.id == id && is_server(&world.actors[i])) return &world.actors[i];
-  return NULL;
-}
 
 /* --- beginning -------------------------------------------------------------------------------------------------------- */
 
@@ -308,6 +277,91 @@ static void test_all_shards_of_a_process_are_lost_in_one_view(void **state) {
   world_close(&world);
 }
 
+/* --- hosts and racks ---------------------------------------------------------------------------------------------------- */
+
+/* Two servers to a machine, two machines to a rack. */
+static struct actor *add_labelled(uint32_t number) {
+  char name[16];
+  snprintf(name, sizeof name, "s%u", (unsigned)number);
+  struct actor *actor = add_server(&world, name, 10 + number, 0, 1);
+  snprintf(actor->join.host, sizeof actor->join.host, "host%u", (unsigned)(number / 2));
+  snprintf(actor->join.rack, sizeof actor->join.rack, "rack%u", (unsigned)(number / 4));
+  return actor;
+}
+
+static void open_labelled(uint64_t seed, uint32_t replicas, uint32_t servers) {
+  world_init(&world, seed, servers);
+  world.config.replicas = replicas;
+  watch(&world);
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  for (uint32_t i = 0; i < servers; i++) add_labelled(i);
+  run_until(&world.actors[servers - 1], has_arcs);
+  run_for(&world, PWI_SIM_SECOND / 10);
+}
+
+/* How many arcs have two members on one host, or in one rack. */
+static size_t count_shared(bool racks) {
+  size_t shared = 0;
+  for (size_t i = 0; i < now()->arc_count; i++) {
+    const struct pwi_arc *arc = &now()->arcs[i];
+    bool shares = false;
+    for (size_t j = 0; j < arc->count; j++) {
+      for (size_t k = 0; k < j; k++) {
+        const struct pwi_view_node *a = pwi_view_find(now(), arc->chain[j].node);
+        const struct pwi_view_node *b = pwi_view_find(now(), arc->chain[k].node);
+        shares |= strcmp(racks ? a->rack : a->host, racks ? b->rack : b->host) == 0;
+      }
+    }
+    shared += shares;
+  }
+  return shared;
+}
+
+static void test_members_are_on_different_hosts_and_in_different_racks(void **state) {
+  (void)state;
+  open_labelled(57, 1, 8); /* two racks */
+  assert_int_equal(count_shared(false), 0);
+  assert_int_equal(count_shared(true), 0);
+  for (size_t i = 2; i < 4; i++) { /* a machine, one server after the other */
+    kill_for_good(&world.actors[i]);
+    run_for(&world, 5 * PWI_SIM_SECOND);
+    assert_true(has_chains_of(2));
+    assert_int_equal(count_shared(false), 0);
+    assert_true(count_shared(true) * 2 < now()->arc_count); /* the smaller rack is not overloaded for it */
+  }
+  world_close(&world);
+}
+
+/* With a rack everything in it is lost; chains have a member in the other, and that is enough. */
+static void test_the_loss_of_a_rack_costs_no_arc(void **state) {
+  (void)state;
+  open_labelled(58, 1, 12); /* three racks */
+  assert_int_equal(count_shared(true), 0);
+  for (size_t i = 4; i < 8; i++) kill_for_good(&world.actors[i]);
+  run_for(&world, 2 * PWI_SIM_MILLISECOND);
+  assert_true(figures_of(&world).ready);
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_true(figures_of(&world).whole);
+  assert_int_equal(count_shared(true), 0);
+  world_close(&world);
+}
+
+static void test_chains_that_share_a_host_are_spread_when_another_comes(void **state) {
+  (void)state;
+  open_labelled(59, 1, 2);
+  assert_int_equal(count_shared(false), now()->arc_count);
+  add_labelled(2);
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_true(figures_of(&world).whole);
+  assert_int_equal(count_shared(false), 0);
+  add_labelled(3);
+  add_labelled(4); /* in another rack */
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_true(figures_of(&world).whole);
+  assert_int_equal(count_shared(false), 0);
+  world_close(&world);
+}
+
 /* --- joining and leaving ------------------------------------------------------------------------------------------------ */
 
 static void join_and_leave(uint64_t seed, uint32_t replicas) {
@@ -426,15 +480,6 @@ static void test_a_handover_does_not_outlive_another_view(void **state) {
 
 /* --- complaints --------------------------------------------------------------------------------------------------------- */
 
-static void complain(struct actor *actor, struct pawl_range positions, uint64_t node) {
-  struct pwi_complaint complaint = {positions, node, PAWL_LINK_SILENT};
-  struct pwi_writer payload = {0};
-  pwi_complaint_encode(&complaint, &payload);
-  say(actor, PWI_SAY_COMPLAIN, 0, 0, &payload);
-  pwi_writer_fini(&payload);
-  run_for(&world, 2 * PWI_SIM_MILLISECOND);
-}
-
 static void test_of_two_that_quarrel_the_one_behind_goes(void **state) {
   (void)state;
   for (int by_the_head = 0; by_the_head < 2; by_the_head++) {
@@ -514,172 +559,6 @@ static void test_a_restart_in_the_middle_of_anything_leaves_sound_chains(void **
   }
 }
 
-/* --- storms ------------------------------------------------------------------------------------------------------------- */
-
-#define SERVERS 10
-#define RECENTLY (3 * PWI_SIM_SECOND)
-
-/* When somebody was last paused or cut off: he may be struck off for it at any moment. */
-static int64_t troubled_at[ACTORS];
-
-static bool is_sound(const struct actor *actor) {
-  return actor->joined_now && pwi_sim_now(world.sim) - troubled_at[actor - world.actors] > RECENTLY;
-}
-
-/* Every arc of it has another full member that is there, and will not be dropped for its sake. */
-static bool can_be_spared(const struct actor *actor) {
-  if (world.config.replicas == 0) return !is_member(actor->joined.id);
-  for (size_t i = 0; i < now()->arc_count; i++) {
-    const struct pwi_arc *arc = &now()->arcs[i];
-    bool concerned = pwi_arc_find(arc, (struct pwi_node){actor->joined.id}) != PWI_CHAIN_MAX, spared = !concerned;
-    for (size_t j = 0; j < pwi_arc_full(arc) && !spared; j++) {
-      const struct actor *other = actor_of(arc->chain[j].node.id);
-      spared = other && other != actor && is_sound(other) && is_up(other->joined.id);
-    }
-    if (!spared) return false;
-  }
-  return true;
-}
-
-/* Not where a member is dead: then the one that is dropped might be the last. */
-static void complain_at_random(struct pwi_random *random) {
-  size_t index = pwi_random_below(random, now()->arc_count);
-  const struct pwi_arc *arc = &now()->arcs[index];
-  size_t place = pwi_random_below(random, arc->count), other = pwi_random_below(random, arc->count);
-  for (size_t i = 0; i < arc->count; i++) {
-    const struct actor *member = actor_of(arc->chain[i].node.id);
-    if (!member || !is_sound(member)) return;
-  }
-  complain(actor_of(arc->chain[place].node.id), pwi_view_arc_range(now(), index), arc->chain[other].node.id);
-}
-
-static void order_at_random(struct pwi_random *random, struct actor *client) {
-  uint64_t begin = pwi_random_u64(random), size = pwi_random_u64(random) >> pwi_random_below(random, 64);
-  struct actor *target = &world.actors[pwi_random_below(random, world.count)];
-  if (!client->joined_now || begin > UINT64_MAX - 1 - size) return;
-  struct pwi_writer payload = {0};
-  pwi_write_u64(&payload, begin);
-  pwi_write_u64(&payload, begin + size + 1);
-  pwi_write_u64(&payload, target->joined.id);
-  say(client, PWI_SAY_ASK, ++client->asked, PWI_ASK_MOVE, &payload);
-  pwi_writer_fini(&payload);
-}
-
-static void strike(struct pwi_random *random, struct actor *client) {
-  struct actor *victim = &world.actors[pwi_random_below(random, world.count)];
-  if (!is_server(victim) || now()->arc_count == 0) return;
-  uint64_t fate = pwi_random_below(random, 10);
-  if (fate < 2) troubled_at[victim - world.actors] = pwi_sim_now(world.sim);
-  switch (fate) {
-  case 0:
-    pwi_sim_break(world.sim, victim->node, world.manager_node);
-    break;
-  case 1:
-    pwi_sim_pause(world.sim, victim->node, (int64_t)pwi_random_below(random, 2000) * PWI_SIM_MILLISECOND);
-    break;
-  case 2:
-    if (pwi_random_below(random, 4) == 0) (void)pwi_sim_restart(world.sim, world.manager_node);
-    break;
-  case 3:
-    if (victim->joined_now && pwi_random_below(random, 4) == 0) say(victim, PWI_SAY_LEAVE, 0, 0, NULL);
-    break;
-  case 4:
-  case 5:
-    if (!can_be_spared(victim)) break;
-    victim->lefts = 0;
-    victim->join.process += 1000;
-    (void)pwi_sim_restart(world.sim, victim->node);
-    break;
-  case 6:
-    complain_at_random(random);
-    break;
-  case 7:
-    victim->moving = (enum how_to_move)pwi_random_below(random, 3);
-    break;
-  case 8:
-    victim->is_deaf = !victim->is_deaf;
-    if (!victim->is_deaf && victim->joined_now) say(victim, PWI_SAY_HAVE, 0, 0, NULL);
-    break;
-  default:
-    order_at_random(random, client);
-  }
-}
-
-/* Who has left comes back as somebody else. */
-static void send_back(void) {
-  for (size_t i = 0; i < world.count; i++) {
-    struct actor *actor = &world.actors[i];
-    if (actor->lefts == 0 || !is_server(actor)) continue;
-    actor->lefts = 0;
-    actor->join.process += 1000;
-    (void)pwi_sim_restart(world.sim, actor->node);
-  }
-}
-
-static void calm_down(void) {
-  for (size_t i = 0; i < world.count; i++) {
-    struct actor *actor = &world.actors[i];
-    actor->moving = MOVES_WELL;
-    actor->is_deaf = false;
-    if (!actor->joined_now || !is_server(actor)) continue;
-    say(actor, PWI_SAY_HAVE, 0, 0, NULL);
-    if (actor->orders > 0) say_moved(actor, &actor->order, PAWL_NO_MEMORY); /* if it was never answered */
-  }
-  for (int i = 0; i < 10; i++) {
-    run_for(&world, 20 * PWI_SIM_SECOND);
-    send_back();
-  }
-}
-
-static void weather(uint64_t seed, unsigned events) {
-  struct pwi_random random;
-  pwi_random_init(&random, seed, 99);
-  uint32_t replicas = (uint32_t)pwi_random_below(&random, 4), shards = 1 + (uint32_t)pwi_random_below(&random, 2);
-  for (size_t i = 0; i < ACTORS; i++) troubled_at[i] = -RECENTLY;
-  world_init(&world, seed, 2);
-  world.config.replicas = replicas;
-  world.config.points = 1 + (uint32_t)pwi_random_below(&random, 4);
-  world.someone_returned = world.all_renew = true;
-  watch(&world);
-  OK(pwi_sim_start(world.sim, world.manager_node));
-  for (uint32_t i = 0; i < SERVERS; i++) {
-    char name[8];
-    snprintf(name, sizeof name, "s%u", (unsigned)i);
-    add_server(&world, name, 10 + i / shards, i % shards, shards);
-  }
-  struct actor *client = add_client(&world, "client", false);
-  run_until(&world.actors[0], has_arcs);
-  for (unsigned i = 0; i < events; i++) {
-    run_for(&world, (int64_t)pwi_random_below(&random, 60) * PWI_SIM_MILLISECOND);
-    strike(&random, client);
-    if (i % 16 == 0) send_back();
-  }
-  calm_down();
-  struct pwi_manager_figures figures = figures_of(&world);
-  if (!figures.ready || figures.moves || !has_chains_of(replicas + 1)) {
-    char *text = NULL;
-    if (!pwi_view_text(now(), &text)) printf("replicas %u\n%s", (unsigned)replicas, text);
-    pwi_free(text);
-  }
-  assert_int_equal(figures.moves, 0);
-  assert_true(figures.ready);
-  assert_true(has_chains_of(replicas + 1));
-  assert_true(client->joined_now && client->numbers[0] == (uint32_t)figures.epoch);
-  world_close(&world);
-}
-
-static void test_storms_pass(void **state) {
-  const char *one = getenv("PAWL_SEED");
-  uint64_t first = one ? strtoull(one, NULL, 10) : 1, last = one ? first : 30;
-  (void)state;
-  for (uint64_t seed = first; seed <= last; seed++) {
-    print_message("seed %llu\n", (unsigned long long)seed);
-    weather(seed, 120);
-    print_message("  views=%llu promotions=%llu handovers=%llu\n", (unsigned long long)watched.views,
-                  (unsigned long long)watched.promotions, (unsigned long long)watched.handovers);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_first_chains_are_whole_at_once),
@@ -693,6 +572,9 @@ int main(void) {
       cmocka_unit_test(test_source_and_target_of_a_fill_may_be_lost),
       cmocka_unit_test(test_a_manager_that_loses_most_at_once_suspects_itself),
       cmocka_unit_test(test_all_shards_of_a_process_are_lost_in_one_view),
+      cmocka_unit_test(test_members_are_on_different_hosts_and_in_different_racks),
+      cmocka_unit_test(test_the_loss_of_a_rack_costs_no_arc),
+      cmocka_unit_test(test_chains_that_share_a_host_are_spread_when_another_comes),
       cmocka_unit_test(test_servers_join_and_leave),
       cmocka_unit_test(test_who_leaves_where_there_are_too_few_leaves_shorter_chains),
       cmocka_unit_test(test_a_member_becomes_head_by_a_handover),
@@ -702,7 +584,6 @@ int main(void) {
       cmocka_unit_test(test_whoever_cannot_follow_is_dropped),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),
       cmocka_unit_test(test_a_restart_in_the_middle_of_anything_leaves_sound_chains),
-      cmocka_unit_test(test_storms_pass),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,6 @@
 static struct world world;
 static struct actor *admin;
 
-static const struct pwi_view *now(void) { return watched.ledger.view; }
-
 static struct actor *add_one(uint32_t number) {
   char name[8];
   snprintf(name, sizeof name, "s%u", (unsigned)number);

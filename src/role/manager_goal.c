@@ -1,4 +1,6 @@
 /* From a plan, or from an operator's order, to moves: who should hold which positions, and who should not any more. */
+#include <assert.h>
+
 #include "base/memory.h"
 #include "ring/place.h"
 #include "role/manager_inside.h"
@@ -105,6 +107,9 @@ static pawl_status make_room(struct pwi_manager *manager, size_t more) {
   size_t room = manager->move_room ? manager->move_room : 16;
   while (room < manager->move_count + more) room *= 2;
   if (room == manager->move_room) return PAWL_OK;
+  uint32_t *begun = pwi_resize_array(manager->begun, room, sizeof *begun);
+  if (!begun) return PAWL_NO_MEMORY;
+  manager->begun = begun;
   struct move *moves = pwi_resize_array(manager->moves, room, sizeof *moves);
   if (!moves) return PAWL_NO_MEMORY;
   manager->moves = moves;
@@ -115,6 +120,7 @@ static pawl_status make_room(struct pwi_manager *manager, size_t more) {
 /* There is room for it. */
 static void add_move(struct pwi_manager *manager, struct pawl_range positions, const uint64_t *goal, size_t count) {
   if (pawl_range_is_empty(positions)) return;
+  assert(manager->move_count < manager->move_room);
   struct move *move = &manager->moves[manager->move_count++];
   *move = (struct move){.positions = positions, .goal_count = count, .step = MOVE_WANTED};
   for (size_t i = 0; i < count; i++) move->goal[i] = goal[i];
@@ -190,7 +196,17 @@ pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draf
 
 /* --- orders of operators -------------------------------------------------------------------------------------------- */
 
-/* The same for these positions only: beside them goals stay what they are. Moves that are not under way do not overlap, so
+/* A later move has other plans for a part of it: it only ends the step that is under way. */
+static bool is_superseded(const struct pwi_manager *manager, size_t index) {
+  for (size_t i = index + 1; i < manager->move_count; i++) {
+    const struct move *later = &manager->moves[i];
+    if (later->unwanted) continue;
+    if (!pawl_range_is_empty(pawl_range_common(later->positions, manager->moves[index].positions))) return true;
+  }
+  return false;
+}
+
+/* The same for these positions only: beside them goals stay what they are. Moves that are not superseded do not overlap, so
  * two of them at most are cut. */
 static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range positions) {
   pawl_status status = make_room(manager, 2);
@@ -199,10 +215,12 @@ static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range
     struct move *move = &manager->moves[i];
     struct pawl_range all = move->positions;
     if (pwi_move_is_active(move) || move->unwanted || pawl_range_is_empty(pawl_range_common(all, positions))) continue;
+    bool goes_on = !is_superseded(manager, i);
     move->unwanted = true;
-    if (all.begin < positions.begin)
+    if (goes_on && all.begin < positions.begin)
       add_move(manager, pawl_range_of(all.begin, positions.begin), move->goal, move->goal_count);
-    if (positions.end < all.end) add_move(manager, pawl_range_of(positions.end, all.end), move->goal, move->goal_count);
+    if (goes_on && positions.end < all.end)
+      add_move(manager, pawl_range_of(positions.end, all.end), move->goal, move->goal_count);
   }
   return PAWL_OK;
 }

@@ -10,7 +10,9 @@
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
  *   manager_step.c    from the chain that is to the chain that should be: the next step
- *   manager_move.c    steps under way: from order to order, from view to view
+ *   manager_move.c    steps under way: orders, and what comes of them
+ *   manager_work.c    what is to be done with each
+ *   manager_carry.c   doing it: from view to view
  *   manager_plan.c    plans: when, and from what
  *   manager_goal.c    from a plan, or an operator's order, to moves
  *   manager_save.c    checkpoints
@@ -106,6 +108,7 @@ struct node {
   bool declared;        /* it has been: what follows from it is done */
   bool leaving, striking; /* it has said LEAVE; a decision to strike it off is queued */
   bool heard;             /* it has come back after our own start */
+  unsigned gives, takes;  /* of the survey: steps whose source, or target, it is */
   size_t reports;         /* 0, 1 or 2: how many are kept */
   struct reported last, before;
   struct pwi_load *loads; /* of the last report */
@@ -170,6 +173,7 @@ struct move {
   unsigned failures;
   bool unwanted; /* ends with the step under way */
   bool chosen;   /* of decide_moves: the step begins with the view that is being made */
+  bool is_over;  /* to be removed from the list */
   int64_t not_before;
   int64_t deadline; /* of a handover: others wait for it */
 };
@@ -248,6 +252,8 @@ struct pwi_manager {
 
   struct move *moves;
   size_t move_count, move_room;
+  uint32_t *begun; /* of the survey: those that may stand in the way of others. As many as there is room for moves */
+  size_t begun_count;
   uint64_t moves_done;
   bool moves_queued;  /* a decision on moves is in the queue */
   bool losses_queued; /* likewise on those who are lost */
@@ -408,6 +414,46 @@ void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t node, bool as_
 void pwi_manager_moves_unwanted(struct pwi_manager *manager, uint64_t node); /* it is down: none begins */
 void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_tidy(struct pwi_manager *manager); /* after a start: steps that were under way are not any more */
+void pwi_manager_moves_heard(struct pwi_manager *manager); /* somebody has a view: orders can be given */
+void pwi_move_fail(struct pwi_manager *manager, struct move *move, pawl_status why);
+
+#define PWI_MOVE_PAUSE_NS INT64_C(250000000) /* after a failure; doubles each time */
+
+/* manager_work.c */
+enum work {
+  WORK_WAIT,
+  WORK_REMOVE,  /* it has reached its goal, or is not wanted any more */
+  WORK_DESPAIR, /* it cannot reach it: another plan may */
+  WORK_BEGIN,   /* the next step, which needs an order */
+  WORK_CHANGE,  /* the next step, which needs none */
+  WORK_ADMIT,   /* the target has been filled */
+  WORK_SWITCH,  /* the head has handed over */
+  WORK_PROCEED, /* the view shows that the step is done */
+  WORK_VOID,    /* the view shows that it cannot be done any more */
+  WORK_UNDO,    /* it has failed, and the view does not show it */
+  WORK_RECOVER, /* now it does */
+};
+
+/* Who is busy, and where: before works are asked for. What begins meanwhile is added. */
+void pwi_manager_survey(struct pwi_manager *manager);
+void pwi_manager_note_chosen(struct pwi_manager *manager, const struct move *move);
+
+/* The next step is written where one would begin. */
+enum work pwi_manager_work_on(const struct pwi_manager *manager, const struct move *move, struct step *step_out);
+bool pwi_work_needs_view(enum work work);
+bool pwi_manager_needs_view(struct pwi_manager *manager);      /* one would bring something forward */
+bool pwi_manager_must_wait(const struct pwi_manager *manager); /* a handover is under way and may still end well */
+bool pwi_manager_is_busy(const struct pwi_manager *manager);   /* chains are going to change, as far as one can see */
+bool pwi_manager_may_merge(const struct pwi_manager *manager); /* nothing is on its way anywhere */
+bool pwi_manager_is_urgent(
+    const struct pwi_manager *manager); /* somebody whose chain is short is filled, or could be */
+bool pwi_move_is_urgent(const struct pwi_manager *manager, const struct move *move); /* a member is missing */
+
+/* The arc of a move; NULL if its positions are not within one. */
+const struct pwi_arc *pwi_move_arc(const struct pwi_view *view, const struct move *move, bool *exact_out);
+
+/* manager_carry.c */
+PAWL_MUST_USE pawl_status pwi_manager_decide_moves(struct pwi_manager *manager, struct decision *decision);
 
 static inline bool pwi_move_is_active(const struct move *move) {
   return move->step == MOVE_LISTED || move->step == MOVE_GOING || move->step == MOVE_LANDED;

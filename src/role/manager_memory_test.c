@@ -199,6 +199,65 @@ static void tell_story(void) {
   world_close(&world);
 }
 
+/* Gives a dead server up, until it is answered that there is none. */
+static void forget(struct actor *client, uint64_t node) {
+  pawl_status status = PAWL_NO_MEMORY;
+  for (int i = 0; i < 10 && status != PAWL_NODE_GONE; i++) {
+    run_until(client, is_in);
+    struct pwi_writer payload = {0};
+    pwi_write_u64(&payload, node);
+    pwi_write_u8(&payload, 1);
+    say(client, PWI_SAY_ASK, ++client->asked, PWI_ASK_GIVE_UP, &payload);
+    pwi_writer_fini(&payload);
+    run_until(client, is_told);
+    if (client->replied == client->asked) status = client->reply;
+  }
+  assert_int_equal(status, PAWL_NODE_GONE);
+}
+
+static void quarrel(struct actor *actor) {
+  struct pwi_complaint complaint = {pawl_range_of(0, PWI_RING_END), actor->joined.id, PAWL_NODE_FULL};
+  struct pwi_writer payload = {0};
+  pwi_complaint_encode(&complaint, &payload);
+  if (actor->joined_now) say(actor, PWI_SAY_COMPLAIN, 0, 0, &payload);
+  pwi_writer_fini(&payload);
+}
+
+static void lose(struct actor *actor) {
+  actor->keeps_away = true;
+  pwi_sim_kill(world.sim, actor->node);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+}
+
+/* Chains of two: a server is lost, another cannot follow, one comes, all but that one are lost and given up. */
+static void tell_of_chains(void) {
+  open_story();
+  world.config.replicas = world.config.points = 1;
+  world.someone_returned = true;
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  struct actor *a = add_server(&world, "a", 10, 0, 1), *b = add_server(&world, "b", 20, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(a, has_arcs);
+  run_for(&world, PWI_SIM_SECOND);
+  quarrel(b);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  struct actor *c = add_server(&world, "c", 30, 0, 1);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_true(figures_of(&world).whole);
+  assert_int_equal(figures_of(&world).under_replicated, 0);
+  uint64_t dead[] = {a->joined.id, b->joined.id};
+  lose(a);
+  b->moving = c->moving = MOVES_NEVER;
+  lose(b);
+  for (size_t i = 0; i < 2; i++) forget(client, dead[i]);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  struct pwi_manager_figures figures = figures_of(&world);
+  assert_true(figures.ready && figures.whole);
+  assert_int_equal(figures.nodes_up, 1);
+  assert_int_equal(figures.nodes_down, 0);
+  world_close(&world);
+}
+
 static void test_a_slow_journal_changes_nothing(void **state) {
   (void)state;
   fail_at = 0;
@@ -206,20 +265,30 @@ static void test_a_slow_journal_changes_nothing(void **state) {
   assert_true(callbacks > 50 && replacements > 0);
 }
 
-static void test_wherever_memory_fails_the_cluster_recovers(void **state) {
+/* The story again and again, each time without another piece of memory. */
+static void fail_everywhere(void (*tell)(void)) {
   unsigned failures = 0;
-  (void)state;
   fail_at = 0;
-  tell_story();
+  tell();
   uint64_t count = callbacks;
   for (fail_at = 1; fail_at <= count; fail_at++) {
     has_failed = true;
     for (fail_after = 0; has_failed; fail_after++) {
-      tell_story();
+      tell();
       failures += has_failed;
     }
   }
   assert_true(failures > 100);
+}
+
+static void test_wherever_memory_fails_the_cluster_recovers(void **state) {
+  (void)state;
+  fail_everywhere(tell_story);
+}
+
+static void test_wherever_memory_fails_chains_become_whole_again(void **state) {
+  (void)state;
+  fail_everywhere(tell_of_chains);
 }
 
 /* The last line of a test that failed tells where memory did. */
@@ -263,6 +332,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_slow_journal_changes_nothing),
       cmocka_unit_test_teardown(test_wherever_memory_fails_the_cluster_recovers, tell_where),
+      cmocka_unit_test_teardown(test_wherever_memory_fails_chains_become_whole_again, tell_where),
       cmocka_unit_test(test_a_manager_is_created_whole_or_not_at_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

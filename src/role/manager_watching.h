@@ -111,4 +111,46 @@ static void watch(struct world *world) {
   world->journal = &watched.journal;
 }
 
+/* --- looking, and complaining ------------------------------------------------------------------------------------------- */
+
+/* What the manager has decided last. */
+__attribute__((unused)) static const struct pwi_view *now(void) { return watched.ledger.view; }
+
+__attribute__((unused)) static bool is_up(uint64_t id) {
+  return pwi_view_find(now(), (struct pwi_node){id})->state == PWI_NODE_UP;
+}
+
+/* Every chain has so many members, all full and up, in different processes. */
+__attribute__((unused)) static bool has_chains_of(size_t members) {
+  for (size_t i = 0; i < now()->arc_count; i++) {
+    const struct pwi_arc *arc = &now()->arcs[i];
+    if (arc->count != members || pwi_arc_full(arc) != members) return false;
+    for (size_t j = 0; j < arc->count; j++)
+      if (!is_up(arc->chain[j].node.id)) return false;
+  }
+  return now()->arc_count > 0;
+}
+
+__attribute__((unused)) static bool is_member(uint64_t id) {
+  for (size_t i = 0; i < now()->arc_count; i++)
+    if (pwi_arc_find(&now()->arcs[i], (struct pwi_node){id}) != PWI_CHAIN_MAX) return true;
+  return false;
+}
+
+__attribute__((unused)) static struct actor *actor_of(uint64_t id) {
+  for (size_t i = 0; i < watched.world->count; i++)
+    if (watched.world->actors[i].joined.id == id && is_server(&watched.world->actors[i]))
+      return &watched.world->actors[i];
+  return NULL;
+}
+
+__attribute__((unused)) static void complain(struct actor *actor, struct pawl_range positions, uint64_t node) {
+  struct pwi_complaint complaint = {positions, node, PAWL_LINK_SILENT};
+  struct pwi_writer payload = {0};
+  pwi_complaint_encode(&complaint, &payload);
+  say(actor, PWI_SAY_COMPLAIN, 0, 0, &payload);
+  pwi_writer_fini(&payload);
+  run_for(actor->world, 2 * PWI_SIM_MILLISECOND);
+}
+
 #endif
