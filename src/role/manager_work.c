@@ -168,11 +168,7 @@ bool pwi_manager_is_busy(const struct pwi_manager *manager) {
   return false;
 }
 
-/* Arcs whose members may still have changes on the way keep their bounds: each counts its changes by itself, and two of them
- * with one number could not be told apart in the log of an arc that is made of both. */
-bool pwi_manager_may_merge(const struct pwi_manager *manager) {
-  return manager->config.replicas == 0 && !pwi_manager_is_busy(manager);
-}
+bool pwi_manager_may_merge(const struct pwi_manager *manager) { return !pwi_manager_is_busy(manager); }
 
 bool pwi_manager_needs_view(struct pwi_manager *manager) {
   const struct pwi_view *view = manager->ledger.view;
