@@ -57,7 +57,7 @@ static double push_time(uint64_t span, bool sparse) {
   check(pwi_table_resolve(table, keys, count, true, &slots));
   for (int i = 0; i < ROUNDS; i++) {
     double start = now();
-    pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values);
+    pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values, NULL);
     double took = now() - start;
     if (took < best) best = took;
   }

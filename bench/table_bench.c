@@ -117,7 +117,7 @@ static void measure_cached(const char *name, struct pwi_table *table, const uint
     for (size_t i = 0; i < repeat; i++) pwi_table_gather(table, &slots, 0, count, values);
     least(&gather, start);
     start = now();
-    for (size_t i = 0; i < repeat; i++) pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values);
+    for (size_t i = 0; i < repeat; i++) pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values, NULL);
     least(&add, start);
     start = now();
     for (size_t i = 0; i < repeat; i++) {
@@ -146,7 +146,7 @@ static void measure_find(struct pwi_table *table, size_t size, size_t count) {
     check(pwi_table_resolve(table, keys, count, false, &slots) == PAWL_OK, "does not resolve");
     least(&best, start);
     check(slots.missing == 0, "keys are missing");
-    pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values);
+    pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, count, values, NULL);
     least(&all, start);
     pwi_free(keys);
   }
@@ -238,7 +238,7 @@ static void measure_range(size_t count) {
   double add = 1e9, read = 1e9, sum = 1e9, copy = 1e9, gigabytes = (double)(count * sizeof *values) / 1e9;
   for (int round = 0; round < 2 * ROUNDS; round++) {
     double start = now();
-    check(pwi_table_range_apply(table, PWI_APPLY_ADD, 0, 0, count, values) == PAWL_OK, "does not add");
+    check(pwi_table_range_apply(table, PWI_APPLY_ADD, 0, 0, count, values, NULL) == PAWL_OK, "does not add");
     least(&add, start);
     start = now();
     check(pwi_table_range_read(table, 0, 0, count, values) == PAWL_OK, "does not read");

@@ -12,8 +12,6 @@
 #include "base/search.h"
 #include "store/dense.h"
 
-#define STEP_BYTES 4096 /* of values; the lines they lie in are up to sixteen times as much */
-
 /* --- values, in parts that may be cut anywhere -------------------------------------------------------------------- */
 
 struct feed {
@@ -128,19 +126,15 @@ pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
 
 /* --- applying: nothing here fails --------------------------------------------------------------------------------- */
 
-/* Where the result is wanted too, rows are read in steps, while the lines they lie in are still in the caches. */
 static void apply_slots(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_slots *slots,
                         size_t from, size_t count, struct feed *feed, enum pwi_apply how, char *result) {
-  size_t size = vector->table->row_bytes, most = result ? STEP_BYTES / size + 1 : count;
+  size_t size = vector->table->row_bytes;
   for (size_t done = 0, units; done < count; done += units) {
-    size_t wanted = most < count - done ? most : count - done;
-    const char *rows = feed_next(feed, size, wanted, holding->row, &units);
-    pwi_table_scatter(vector->table, how, slots, from + done, units, rows);
-    if (result) pwi_table_gather(vector->table, slots, from + done, units, result + done * size);
+    const char *rows = feed_next(feed, size, count - done, holding->row, &units);
+    pwi_table_scatter(vector->table, how, slots, from + done, units, rows, result ? result + done * size : NULL);
   }
 }
 
-/* Here all of the result is read at the end: one long copy beats many short ones. */
 static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct feed *feed, enum pwi_apply how,
                         char *result) {
   size_t width = vector->table->is.width, size = vector->table->row_bytes / width, count = rows * width;
@@ -148,9 +142,9 @@ static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, st
   pawl_status status = PAWL_OK;
   for (size_t done = 0, units; done < count && !status; done += units) {
     const char *values = feed_next(feed, size, count - done, cut, &units);
-    status = pwi_table_range_apply(vector->table, how, first, done, units, values);
+    status =
+        pwi_table_range_apply(vector->table, how, first, done, units, values, result ? result + done * size : NULL);
   }
-  if (!status && result) status = pwi_table_range_read(vector->table, first, 0, count, result);
   assert(status == PAWL_OK);
   (void)status;
 }

@@ -278,7 +278,8 @@ static pawl_status take_block(struct pwi_holding *holding, struct pwi_held *vect
   status = pwi_holding_resolve(holding, vector, holding->keys, count, true, &holding->slots, NULL);
   if (status != PAWL_OK) return status;
   const struct pwi_table *table = vector->table;
-  pwi_table_scatter(vector->table, PWI_APPLY_ASSIGN, &holding->slots, 0, count, rows->values + from * table->row_bytes);
+  pwi_table_scatter(vector->table, PWI_APPLY_ASSIGN, &holding->slots, 0, count, rows->values + from * table->row_bytes,
+                    NULL);
   pwi_table_assign_state(vector->table, &holding->slots, 0, count, rows->state + from * table->state_bytes);
   return PAWL_OK;
 }
@@ -288,7 +289,7 @@ static pawl_status take_range(struct pwi_holding *holding, struct pwi_held *vect
   pawl_status status = pwi_rows_reserve(holding, vector, pawl_range_of(rows->first, rows->first + rows->count));
   if (status != PAWL_OK) return status;
   size_t values = rows->count * vector->table->is.width;
-  return pwi_table_range_apply(vector->table, PWI_APPLY_ASSIGN, rows->first, 0, values, rows->values);
+  return pwi_table_range_apply(vector->table, PWI_APPLY_ASSIGN, rows->first, 0, values, rows->values, NULL);
 }
 
 static pawl_status take_rows(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_reader *reader) {

@@ -201,7 +201,7 @@ pawl_status pwi_manager_decide_moves(struct pwi_manager *manager, struct decisio
   bool changed = false;
   if (!pwi_manager_must_wait(manager)) {
     changed = pwi_draft_drop_dead(manager, &draft) || step_all(manager, &draft);
-    if (!changed && pwi_manager_may_merge(manager)) changed = pwi_draft_merge(&draft, manager->config.points);
+    if (!changed && pwi_manager_may_merge(manager)) changed = pwi_draft_merge(&draft, pwi_manager_points(manager));
   }
   if (changed) {
     status = pwi_draft_record(manager, &draft, manager->ledger.last_move + count_chosen(manager), NULL);

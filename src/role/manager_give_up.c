@@ -32,7 +32,7 @@ static size_t count_lost(const struct pwi_view *view, uint64_t process) {
 /* A plan of those who are here. PAWL_NOT_FOUND if there is nobody. */
 static pawl_status plan_without(const struct pwi_manager *manager, struct pwi_plan *plan_out) {
   struct pwi_plan_options options = {
-      .points = manager->config.points, .replicas = manager->config.replicas, .keep_heads = true};
+      .points = pwi_manager_points(manager), .replicas = manager->config.replicas, .keep_heads = true};
   struct draft draft;
   pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
   if (status) return status;

@@ -467,6 +467,10 @@ void pwi_manager_plan_timer(struct pwi_manager *manager);
 /* What is missing, what leaves and what newcomers are due; if `for_balance`, whatever evenness asks for besides. */
 PAWL_MUST_USE pawl_status pwi_manager_plan(struct pwi_manager *manager, bool for_balance);
 size_t pwi_manager_processes(const struct pwi_manager *manager); /* that could have a member of a chain */
+
+/* Arcs per node. Unless the operator says: with replicas one for each process that could take it over, up to the planner's
+ * default, for every arc costs messages of its own. */
+uint32_t pwi_manager_points(const struct pwi_manager *manager);
 void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 

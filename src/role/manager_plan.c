@@ -58,7 +58,7 @@ static pawl_status record_first_arcs(struct pwi_manager *manager, const struct p
 }
 
 static pawl_status decide_first_arcs(struct pwi_manager *manager, struct decision *decision) {
-  struct pwi_plan_options options = {.points = manager->config.points, .replicas = manager->config.replicas};
+  struct pwi_plan_options options = {.points = pwi_manager_points(manager), .replicas = manager->config.replicas};
   struct pwi_plan plan = {0};
   struct draft draft;
   (void)decision;
@@ -171,7 +171,7 @@ static size_t collect_quarrels(const struct pwi_manager *manager, struct pwi_pla
 static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present,
                              bool for_balance) {
   struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
-  struct pwi_plan_options options = {.points = manager->config.points,
+  struct pwi_plan_options options = {.points = pwi_manager_points(manager),
                                      .replicas = manager->config.replicas,
                                      .keep_heads = !for_balance,
                                      .quarrels = quarrels,
@@ -220,6 +220,12 @@ size_t pwi_manager_processes(const struct pwi_manager *manager) {
     count += !seen;
   }
   return count;
+}
+
+uint32_t pwi_manager_points(const struct pwi_manager *manager) {
+  if (manager->config.points || manager->config.replicas == 0) return manager->config.points;
+  size_t processes = pwi_manager_processes(manager), others = processes > 1 ? processes - 1 : 1;
+  return others < PWI_PLAN_POINTS ? (uint32_t)others : PWI_PLAN_POINTS;
 }
 
 /* True if an arc has too few members, or too many, or one that is leaving, and somebody who is there has all of it. */

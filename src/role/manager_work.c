@@ -184,5 +184,5 @@ bool pwi_manager_needs_view(struct pwi_manager *manager) {
   }
   if (holds) return false;
   if (pwi_manager_has_dead(manager)) return true;
-  return pwi_manager_may_merge(manager) && pwi_view_has_splinters(view, manager->config.points);
+  return pwi_manager_may_merge(manager) && pwi_view_has_splinters(view, pwi_manager_points(manager));
 }

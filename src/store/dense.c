@@ -162,13 +162,16 @@ static pawl_status take_slots(struct dense *dense, uint64_t first_slot, uint64_t
 }
 
 static pawl_status dense_range_apply(struct pwi_table *table, enum pwi_apply apply, uint64_t value, size_t count,
-                                     const void *in) {
+                                     const void *in, void *out) {
   struct dense *dense = dense_of(table);
   size_t width = table->is.width, size = table->row_bytes / width;
   pawl_status status = take_slots(dense, value / width + LEAD, (value + count - 1) / width + LEAD);
   if (status != PAWL_OK) return status;
   char *to = table->values + LEAD * table->row_bytes + value * size;
-  pwi_row_kernels_best()->array[apply][table->is.type - 1](to, in, count);
+  if (out)
+    pwi_apply_array_out(apply, table->is.type, to, in, count, out);
+  else
+    pwi_row_kernels_best()->array[apply][table->is.type - 1](to, in, count);
   return PAWL_OK;
 }
 

@@ -20,8 +20,9 @@
 /* count values: to[i] = to[i] (+) from[i] */
 typedef void pwi_apply_array(void *to, const void *from, size_t count);
 
-/* count rows of `width` values: row slots[i] of `to` = itself (+) row i of `from`. No slot may occur twice. */
-typedef void pwi_apply_rows(void *to, const uint32_t *slots, size_t count, size_t width, const void *from);
+/* count rows of `width` values: row slots[i] of `to` = itself (+) row i of `from`; row i of `out` is then the same, unless
+ * `out` is NULL. No slot may occur twice. */
+typedef void pwi_apply_rows(void *to, const uint32_t *slots, size_t count, size_t width, const void *from, void *out);
 
 /* count rows of `bytes`: row i of `to` = row slots[i] of `from` */
 typedef void pwi_gather_rows(void *to, const void *from, const uint32_t *slots, size_t count, size_t bytes);
@@ -41,5 +42,10 @@ bool pwi_row_kernels_avx2_runs(void);
 
 /* The fastest set that runs here. */
 const struct pwi_row_kernels *pwi_row_kernels_best(void);
+
+/* Applies an array, as the best set does, and writes what it has become to `out`, which somebody else will read: a long one
+ * goes past the caches. */
+void pwi_apply_array_out(enum pwi_apply apply, enum pwi_scalar type, void *to, const void *from, size_t count,
+                         void *out);
 
 #endif

@@ -30,43 +30,46 @@
 
 /* Row i of `from` onto row slots[i] of `to`, for a width known to the compiler or not. */
 #define PWI_ROW_LOOP(name, type, combine)                                                                              \
-  PWI_LOOP void one_##name(char *to, const char *from) {                                                               \
+  PWI_LOOP void one_##name(char *restrict to, const char *restrict from, char *restrict out) {                         \
     type old, new;                                                                                                     \
     memcpy(&old, to, sizeof old);                                                                                      \
     memcpy(&new, from, sizeof new);                                                                                    \
     old = combine(old, new);                                                                                           \
     memcpy(to, &old, sizeof old);                                                                                      \
+    if (out) memcpy(out, &old, sizeof old);                                                                            \
   }                                                                                                                    \
-  PWI_LOOP void loop_##name(void *restrict to, const void *restrict from, size_t count) {                              \
+  PWI_LOOP void loop_##name(char *restrict to, const char *restrict from, size_t count, char *restrict out) {          \
     for (size_t i = 0; i < count; i++)                                                                                 \
-      one_##name((char *)to + i * sizeof(type), (const char *)from + i * sizeof(type));                                \
+      one_##name(to + i * sizeof(type), from + i * sizeof(type), out ? out + i * sizeof(type) : NULL);                 \
   }                                                                                                                    \
-  PWI_LOOP void singles_##name(void *restrict to, const uint32_t *restrict slots, size_t count,                        \
-                               const void *restrict from) {                                                            \
+  PWI_LOOP void singles_##name(char *restrict to, const uint32_t *restrict slots, size_t count,                        \
+                               const char *restrict from, char *restrict out) {                                        \
     size_t i = 0;                                                                                                      \
     for (; i + PWI_AHEAD + 4 <= count; i += 4) {                                                                       \
-      for (size_t j = 0; j < 4; j++) {                                                                                 \
-        __builtin_prefetch((char *)to + slots[i + j + PWI_AHEAD] * sizeof(type), 1);                                   \
-        one_##name((char *)to + slots[i + j] * sizeof(type), (const char *)from + (i + j) * sizeof(type));             \
+      for (size_t j = i; j < i + 4; j++) {                                                                             \
+        __builtin_prefetch(to + slots[j + PWI_AHEAD] * sizeof(type), 1);                                               \
+        one_##name(to + slots[j] * sizeof(type), from + j * sizeof(type), out ? out + j * sizeof(type) : NULL);        \
       }                                                                                                                \
     }                                                                                                                  \
-    for (; i < count; i++) one_##name((char *)to + slots[i] * sizeof(type), (const char *)from + i * sizeof(type));    \
+    for (; i < count; i++)                                                                                             \
+      one_##name(to + slots[i] * sizeof(type), from + i * sizeof(type), out ? out + i * sizeof(type) : NULL);          \
   }                                                                                                                    \
-  PWI_LOOP void wide_##name(void *restrict to, const uint32_t *restrict slots, size_t count, size_t width,             \
-                            const void *restrict from) {                                                               \
+  PWI_LOOP void wide_##name(char *restrict to, const uint32_t *restrict slots, size_t count, size_t width,             \
+                            const char *restrict from, char *restrict out) {                                           \
     size_t bytes = width * sizeof(type);                                                                               \
     for (size_t i = 0; i < count; i++) {                                                                               \
-      if (i + 4 < count) __builtin_prefetch((char *)to + slots[i + 4] * bytes, 1);                                     \
-      loop_##name((char *)to + slots[i] * bytes, (const char *)from + i * bytes, width);                               \
+      if (i + 4 < count) __builtin_prefetch(to + slots[i + 4] * bytes, 1);                                             \
+      loop_##name(to + slots[i] * bytes, from + i * bytes, width, out ? out + i * bytes : NULL);                       \
     }                                                                                                                  \
   }                                                                                                                    \
-  PWI_LOOP void rows_##name(void *to, const uint32_t *slots, size_t count, size_t width, const void *from) {           \
+  PWI_LOOP void rows_##name(void *to, const uint32_t *slots, size_t count, size_t width, const void *from,             \
+                            void *out) {                                                                               \
     if (width == 1) {                                                                                                  \
-      singles_##name(to, slots, count, from);                                                                          \
+      singles_##name(to, slots, count, from, out);                                                                     \
     } else if (width % 8 == 0) {                                                                                       \
-      wide_##name(to, slots, count, width & ~(size_t)7, from); /* so no loop needs a rest */                           \
+      wide_##name(to, slots, count, width & ~(size_t)7, from, out); /* so no loop needs a rest */                      \
     } else {                                                                                                           \
-      wide_##name(to, slots, count, width, from);                                                                      \
+      wide_##name(to, slots, count, width, from, out);                                                                 \
     }                                                                                                                  \
   }
 
@@ -124,9 +127,13 @@ PWI_LOOP void loop_gather(void *to, const void *from, const uint32_t *slots, siz
 
 /* The functions of a set, each with the attribute TARGET, and the fields that name them. */
 #define PWI_ROW_FUNCTION(TARGET, name)                                                                                 \
-  TARGET static void array_##name(void *to, const void *from, size_t count) { loop_##name(to, from, count); }          \
-  TARGET static void at_##name(void *to, const uint32_t *slots, size_t count, size_t width, const void *from) {        \
-    rows_##name(to, slots, count, width, from);                                                                        \
+  TARGET static void array_##name(void *to, const void *from, size_t count) { loop_##name(to, from, count, NULL); }    \
+  TARGET static void at_##name(void *to, const uint32_t *slots, size_t count, size_t width, const void *from,          \
+                               void *out) {                                                                            \
+    if (out) /* so that the compiler knows in either */                                                                \
+      rows_##name(to, slots, count, width, from, out);                                                                 \
+    else                                                                                                               \
+      rows_##name(to, slots, count, width, from, NULL);                                                                \
   }
 #define PWI_ROW_FUNCTIONS_OF(TARGET, op)                                                                               \
   PWI_ROW_FUNCTION(TARGET, f32_##op)                                                                                   \

@@ -130,6 +130,7 @@ static void choose(struct pwi_random *random, size_t count, uint32_t *slots) {
 }
 
 static char expected_rows[ROWS * WIDEST * 8], found_rows[ROWS * WIDEST * 8], row_values[ROWS * WIDEST * 8 + 8];
+static char out_rows[LENGTHS * WIDEST * 8 + 8];
 
 static void check_rows(const struct pwi_row_kernels *set, enum pwi_apply apply, enum pwi_scalar type, size_t width) {
   uint32_t slots[LENGTHS];
@@ -145,10 +146,12 @@ static void check_rows(const struct pwi_row_kernels *set, enum pwi_apply apply, 
       size_t at = slots[i / width] * width + i % width, size = pwi_scalar_size(type);
       combine(apply, type, expected_rows + at * size, row_values + 3 + i * size);
     }
-    set->rows[apply][type - 1](found_rows, slots, count, width, row_values + 3);
+    set->rows[apply][type - 1](found_rows, slots, count, width, row_values + 3, count % 2 ? out_rows + 5 : NULL);
     if (!same(type, expected_rows, found_rows, ROWS * width)) {
       fail_msg("%s apply=%d type=%d width=%zu count=%zu", set->name, (int)apply, (int)type, width, count);
     }
+    for (size_t i = 0; i < count && count % 2; i++)
+      assert_memory_equal(out_rows + 5 + i * bytes, found_rows + slots[i] * bytes, bytes);
   }
 }
 
@@ -171,6 +174,30 @@ static void test_rows_are_applied_like_single_values(void **state) {
           check_rows(sets[s], (enum pwi_apply)apply, (enum pwi_scalar)type, widths[w]);
         }
       }
+    }
+  }
+}
+
+/* Long ones and short ones, and those that begin where they may not go past the caches. */
+static void test_what_arrays_become_is_written_out(void **state) {
+  (void)state;
+  enum { MOST = 300000 };
+  static const size_t counts[] = {0, 1, 3, 255, 256, 257, 16000, 16384, 32769, 65536, 70001};
+  static _Alignas(64) char to[MOST * 2], expected[MOST * 2], from[MOST * 2], out[MOST * 2 + 64];
+  struct pwi_random random;
+  pwi_random_init(&random, 4, 0);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    for (int type = PWI_SCALAR_F32; type <= PWI_SCALAR_U64; type++) {
+      size_t size = pwi_scalar_size((enum pwi_scalar)type), off = i % 3 == 1 ? 4 : 0;
+      fill(&random, (enum pwi_scalar)type, to, counts[i]);
+      fill(&random, (enum pwi_scalar)type, from, counts[i]);
+      memcpy(expected, to, counts[i] * size);
+      memset(out, 0x5a, sizeof out);
+      pwi_row_kernels_plain.array[PWI_APPLY_ADD][type - 1](expected, from, counts[i]);
+      pwi_apply_array_out(PWI_APPLY_ADD, (enum pwi_scalar)type, to, from, counts[i], out + off);
+      assert_true(same((enum pwi_scalar)type, expected, to, counts[i]));
+      assert_memory_equal(out + off, to, counts[i] * size);
+      assert_int_equal(out[off + counts[i] * size], 0x5a);
     }
   }
 }
@@ -233,6 +260,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_arrays_are_applied_like_single_values),
       cmocka_unit_test(test_rows_are_applied_like_single_values),
+      cmocka_unit_test(test_what_arrays_become_is_written_out),
       cmocka_unit_test(test_gathering_copies_each_row),
       cmocka_unit_test(test_min_and_max_keep_the_stored_value_beside_nan),
       cmocka_unit_test(test_integer_sums_wrap_around),

@@ -253,7 +253,7 @@ static void test_values_come_back_as_zeros_after_deletion(void **state) {
   float *values = pwi_alloc_zero(MANY, sizeof *values);
   for (size_t i = 0; i < MANY; i++) values[i] = (float)i + 1;
   assert_int_equal(pwi_table_resolve(table, all, MANY, false, &slots), PAWL_OK);
-  pwi_table_scatter(table, PWI_APPLY_ASSIGN, &slots, 0, MANY, values);
+  pwi_table_scatter(table, PWI_APPLY_ASSIGN, &slots, 0, MANY, values, NULL);
   pwi_table_delete(table, pawl_range_of(all[100], all[MANY - 100]));
   assert_int_equal(pwi_table_resolve(table, all, MANY, true, &slots), PAWL_OK);
   pwi_table_gather(table, &slots, 0, MANY, values);
@@ -297,7 +297,7 @@ static void set_rows(struct pwi_table *table, const uint64_t *keys, struct pwi_s
   static float rows[MANY / BATCHES * 8];
   size_t width = table->is.width;
   for (size_t i = 0; i < slots->count * width; i++) rows[i] = value_of(keys[i / width], i % width);
-  pwi_table_scatter(table, PWI_APPLY_ADD, slots, 0, slots->count, rows);
+  pwi_table_scatter(table, PWI_APPLY_ADD, slots, 0, slots->count, rows, NULL);
   for (size_t i = 0; i < slots->count; i++) rows[i] = value_of(keys[i], 77);
   pwi_table_assign_state(table, slots, 0, slots->count, rows);
 }

@@ -189,17 +189,21 @@ static void gather_part(const struct pwi_slots *slots, const char *rows, size_t 
 }
 
 static void scatter_part(const struct pwi_slots *slots, enum pwi_apply apply, enum pwi_scalar type, char *rows,
-                         size_t width, size_t from, size_t count, const char *in) {
+                         size_t width, size_t from, size_t count, const char *in, char *out) {
   const struct pwi_row_kernels *kernels = pwi_row_kernels_best();
   size_t bytes = width * pwi_scalar_size(type);
   if (count == 0) return;
   if (slots->run_count == 0) {
-    kernels->rows[apply][type - 1](rows, slots->slots + from, count, width, in);
+    kernels->rows[apply][type - 1](rows, slots->slots + from, count, width, in, out);
     return;
   }
   for (size_t run = run_of(slots, from), done = 0; done < count;) {
     struct stretch stretch = next_stretch(slots, &run, from + done, count - done);
-    kernels->array[apply][type - 1](rows + stretch.slot * bytes, in + done * bytes, stretch.count * width);
+    char *to = rows + stretch.slot * bytes;
+    if (out)
+      pwi_apply_array_out(apply, type, to, in + done * bytes, stretch.count * width, out + done * bytes);
+    else
+      kernels->array[apply][type - 1](to, in + done * bytes, stretch.count * width);
     done += stretch.count;
   }
 }
@@ -211,10 +215,10 @@ void pwi_table_gather(const struct pwi_table *table, const struct pwi_slots *slo
 }
 
 void pwi_table_scatter(struct pwi_table *table, enum pwi_apply apply, const struct pwi_slots *slots, size_t from,
-                       size_t count, const void *in) {
+                       size_t count, const void *in, void *out) {
   check_piece(table, slots, from, count);
   assert(slots->missing == 0);
-  scatter_part(slots, apply, table->is.type, table->values, table->is.width, from, count, in);
+  scatter_part(slots, apply, table->is.type, table->values, table->is.width, from, count, in, out);
 }
 
 void pwi_table_gather_state(const struct pwi_table *table, const struct pwi_slots *slots, size_t from, size_t count,
@@ -228,7 +232,7 @@ void pwi_table_assign_state(struct pwi_table *table, const struct pwi_slots *slo
   check_piece(table, slots, from, count);
   assert(slots->missing == 0);
   if (!table->state) return;
-  scatter_part(slots, PWI_APPLY_ASSIGN, table->is.type, table->state, table->is.state_width, from, count, in);
+  scatter_part(slots, PWI_APPLY_ASSIGN, table->is.type, table->state, table->is.state_width, from, count, in, NULL);
 }
 
 /* --- ranges ----------------------------------------------------------------------------------------------------- */
@@ -246,11 +250,11 @@ static bool values_fit(const struct pwi_table *table, uint64_t first, uint64_t o
 }
 
 pawl_status pwi_table_range_apply(struct pwi_table *table, enum pwi_apply apply, uint64_t first, uint64_t offset,
-                                  size_t count, const void *in) {
+                                  size_t count, const void *in, void *out) {
   unsigned __int128 value;
   if (!table->ops->range_apply) return PAWL_UNSUPPORTED;
   if (!values_fit(table, first, offset, count, &value)) return PAWL_INVALID;
-  return count == 0 ? PAWL_OK : table->ops->range_apply(table, apply, (uint64_t)value, count, in);
+  return count == 0 ? PAWL_OK : table->ops->range_apply(table, apply, (uint64_t)value, count, in, out);
 }
 
 /* An array of values being filled from rows in the order of their keys. Values are counted from the begin of the span,

@@ -137,9 +137,9 @@ void pwi_table_gather(const struct pwi_table *table, const struct pwi_slots *slo
 
 /* Applies `count` rows of values to the keys number `from` to `from + count` of the list: all of it at once, or piece
  * by piece as it arrives. `in` need not be aligned. The slots must hold, and none may be missing: resolve with
- * `create`. */
+ * `create`. `out`, unless it is NULL, gets the values as they are then. */
 void pwi_table_scatter(struct pwi_table *table, enum pwi_apply apply, const struct pwi_slots *slots, size_t from,
-                       size_t count, const void *in);
+                       size_t count, const void *in, void *out);
 
 /* The same for hidden state: read, and replace. Nothing happens in a table without state. */
 void pwi_table_gather_state(const struct pwi_table *table, const struct pwi_slots *slots, size_t from, size_t count,
@@ -153,11 +153,12 @@ void pwi_table_assign_state(struct pwi_table *table, const struct pwi_slots *slo
  * of it, not rows, from value number `offset` on, so that pieces may be cut anywhere. PAWL_INVALID if they reach past
  * the span.
  *
- * Writing is for dense tables (PAWL_UNSUPPORTED otherwise); PAWL_TOO_LARGE if the table would pass its limit. */
+ * Writing is for dense tables (PAWL_UNSUPPORTED otherwise); PAWL_TOO_LARGE if the table would pass its limit. `out`, unless
+ * it is NULL, gets the values as they are then. */
 PAWL_MUST_USE pawl_status pwi_table_range_read(const struct pwi_table *table, uint64_t first, uint64_t offset,
                                                size_t count, void *out);
 PAWL_MUST_USE pawl_status pwi_table_range_apply(struct pwi_table *table, enum pwi_apply apply, uint64_t first,
-                                                uint64_t offset, size_t count, const void *in);
+                                                uint64_t offset, size_t count, const void *in, void *out);
 
 /* Some rows of consecutive slots. They are borrowed, and may be written to, until keys are created or deleted. */
 struct pwi_rows {
@@ -190,7 +191,7 @@ struct pwi_table_ops {
   pawl_status (*refresh)(struct pwi_table *table, const uint64_t *keys, uint64_t since, bool create,
                          struct pwi_slots *slots);
   pawl_status (*range_apply)(struct pwi_table *table, enum pwi_apply apply, uint64_t value, size_t count,
-                             const void *in); /* `value` counts from the begin of the span */
+                             const void *in, void *out); /* `value` counts from the begin of the span */
   bool (*scan)(const struct pwi_table *table, struct pawl_range range, struct pwi_rows *rows_out);
   void (*delete)(struct pwi_table *table, struct pawl_range range);
 };

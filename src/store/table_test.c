@@ -148,11 +148,12 @@ static void push(void) {
   assert_int_equal(slots.missing, 0);
   draw_values(more, count * width());
   size_t cut = count ? pwi_random_below(&model.random, count) : 0;
-  pwi_table_scatter(model.table, apply, &slots, 0, cut, more);
-  pwi_table_scatter(model.table, apply, &slots, cut, count - cut, more + cut * width());
+  pwi_table_scatter(model.table, apply, &slots, 0, cut, more, NULL);
+  pwi_table_scatter(model.table, apply, &slots, cut, count - cut, more + cut * width(), buffer + cut * width());
   for (size_t i = 0; i < count * width(); i++) {
     int64_t *old = &model.values[numbers[i / width()] * width() + i % width()];
     *old = combine(apply, *old, more[i]);
+    if (i >= cut * width()) assert_true(buffer[i] == *old);
   }
   draw_values(more, count * hidden);
   pwi_table_assign_state(model.table, &slots, 0, count, more);
@@ -197,10 +198,12 @@ static void apply_range(void) {
   size_t offset, count = choose_piece(&offset);
   uint64_t first = key_of(offset / width() / 2), skipped = offset / width() / 2 * width();
   draw_values(more, count);
-  pawl_status status = pwi_table_range_apply(model.table, apply, first, offset - skipped, count, more);
+  int64_t *out = count % 2 ? buffer : NULL;
+  pawl_status status = pwi_table_range_apply(model.table, apply, first, offset - skipped, count, more, out);
   assert_int_equal(status, model.shape->sparse ? PAWL_UNSUPPORTED : PAWL_OK);
   for (size_t i = 0; i < count && status == PAWL_OK; i++) {
     model.values[offset + i] = combine(apply, model.values[offset + i], more[i]);
+    if (out) assert_true(out[i] == model.values[offset + i]);
   }
 }
 
@@ -389,7 +392,7 @@ static void test_every_type_adds_and_reads_back(void **state) {
       assert_int_equal(pwi_table_resolve(table, two, 2, true, &slots), PAWL_OK);
       size_t bytes = 4 * pwi_scalar_size(options.type);
       memset(ones, 0x11, sizeof ones);
-      pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, 2, ones);
+      pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, 2, ones, NULL);
       pwi_table_gather(table, &slots, 0, 2, back);
       assert_memory_equal(back, ones, bytes);
       pwi_slots_fini(&slots);
@@ -451,8 +454,8 @@ static void test_ranges_past_the_span_are_refused(void **state) {
   assert_int_equal(pwi_table_range_read(table, 19, 4, 1, values), PAWL_INVALID);
   assert_int_equal(pwi_table_range_read(table, 9, 0, 1, values), PAWL_INVALID);
   assert_int_equal(pwi_table_range_read(table, 20, 0, 0, values), PAWL_INVALID);
-  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 10, UINT64_MAX, 40, values), PAWL_INVALID);
-  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 10, 0, SIZE_MAX, values), PAWL_INVALID);
+  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 10, UINT64_MAX, 40, values, NULL), PAWL_INVALID);
+  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 10, 0, SIZE_MAX, values, NULL), PAWL_INVALID);
   assert_int_equal(pwi_table_count(table), 0);
   pwi_table_destroy(table);
 }
@@ -486,7 +489,7 @@ static void test_scatter_and_gather_allocate_nothing(void **state) {
     size_t count = choose_keys();
     assert_int_equal(pwi_table_resolve(model.table, keys, count, true, &slots), PAWL_OK);
     uint64_t before = pwi_memory_counts().allocations;
-    pwi_table_scatter(model.table, PWI_APPLY_ADD, &slots, 0, count, more);
+    pwi_table_scatter(model.table, PWI_APPLY_ADD, &slots, 0, count, more, NULL);
     pwi_table_gather(model.table, &slots, 0, count, buffer);
     assert_int_equal(pwi_table_resolve(model.table, keys, count, true, &slots), PAWL_OK);
     assert_int_equal(pwi_memory_counts().allocations, before);
@@ -559,7 +562,7 @@ static void test_a_limit_refuses_growth_and_nothing_else(void **state) {
     assert_true(pwi_table_bytes(table) == bytes && table->layout == layout);
     assert_int_equal(pwi_table_resolve(table, keys, 2, true, &slots), PAWL_OK);
     float one = 1;
-    pawl_status status = pwi_table_range_apply(table, PWI_APPLY_ADD, 3999999, 0, 1, &one);
+    pawl_status status = pwi_table_range_apply(table, PWI_APPLY_ADD, 3999999, 0, 1, &one, NULL);
     assert_int_equal(status, sparse ? PAWL_UNSUPPORTED : PAWL_TOO_LARGE);
     table->limit = UINT64_MAX;
     assert_int_equal(pwi_table_resolve(table, keys, UNIVERSE, true, &slots), PAWL_OK);
@@ -580,7 +583,7 @@ static void test_a_dense_table_takes_memory_only_where_it_is_written(void **stat
   assert_int_equal(pwi_table_create(&options, &table), PAWL_OK);
   assert_true(pwi_table_bytes(table) < 10000);
   assert_int_equal(pwi_table_resolve(table, two, 2, true, &slots), PAWL_OK);
-  pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, 2, values);
+  pwi_table_scatter(table, PWI_APPLY_ADD, &slots, 0, 2, values, NULL);
   assert_true(pwi_table_bytes(table) < 5000000);
   assert_int_equal(pwi_table_resolve(table, near, 2, false, &slots), PAWL_OK);
   assert_int_equal(slots.missing, 1);
@@ -610,12 +613,12 @@ static void test_a_dense_layout_changes_when_memory_is_taken_or_given_back(void 
   float value = 3;
   assert_int_equal(pwi_table_resolve(table, two, 2, false, &kept), PAWL_OK);
   assert_int_equal(kept.missing, 2);
-  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 201, 0, 1, &value), PAWL_OK);
+  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 201, 0, 1, &value, NULL), PAWL_OK);
   assert_false(pwi_slots_hold(&kept, table));
   assert_int_equal(pwi_table_resolve(table, two, 2, false, &kept), PAWL_OK);
   assert_int_equal(kept.missing, 1);
   assert_int_equal(pwi_table_resolve(table, two, 1, true, &slots), PAWL_OK);
-  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 300, 0, 1, &value), PAWL_OK);
+  assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 300, 0, 1, &value, NULL), PAWL_OK);
   pwi_table_delete(table, pawl_range_of(200, 5000));
   pwi_table_delete(table, pawl_range_of(1400000, 1600000));
   assert_true(pwi_slots_hold(&kept, table));
@@ -645,7 +648,7 @@ static void test_long_dense_ranges_agree_with_an_array(void **state) {
       memset(expected + begin, 0, count * sizeof *expected);
     } else {
       for (size_t i = 0; i < count; i++) found[i] = (float)(round + 1), expected[begin + i] += found[i];
-      assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 100, begin, count, found), PAWL_OK);
+      assert_int_equal(pwi_table_range_apply(table, PWI_APPLY_ADD, 100, begin, count, found, NULL), PAWL_OK);
     }
     memset(found, 0x5a, SPAN * sizeof *found);
     assert_int_equal(pwi_table_range_read(table, 100, 0, SPAN, found), PAWL_OK);
