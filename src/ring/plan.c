@@ -163,14 +163,22 @@ static void sum_up_moves(const struct pwi_planner *planner, struct pwi_plan_figu
   figures->ideal = (double)planner->ideal / PWI_PLAN_ONE;
 }
 
+/* It is new, or has only replicas so far: it came just before, or had no room to move up. */
+static bool heads_nothing(const struct pwi_planner *planner, uint32_t worker) {
+  for (size_t i = 0; i < planner->base_count; i++)
+    if (planner->bases[i].owner == worker) return false;
+  return true;
+}
+
 /* What has to move, and how much may move besides what orphans do. */
 static void set_move_limit(struct pwi_planner *planner) {
   uint64_t orphaned = 0, due = 0;
   for (size_t i = 0; i < planner->cell_count; i++) {
     if (planner->cells[i].home == PWI_PLAN_NOBODY) orphaned += planner->cells[i].load[PWI_PLAN_BYTES];
   }
-  for (size_t i = 0; i < planner->worker_count; i++) {
-    if (planner->workers[i].is_new) due += planner->workers[i].bin.share;
+  for (uint32_t i = 0; i < planner->worker_count; i++) {
+    const struct pwi_plan_worker *worker = &planner->workers[i];
+    if (!worker->is_away && heads_nothing(planner, i)) due += worker->bin.share;
   }
   planner->ideal = orphaned + due;
   planner->move_limit = INT64_MAX;
