@@ -125,7 +125,8 @@ static void fill_rows(struct pwi_parcel *parcel, struct pwi_holding *holding, co
   parcel->signature = request->signature;
   parcel->value_type = request->value_type;
   parcel->value_size = pwi_scalar_size((enum pwi_scalar)request->value_type);
-  if (request->terms.keys == PWI_KEYS_SIGNED) parcel->list = pwi_holding_pin_list(holding);
+  if (request->terms.keys == PWI_KEYS_SIGNED)
+    parcel->list = pwi_holding_pin_list(holding, request->terms.vector, request->signature);
   pwi_holding_result(holding, request, pwi_parcel_values(parcel), pwi_parcel_state(parcel));
 }
 

@@ -151,10 +151,9 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
  * room for terms.rows rows and their state. */
 void pwi_holding_result(struct pwi_holding *holding, const struct pwi_request *request, void *values, void *state);
 
-/* Right after a request that named a kept list: that list, which then lives until it is let go, also if it is thrown out of
- * the cache. NULL if none was. */
+/* A kept list, which then lives until it is let go, also if it is thrown out of the cache. NULL if it is not there. */
 struct pwi_list;
-struct pwi_list *pwi_holding_pin_list(struct pwi_holding *holding);
+struct pwi_list *pwi_holding_pin_list(struct pwi_holding *holding, struct pwi_vector_id vector, uint64_t signature);
 void pwi_list_unpin(struct pwi_list *list); /* NULL is fine */
 const uint64_t *pwi_list_keys(const struct pwi_list *list, size_t *count_out);
 
@@ -278,6 +277,9 @@ void pwi_holding_mark(struct pwi_holding *holding, const struct pwi_request *req
 void pwi_holding_mark_all(struct pwi_holding *holding, struct pawl_range positions, uint64_t number);
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes that requests have brought and taken so far: how much traffic there is. */
+uint64_t pwi_holding_traffic(const struct pwi_holding *holding);
 
 /* Filled in but for memory_max's meaning: what is held, and totals since the start. */
 void pwi_holding_report(const struct pwi_holding *holding, struct pwi_report *report_out);

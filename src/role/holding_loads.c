@@ -206,6 +206,10 @@ size_t pwi_holding_loads(struct pwi_holding *holding, struct pwi_load *loads, si
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
+uint64_t pwi_holding_traffic(const struct pwi_holding *holding) {
+  return holding->totals.bytes_in + holding->totals.bytes_out;
+}
+
 void pwi_holding_report(const struct pwi_holding *holding, struct pwi_report *report_out) {
   struct pwi_report report = holding->totals;
   for (size_t i = 0; i < holding->vector_count; i++)

@@ -173,7 +173,7 @@ static pawl_status add_note(struct pwi_message_builder *builder, const struct pw
 static pawl_status add_terms(struct pwi_parcel *parcel, struct pwi_message_builder *builder, bool full) {
   struct pwi_terms terms = parcel->terms;
   uint8_t bytes[PWI_TERMS_SIZE];
-  if (full && terms.keys == PWI_KEYS_SIGNED) {
+  if (full && parcel->list && terms.keys == PWI_KEYS_SIGNED) {
     terms.keys = PWI_KEYS_LIST;
     terms.keep = true;
   }

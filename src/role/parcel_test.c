@@ -341,7 +341,7 @@ static void test_a_list_is_sent_whole_to_whoever_does_not_know_it(void **state) 
   struct pwi_message_head head;
   struct pwi_terms about;
   struct pwi_parcel *parcel = update(4, PWI_KEYS_SIGNED);
-  parcel->list = pwi_holding_pin_list(holding);
+  parcel->list = pwi_holding_pin_list(holding, push.terms.vector, push.signature);
   assert_non_null(parcel->list);
   pwi_holding_destroy(holding); /* the list is still needed */
   pwi_roster_fini(&roster);

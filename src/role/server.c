@@ -351,6 +351,11 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     pwi_server_chain_timer(server);
     return;
   }
+  if (cookie == TIMER_FILL) {
+    server->fill_timer.id = 0;
+    pwi_server_fill_timer(server);
+    return;
+  }
   if (cookie == TIMER_SAVE) {
     server->save_timer.id = 0;
     pwi_server_save_timer(server);

@@ -361,6 +361,15 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   return PAWL_OK;
 }
 
+/* Keys that have only a signature are kept with the parcel: the one behind us may ask for them. This does not depend on
+ * whether anything is due here. */
+static bool has_keys(struct pwi_server *server, const struct pwi_change *change, struct pwi_parcel *parcel) {
+  const struct pwi_request *request = &change->request;
+  if (change->effect != PWI_EFFECT_ROWS || request->terms.keys != PWI_KEYS_SIGNED) return true;
+  parcel->list = pwi_holding_pin_list(server->holding, request->terms.vector, request->signature);
+  return parcel->list != NULL;
+}
+
 /* Something is missing here: nothing is taken until it has come. One that is being filled cannot ask for it again. */
 static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_status why) {
   bool was_stuck = chain->is_stuck;
@@ -405,7 +414,8 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, note, &change);
   if (!status) status = pwi_chain_make_room(&server->chains, chain, note->positions);
   if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &parcel);
-  if (!status) status = apply(server, chain, &change, note, peer->inbox.head.catalogue, &is_wanted);
+  if (!status && parcel) is_wanted = !has_keys(server, &change, parcel);
+  if (!status && !is_wanted) status = apply(server, chain, &change, note, peer->inbox.head.catalogue, &is_wanted);
   if (status || is_wanted) pwi_parcel_release(parcel);
   if (status == PAWL_CORRUPT) return status;
   if (status) {
@@ -416,8 +426,6 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
     say_ready(server, chain, true);
     return PAWL_OK;
   }
-  if (parcel && change.effect == PWI_EFFECT_ROWS && change.request.terms.keys == PWI_KEYS_SIGNED)
-    parcel->list = pwi_holding_pin_list(server->holding);
   pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other == 0, parcel);
   pwi_server_chain_confirm(server, chain);
   return PAWL_OK;

@@ -6,6 +6,10 @@
  * taken the new member's word begins to count: from then on nothing is confirmed that it does not have. Once it has all that
  * was confirmed before, the manager is told.
  *
+ * RESTS. Copying takes memory and processors away from requests, here and where the target is. So after each burst of chunks
+ * the source rests as long as the burst took if requests had more to move meanwhile than the burst, less long if they had
+ * less, and not at all if none came.
+ *
  * HANDING OVER. The head takes no more requests and waits until all full members are equal. It serves again with the next
  * view that makes it the head, if the manager takes the order back, or if the manager is lost before it was told.
  *
@@ -19,6 +23,8 @@
 
 #define CHUNK ((size_t)256 << 10) /* requests wait behind one: it should take no longer than they do */
 #define WINDOW 16                 /* chunks under way */
+#define BURST 16                  /* chunks between rests */
+#define REST_MAX INT64_C(20000000)
 
 /* --- orders ----------------------------------------------------------------------------------------------------------- */
 
@@ -209,13 +215,45 @@ static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain,
   return status;
 }
 
+/* One timer serves all: where it comes too early it is set again, where it comes late the rest is a little longer. */
+static bool set_timer(struct pwi_server *server, int64_t at) {
+  if (server->fill_timer.id != 0) return true;
+  pawl_status status = pwi_net_timer_set(server->config.net, at, TIMER_FILL, &server->fill_timer);
+  if (status) server->fill_timer.id = 0;
+  return !status;
+}
+
+static void begin_burst(struct pwi_server *server, struct moving *moving) {
+  moving->burst_end = moving->given + BURST;
+  moving->burst_at = pwi_net_now(server->config.net);
+  moving->traffic_before = pwi_holding_traffic(server->holding);
+}
+
+/* A burst is given and taken: the next one comes at once, or after a rest. */
+static void end_burst(struct pwi_server *server, struct moving *moving) {
+  int64_t now = pwi_net_now(server->config.net), rest = now - moving->burst_at;
+  uint64_t traffic = pwi_holding_traffic(server->holding) - moving->traffic_before;
+  begin_burst(server, moving);
+  if (traffic < BURST * CHUNK) rest = (int64_t)((double)rest * (double)traffic / (double)(BURST * CHUNK));
+  if (rest > REST_MAX) rest = REST_MAX;
+  if (rest > 0 && set_timer(server, now + rest)) moving->rests_until = now + rest;
+}
+
+static bool may_copy(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  if (moving->given == moving->burst_end && moving->taken == moving->given) end_burst(server, moving);
+  return !moving->has_copied && moving->given < moving->burst_end && moving->given - moving->taken < WINDOW &&
+         moving->rests_until == 0 && !pwi_chain_next(chain);
+}
+
 static void go_on(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   pawl_status status = PAWL_OK;
   if (!chain->following_peer || !moving->has_begun) return;
-  if (moving->given == 0) status = begin_copying(server, chain, moving);
+  if (moving->given == 0) {
+    status = begin_copying(server, chain, moving);
+    begin_burst(server, moving);
+  }
   pwi_server_chain_pump(server, chain);
-  while (!status && !moving->has_copied && moving->given - moving->taken < WINDOW && !pwi_chain_next(chain))
-    status = copy_next(server, chain, moving);
+  while (!status && may_copy(server, chain, moving)) status = copy_next(server, chain, moving);
   if (status && status != PAWL_QUEUE_FULL && status != PAWL_NOT_FOUND) end_move(server, moving, status);
 }
 
@@ -224,6 +262,19 @@ void pwi_server_fill_go(struct pwi_server *server, uint64_t node) {
     struct pwi_chain *chain = server->chains.items[i];
     struct moving *moving = chain->following == node && chain->following_fills ? fill_of(server, chain) : NULL;
     if (moving) go_on(server, chain, moving);
+  }
+}
+
+void pwi_server_fill_timer(struct pwi_server *server) {
+  int64_t now = pwi_net_now(server->config.net);
+  for (struct moving *moving = server->movings; moving; moving = moving->next) {
+    struct pwi_chain *chain =
+        moving->is_over || moving->order.step == PWI_MOVE_HANDOVER ? NULL : chain_of(server, moving);
+    if (!chain || moving->rests_until == 0) continue;
+    if (moving->rests_until > now && set_timer(server, moving->rests_until)) continue;
+    moving->rests_until = 0;
+    begin_burst(server, moving);
+    go_on(server, chain, moving);
   }
 }
 

@@ -45,8 +45,12 @@ struct moving {
   struct moving *next;
   struct pwi_move order;
   struct pwi_copying copying;
-  uint64_t given, taken; /* chunks */
-  uint64_t synced_at;    /* FILL: what the target must have before we may say that it has everything */
+  uint64_t given, taken;   /* chunks */
+  uint64_t burst_end;      /* as many may be given before the next rest */
+  int64_t burst_at;        /* when that began */
+  uint64_t traffic_before; /* bytes of requests by then */
+  int64_t rests_until;     /* 0: it does not */
+  uint64_t synced_at;      /* FILL: what the target must have before we may say that it has everything */
   bool has_begun, has_copied;
   bool is_over; /* `order.status` is the result; it is told again to a manager that asks again */
 };
@@ -95,13 +99,13 @@ struct pwi_server {
   struct moving *movings;
   struct filling *fillings;
   struct server_saving *saving; /* NULL: none is under way */
-  struct pwi_timer save_timer;
+  struct pwi_timer save_timer, fill_timer;
   uint64_t moves_out, moves_in;
   struct pwi_writer writer; /* for whatever is being sent */
 };
 
 /* Timers. */
-enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3, TIMER_SAVE = 4 };
+enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3, TIMER_SAVE = 4, TIMER_FILL = 5 };
 
 /* A message on a link's own lane, with the numbers in force in its head. */
 void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
@@ -139,6 +143,7 @@ void pwi_server_moves_report(struct pwi_server *server);                        
 void pwi_server_moves_without_manager(struct pwi_server *server);               /* it is gone */
 void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain); /* something was confirmed */
 void pwi_server_fill_go(struct pwi_server *server, uint64_t node);              /* there is a way to it, or room */
+void pwi_server_fill_timer(struct pwi_server *server);
 void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status why);
 void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note);
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
