@@ -237,11 +237,16 @@ static void weather(uint64_t seed, uint32_t most_servers, unsigned events) {
   world_close(&world);
 }
 
-/* PAWL_SEED replays one. */
+/* PAWL_SEED replays one, PAWL_SEEDS=first:last some. */
 static void brave(uint64_t last, uint32_t most_servers, unsigned events) {
   uint64_t first = 1;
-  const char *one = getenv("PAWL_SEED");
+  char *colon;
+  const char *one = getenv("PAWL_SEED"), *some = getenv("PAWL_SEEDS");
   if (one) first = last = strtoull(one, NULL, 10);
+  if (some) {
+    first = strtoull(some, &colon, 10);
+    last = *colon ? strtoull(colon + 1, NULL, 10) : first;
+  }
   for (uint64_t seed = first; seed <= last; seed++) {
     if (one) print_message("seed %llu\n", (unsigned long long)seed);
     weather(seed, most_servers, events);
@@ -250,7 +255,7 @@ static void brave(uint64_t last, uint32_t most_servers, unsigned events) {
                 (unsigned long long)first, (unsigned long long)last, (unsigned long long)met.views,
                 (unsigned long long)met.promotions, (unsigned long long)met.handovers, (unsigned long long)met.losses,
                 (unsigned long long)met.given_up, (unsigned long long)met.relieved);
-  if (one) return;
+  if (one || some) return;
   assert_true(met.promotions > 0 && met.handovers > 0 && met.losses > 0);
 }
 
