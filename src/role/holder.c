@@ -221,6 +221,11 @@ static pawl_status prepare_parcel(struct pwi_holder *holder, struct pwi_chain *c
                            parcel_out);
 }
 
+static void starve(struct pwi_holder *holder, struct pwi_chain *chain) {
+  struct pwi_chains *chains = holder->config.chains;
+  if (chain && chains->starve) chains->starve(chains->context, chain);
+}
+
 /* A parcel for what the request may change; false if an answer was given instead. */
 static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, struct pwi_request *request,
                     const struct pwi_entry *entry, struct pwi_parcel **parcel_out) {
@@ -232,6 +237,7 @@ static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, struc
     status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
   }
   if (!status) return true;
+  if (status == PAWL_NO_MEMORY) starve(link->holder, chain);
   say_failed(link, request, status == PAWL_QUEUE_FULL ? PWI_CODE_NOT_HERE : PWI_CODE_FAILED,
              status == PAWL_QUEUE_FULL ? PAWL_OK : status);
   return false;
@@ -261,6 +267,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
   if (parcel && !request->refusal) request->result = pwi_parcel_values(parcel);
   pwi_holding_serve(holder->config.holding, request, values, &served);
   if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
+  if (served.outcome.code == PWI_CODE_FAILED && served.outcome.status == PAWL_NO_MEMORY) starve(holder, chain);
   if (served.put_off) {
     pwi_holder_unmake_room(buffer);
     return;

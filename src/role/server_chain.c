@@ -215,6 +215,15 @@ static void complain(struct pwi_server *server, const struct pwi_chain *chain, u
   pwi_server_say_payload(server, server->manager, PWI_SAY_COMPLAIN);
 }
 
+/* A head that cannot even refuse is of no use: whoever stands behind it has everything that was answered. */
+void pwi_server_chain_starve(void *context, struct pwi_chain *chain) {
+  struct pwi_server *server = context;
+  int64_t now = pwi_net_now(server->config.net);
+  if (!pwi_chain_has_followers(chain) || (chain->starved_at != 0 && now - chain->starved_at < COMPLAIN_NS)) return;
+  chain->starved_at = now;
+  complain(server, chain, server->node, PAWL_NO_MEMORY);
+}
+
 static void send_all(struct pwi_server *server, struct pwi_chain *chain);
 
 void pwi_server_chain_timer(struct pwi_server *server) {

@@ -123,6 +123,7 @@ void pwi_server_chain_writable(struct pwi_server *server, const struct server_pe
 void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
 void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
+void pwi_server_chain_starve(void *server, struct pwi_chain *chain);
 void pwi_server_chain_timer(struct pwi_server *server);
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain); /* tells the one before us */
 
