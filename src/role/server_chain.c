@@ -55,6 +55,10 @@ struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node) {
   return NULL;
 }
 
+bool pwi_server_seeks(const struct pwi_server *server, uint64_t node) {
+  return find_peer(server, PEER_NEXT, node) != NULL;
+}
+
 struct pwi_parcel_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer) {
   return (struct pwi_parcel_address){.link = peer->link,
                                      .terms = &peer->peering.data,

@@ -238,6 +238,32 @@ static void test_a_head_without_memory_for_its_replica_refuses_and_serves_on(voi
   pwi_cluster_close(&cluster);
 }
 
+static bool is_not_whole(void *context) {
+  struct pwi_manager_figures figures;
+  (void)context;
+  pwi_manager_figures(cluster.manager, &figures);
+  return !figures.whole || figures.processes_up < 2;
+}
+
+static void test_a_source_that_cannot_reach_its_target_for_want_of_memory_tries_again(void **state) {
+  (void)state;
+  struct pwi_cluster_config config = {.seed = 11, .processes = 1, .shards = 1, .late = 1, .replicas = 1};
+  struct pwi_cluster_client client;
+  cluster_open(&cluster, &config);
+  add_client(&client, "c", "train", false, false);
+  struct pwi_flow *flow = cluster_vector(&client, "a/w", &counts);
+  pwi_sim_starve(cluster.sim, cluster.servers[0].node, true);
+  cluster_start_late(&cluster, 0);
+  assert_int_equal(push(&client, flow, 5), PAWL_OK);
+  cluster_run_for(&cluster, 3 * PWI_SIM_SECOND);
+  assert_true(is_not_whole(NULL));
+  pwi_sim_starve(cluster.sim, cluster.servers[0].node, false);
+  cluster_run_while(&cluster, is_not_whole, NULL, 30 * PWI_SIM_SECOND);
+  pwi_cluster_kill(&cluster, 0);
+  assert_int_equal(pull(&client, flow), 5);
+  pwi_cluster_close(&cluster);
+}
+
 static void test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others(void **state) {
   (void)state;
   struct pwi_cluster_client one, two;
@@ -425,6 +451,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_larger_than_a_message_is_cut_and_arrives_whole),
       cmocka_unit_test(test_past_its_cap_a_server_refuses_to_grow_and_serves_on),
       cmocka_unit_test(test_a_head_without_memory_for_its_replica_refuses_and_serves_on),
+      cmocka_unit_test(test_a_source_that_cannot_reach_its_target_for_want_of_memory_tries_again),
       cmocka_unit_test(test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others),
       cmocka_unit_test(test_pushes_and_pulls_go_on_while_there_is_no_manager),
       cmocka_unit_test(test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole),
