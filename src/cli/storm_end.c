@@ -91,18 +91,24 @@ static enum wholeness look_at(struct pwi_storm *storm, const json_t *root) {
   return moves == 0 ? PERHAPS : TORN;
 }
 
-static enum wholeness look(struct pwi_storm *storm) {
+/* What the manager says, to be given back; NULL if it says nothing. */
+static json_t *ask(struct pwi_storm *storm) {
   struct pawl_session *session = pwi_storm_session(storm);
   char *text;
-  if (!session) return TORN;
+  if (!session) return NULL;
   pawl_status status = pawl_session_status(session, ASK_NS, &text);
   if (status) {
     pwi_storm_fail(storm, "the manager does not answer: %s", pawl_status_text(status));
-    return TORN;
+    return NULL;
   }
   json_t *root = json_loads(text, 0, NULL);
   pawl_text_free(text);
-  enum wholeness found = look_at(storm, root);
+  return root;
+}
+
+static enum wholeness look(struct pwi_storm *storm) {
+  json_t *root = ask(storm);
+  enum wholeness found = root ? look_at(storm, root) : TORN;
   json_decref(root);
   return found;
 }
@@ -117,6 +123,42 @@ static bool has_crashed(struct pwi_storm *storm) {
     return true;
   }
   return false;
+}
+
+/* The member that listens at this address, as it said when it was ready; the count of members if there is none. */
+static size_t member_at(const struct pwi_storm *storm, const char *address) {
+  char own[PWI_NET_ADDRESS_MAX];
+  const char *line;
+  size_t i = 0;
+  for (; i < storm->count; i++) {
+    if (!pwi_storm_is_alive(storm, i, PWI_STORM_SERVER) || pwi_child_ready(storm->members[i].child, 0, &line)) continue;
+    if (!pwi_child_value(line, "address", own, sizeof own) && strstr(own, address)) break;
+  }
+  return i;
+}
+
+static const char *address_of(const json_t *root, json_int_t id) {
+  size_t i;
+  json_t *node;
+  json_array_foreach(json_object_get(root, "nodes"), i, node) {
+    const char *address = json_string_value(json_object_get(node, "address"));
+    if (address && json_integer_value(json_object_get(node, "node")) == id) return address;
+  }
+  return "nowhere";
+}
+
+bool pwi_storm_first_chain(struct pwi_storm *storm, size_t *members_out, size_t room, size_t *count_out) {
+  json_t *root = ask(storm), *member;
+  size_t i, count = 0;
+  if (!root) return false;
+  json_array_foreach(json_object_get(json_array_get(json_object_get(root, "arcs"), 0), "chain"), i, member) {
+    size_t found = member_at(storm, address_of(root, json_integer_value(json_object_get(member, "node"))));
+    if (found == storm->count || json_is_true(json_object_get(member, "filling")) || count == room) continue;
+    members_out[count++] = found;
+  }
+  json_decref(root);
+  *count_out = count;
+  return true;
 }
 
 bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns) {

@@ -91,6 +91,9 @@ void pwi_storm_session_options(const struct pwi_storm *storm, struct pawl_sessio
 /* Waits until the manager says that every arc has all its members, and exactly the servers that live are up. */
 bool pwi_storm_await_whole(struct pwi_storm *storm, int64_t timeout_ns);
 
+/* The servers of ours that form the chain of the first arc, its head first; up to `room` of them, full ones only. */
+bool pwi_storm_first_chain(struct pwi_storm *storm, size_t *members_out, size_t room, size_t *count_out);
+
 /* --- the end ---------------------------------------------------------------------------------------------------------- */
 
 /* Workers begin no more, see the rest through, and leave. False if one does not, or has failed. */

@@ -82,7 +82,8 @@ struct pwi_chain {
   struct pwi_clock staged; /* filling: the versions of what has come, once all of it has */
   bool is_stuck;           /* something is missing here (a vector): it is asked to send again when that has come */
 
-  bool is_handing; /* no more requests are taken: another will be the head */
+  int64_t starved_at; /* the head has said that it has no memory; 0: never */
+  bool is_handing;    /* no more requests are taken: another will be the head */
   struct pwi_fifo put_off;
 };
 
@@ -95,6 +96,7 @@ struct pwi_chains {
   struct pwi_parcels *parcels;
   void (*answer)(void *context, struct pwi_put_off *put_off, bool is_lost); /* lost: say NOT_HERE */
   void (*pump)(void *context, struct pwi_chain *chain);                     /* there is something to be sent */
+  void (*starve)(void *context, struct pwi_chain *chain); /* its head has no memory, not even to refuse */
   void *context;
 };
 

@@ -201,21 +201,43 @@ static void say_failed(struct pwi_holder_link *link, const struct pwi_request *r
   pwi_holder_say(link, request->terms.number, request->task, &outcome);
 }
 
+/* Without memory for a push the push can still be refused: that takes next to nothing. A member of a group is waited for, and
+ * has to try again. */
+static bool may_refuse(const struct pwi_request *request, pawl_status why) {
+  return why == PAWL_NO_MEMORY && !request->refusal && pwi_request_has_rows(request->terms.kind) &&
+         pwi_request_is_numbered(request->terms.kind) && !is_together(request);
+}
+
 static pawl_status prepare_parcel(struct pwi_holder *holder, struct pwi_chain *chain, const struct pwi_request *request,
                                   const struct pwi_entry *entry, size_t stamps, struct pwi_parcel **parcel_out) {
   struct pwi_table_options table = pwi_entry_table(entry);
+  struct pwi_request changes = *request;
   size_t state = table.state_width * pawl_type_size(entry->is.type);
-  return pwi_chain_prepare(holder->config.chains, chain, request, pwi_entry_row_bytes(entry), state, stamps,
+  if (request->refusal) {
+    changes.terms.keys = PWI_KEYS_RANGE;
+    changes.terms.rows = 0;
+  }
+  return pwi_chain_prepare(holder->config.chains, chain, &changes, pwi_entry_row_bytes(entry), state, stamps,
                            parcel_out);
 }
 
+static void starve(struct pwi_holder *holder, struct pwi_chain *chain) {
+  struct pwi_chains *chains = holder->config.chains;
+  if (chain && chains->starve) chains->starve(chains->context, chain);
+}
+
 /* A parcel for what the request may change; false if an answer was given instead. */
-static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
+static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, struct pwi_request *request,
                     const struct pwi_entry *entry, struct pwi_parcel **parcel_out) {
   *parcel_out = NULL;
   if (!chain || !pwi_request_is_numbered(request->terms.kind)) return true;
   pawl_status status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
+  if (status && may_refuse(request, status)) {
+    request->refusal = status;
+    status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
+  }
   if (!status) return true;
+  if (status == PAWL_NO_MEMORY) starve(link->holder, chain);
   say_failed(link, request, status == PAWL_QUEUE_FULL ? PWI_CODE_NOT_HERE : PWI_CODE_FAILED,
              status == PAWL_QUEUE_FULL ? PAWL_OK : status);
   return false;
@@ -231,16 +253,21 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
   size_t bytes = 0;
   if (!prepare(link, chain, request, entry, &parcel)) return;
   bool may_wait = chain && (parcel || !pwi_chain_is_settled(chain));
-  pawl_status status = answer_room(link, request, &bytes);
+  pawl_status status = request->refusal ? PAWL_OK : answer_room(link, request, &bytes);
   if (!status) status = pwi_holder_make_room(link, bytes, may_wait && bytes > 0, &buffer, &values);
+  if (status && may_refuse(request, status)) { /* the parcel may be larger than is needed now */
+    request->refusal = status;
+    status = pwi_holder_make_room(link, 0, false, &buffer, &values);
+  }
   if (status) {
     pwi_parcel_release(parcel);
     say_failed(link, request, PWI_CODE_FAILED, status);
     return;
   }
-  if (parcel) request->result = pwi_parcel_values(parcel);
+  if (parcel && !request->refusal) request->result = pwi_parcel_values(parcel);
   pwi_holding_serve(holder->config.holding, request, values, &served);
   if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
+  if (served.outcome.code == PWI_CODE_FAILED && served.outcome.status == PAWL_NO_MEMORY) starve(holder, chain);
   if (served.put_off) {
     pwi_holder_unmake_room(buffer);
     return;
@@ -322,6 +349,7 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
   }
 }
 
+/* Of what there was no memory to receive only the beginning is here: it is refused, or fails, by its terms alone. */
 static pawl_status deal_with(struct pwi_holder_link *link) {
   struct pwi_sections sections;
   struct pwi_request request = {
@@ -338,7 +366,12 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
     return PAWL_OK;
   }
   request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
-  status = pwi_reading_body(&link->holder->reading, &link->inbox, &sections, &request);
+  status = link->inbox.is_dropped ? PAWL_NO_MEMORY
+                                  : pwi_reading_body(&link->holder->reading, &link->inbox, &sections, &request);
+  if (status && may_refuse(&request, status)) {
+    request.refusal = status;
+    status = PAWL_OK;
+  }
   if (status == PAWL_NO_MEMORY || status == PAWL_UNSUPPORTED || status == PAWL_UNSORTED) {
     outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
     pwi_holder_say(link, request.terms.number, request.task, &outcome);
@@ -359,21 +392,9 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
   return PAWL_OK;
 }
 
-/* There was no memory to receive it: nothing has happened, and the client is told so. */
-static pawl_status turn_away(struct pwi_holder_link *link) {
-  struct pwi_sections sections;
-  struct pwi_terms terms;
-  pawl_status status = pwi_inbox_check(&link->inbox, &sections);
-  if (!status) status = pwi_reading_terms(&link->inbox, &sections, &terms);
-  if (status) return status;
-  struct pwi_outcome outcome = {.code = PWI_CODE_FAILED, .status = PAWL_NO_MEMORY};
-  pwi_holder_say(link, terms.number, link->inbox.head.task, &outcome);
-  return PAWL_OK;
-}
-
 void pwi_holder_message_end(struct pwi_holder_link *link, pawl_status status) {
   if (status) return; /* incomplete: nothing of it is applied */
-  status = link->inbox.is_dropped ? turn_away(link) : deal_with(link);
+  status = deal_with(link);
   if (status) {
     pwi_log(link->holder->config.log, PAWL_LOG_WARN, "request.bad", "link=%llu why=%s",
             (unsigned long long)link->link.id, pawl_status_name(status));

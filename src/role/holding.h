@@ -113,6 +113,7 @@ struct pwi_request {
   struct pwi_waiter waiter; /* AWAIT */
   struct pawl_range arc;    /* a push that names a group in terms.other: the keys of the arc, if it may be added up with
                                others; else empty */
+  pawl_status refusal;      /* PUSH, PUSHPULL: refuse it for this reason, if it is due; keys and values are not read */
   const void *encoded;      /* LIST: the keys as they came, and the section that tells how; not read here */
   struct pwi_section encoded_as;
 };

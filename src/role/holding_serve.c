@@ -115,8 +115,8 @@ static pawl_status make_ready(struct pwi_holding *holding, struct pwi_held *vect
 static void push(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request, bool whole,
                  void *values, struct pwi_served *served) {
   struct pwi_named named;
-  if (!pwi_serve_names(holding, vector, request, &named, served)) return;
-  pawl_status status = make_ready(holding, vector, request, &named);
+  if (!request->refusal && !pwi_serve_names(holding, vector, request, &named, served)) return;
+  pawl_status status = request->refusal ? request->refusal : make_ready(holding, vector, request, &named);
   if (status == PAWL_INVALID) {
     pwi_served_fail(served, status);
     return;
@@ -147,6 +147,8 @@ static void repeat(struct pwi_holding *holding, struct pwi_held *vector, const s
     served->outcome = (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = refused};
   } else if (vector->is_group) {
     pwi_serve_tick(holding, vector, request, false, served);
+  } else if (request->terms.kind == PWI_REQUEST_PUSHPULL && request->refusal) {
+    pwi_served_fail(served, request->refusal);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL) {
     if (pwi_serve_names(holding, vector, request, &named, served))
       pwi_serve_values(holding, vector, request, &named, values, served);

@@ -20,7 +20,7 @@
 
 /* X(name, word, replicas that it takes to matter, whether it has its place in the code, what is wrong) */
 #define PWI_PLANTED_MAP(X)                                                                                             \
-  X(EARLY_ACK, "early_ack", 1, true, "a head answers a push before the tail has it")                                   \
+  X(EARLY_ACK, "early_ack", 1, true, "a head answers a push, and passes it on later")                                  \
   X(DUPLICATE_ACK, "duplicate_ack", 1, true, "a head answers a duplicate before the tail has what it repeats")         \
   X(FORGET_CLOCKS, "forget_clocks", 1, true, "clocks stay behind when a member is filled")                             \
   X(PROMOTE_FILLING, "promote_filling", 1, true, "the manager promotes a member that is still filling")                \

@@ -400,6 +400,7 @@ static pawl_status make_parts(struct pwi_server *server) {
   server->chains.parcels = &server->parcels;
   server->chains.answer = pwi_holder_answer_put_off;
   server->chains.pump = pwi_server_chain_pump;
+  server->chains.starve = pwi_server_chain_starve;
   server->chains.context = server;
   struct pwi_holding_config holding = {.memory_max = server->config.memory_max,
                                        .cache_max = server->config.cache_max,

@@ -55,6 +55,10 @@ struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node) {
   return NULL;
 }
 
+bool pwi_server_seeks(const struct pwi_server *server, uint64_t node) {
+  return find_peer(server, PEER_NEXT, node) != NULL;
+}
+
 struct pwi_parcel_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer) {
   return (struct pwi_parcel_address){.link = peer->link,
                                      .terms = &peer->peering.data,
@@ -215,10 +219,22 @@ static void complain(struct pwi_server *server, const struct pwi_chain *chain, u
   pwi_server_say_payload(server, server->manager, PWI_SAY_COMPLAIN);
 }
 
+/* A head that cannot even refuse is of no use: whoever stands behind it has everything that was answered. */
+void pwi_server_chain_starve(void *context, struct pwi_chain *chain) {
+  struct pwi_server *server = context;
+  int64_t now = pwi_net_now(server->config.net);
+  if (!pwi_chain_has_followers(chain) || (chain->starved_at != 0 && now - chain->starved_at < COMPLAIN_NS)) return;
+  chain->starved_at = now;
+  complain(server, chain, server->node, PAWL_NO_MEMORY);
+}
+
+static void send_all(struct pwi_server *server, struct pwi_chain *chain);
+
 void pwi_server_chain_timer(struct pwi_server *server) {
   int64_t now = pwi_net_now(server->config.net);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
+    if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) send_all(server, chain);
     if (chain->is_stuck) {
       chain->is_stuck = false;
       say_ready(server, chain, false);
@@ -241,8 +257,7 @@ static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, str
   pwi_server_note(server, peer, &note);
 }
 
-void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
-  struct pwi_server *server = context;
+static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
   struct pwi_parcel *parcel;
   struct server_peer *peer = chain->following_peer;
   if (!chain->is_open || !peer) return;
@@ -267,6 +282,14 @@ void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
     pwi_chain_was_sent(chain);
   }
   if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);
+}
+
+/* Whoever answers too early also dawdles here: else the next member mostly has it before anybody can be killed. */
+void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
+  if (pwi_is_planted(PWI_PLANTED_EARLY_ACK))
+    look_later(context);
+  else
+    send_all(context, chain);
 }
 
 void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer) {

@@ -85,6 +85,8 @@ static void begin_move(struct pwi_server *server, struct moving *moving) {
     pwi_server_moves_look(server, chain);
   } else if (pwi_server_reach(server, moving->order.target)) {
     pwi_server_fill_go(server, moving->order.target);
+  } else if (!pwi_server_seeks(server, moving->order.target)) { /* and nobody would tell us */
+    end_move(server, moving, PAWL_LINK_CLOSED);
   }
 }
 

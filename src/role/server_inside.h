@@ -127,11 +127,15 @@ void pwi_server_chain_writable(struct pwi_server *server, const struct server_pe
 void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
 void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
+void pwi_server_chain_starve(void *server, struct pwi_chain *chain);
 void pwi_server_chain_timer(struct pwi_server *server);
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain); /* tells the one before us */
 
 /* The link to a node that stands behind us; NULL if it is not up. One is made if there is none. */
 struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node);
+
+/* Such a link is up, or being made: we hear when it is up, or down. */
+bool pwi_server_seeks(const struct pwi_server *server, uint64_t node);
 
 void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note);
 struct pwi_parcel_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer);

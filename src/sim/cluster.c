@@ -99,7 +99,7 @@ static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, c
   uint64_t memory_max = server->cluster->config.memory_max;
   struct pwi_server_config config = {.net = boot->net,
                                      .log = boot->log,
-                                     .manager = PWI_CLUSTER_MANAGER,
+                                     .manager = pwi_cluster_managers(server->cluster),
                                      .host = server->name,
                                      .process = 1000 + server->process + 100 * (uint64_t)boot->incarnation,
                                      .shard = server->shard,
@@ -174,9 +174,13 @@ bool pwi_cluster_is_up(const struct pwi_cluster *cluster, size_t process) {
 
 /* --- all of it ------------------------------------------------------------------------------------------------------ */
 
-static pawl_status add_all(struct pwi_cluster *cluster) {
+static pawl_status add_manager(struct pwi_cluster *cluster) {
   struct pwi_sim_program program = {.name = "m", .boot = boot_manager, .halt = halt_manager, .context = cluster};
-  pawl_status status = pwi_sim_node_add(cluster->sim, &program, &cluster->manager_node);
+  return pwi_sim_node_add(cluster->sim, &program, &cluster->manager_node);
+}
+
+static pawl_status add_all(struct pwi_cluster *cluster) {
+  pawl_status status = cluster->config.managers ? PAWL_OK : add_manager(cluster);
   for (uint32_t i = 0; i < cluster->config.processes && !status; i++)
     status = add_process(cluster, cluster->config.shards);
   for (uint32_t i = 0; i < cluster->config.late && !status; i++) status = add_process(cluster, 1);
@@ -195,7 +199,7 @@ pawl_status pwi_cluster_open(struct pwi_cluster *cluster, const struct pwi_clust
   if (status) return status;
   pwi_sim_stream(cluster->sim, 77, &cluster->random);
   status = add_all(cluster);
-  if (!status) status = pwi_sim_start(cluster->sim, cluster->manager_node);
+  if (!status && !config->managers) status = pwi_sim_start(cluster->sim, cluster->manager_node);
   if (status) return status;
   for (uint32_t i = 0; i < config->processes; i++) pwi_cluster_start(cluster, i);
   return PAWL_OK;

@@ -41,6 +41,7 @@ struct pwi_cluster_config {
   bool checked_hosts;      /* no data planes at all */
   bool durable;            /* the manager's journal is a file on its disk */
   uint64_t journal_bytes;  /* 0: the manager's default */
+  const char *managers;    /* the addresses of managers that the caller adds; NULL: there is one, of the cluster */
   pwi_rights_of rights;
   struct pwi_depot *depot;                                    /* for checkpoints, of all nodes; NULL: none */
   void (*tune)(struct pwi_sim_config *config, void *context); /* may be NULL */
@@ -72,7 +73,7 @@ struct pwi_cluster {
   struct pwi_cluster_config config;
   struct pwi_random random; /* for draws of whoever uses the cluster */
   struct pwi_sim_node manager_node;
-  struct pwi_manager *manager; /* NULL while it is down */
+  struct pwi_manager *manager; /* NULL while it is down. Of several: the one that leads, as the caller says */
   struct pwi_sim_shell manager_shell;
   struct pwi_journal *memory_journal, *journal;
   struct pwi_cluster_server servers[PWI_CLUSTER_SERVERS];
@@ -86,6 +87,11 @@ struct pwi_cluster {
  * servers than there is room for), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_cluster_open(struct pwi_cluster *cluster, const struct pwi_cluster_config *config);
 void pwi_cluster_close(struct pwi_cluster *cluster);
+
+/* Where nodes look for a manager. */
+static inline const char *pwi_cluster_managers(const struct pwi_cluster *cluster) {
+  return cluster->config.managers ? cluster->config.managers : PWI_CLUSTER_MANAGER;
+}
 
 /* All shards of a process. Starting one that is up does nothing. */
 void pwi_cluster_start(struct pwi_cluster *cluster, size_t process);

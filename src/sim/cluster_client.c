@@ -19,7 +19,7 @@ static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, c
   struct pwi_client_config config = {.net = boot->net,
                                      .random = boot->random,
                                      .log = boot->log,
-                                     .manager = PWI_CLUSTER_MANAGER,
+                                     .manager = pwi_cluster_managers(client->cluster),
                                      .host = client->name,
                                      .job = client->job,
                                      .reader = client->reader};

@@ -100,7 +100,7 @@ pawl_status pwi_sim_net_connect(struct pwi_net *base, const char *address, struc
   char text[PWI_NET_ADDRESS_MAX];
   pawl_status status = pwi_sim_address_read(address, text);
   if (status) return status;
-  if (pwi_sim_reserve(sim, 4)) return PAWL_NO_MEMORY;
+  if (net->node->is_starved || pwi_sim_reserve(sim, 4)) return PAWL_NO_MEMORY;
   struct sim_link *link = link_new(sim);
   if (!link) return PAWL_NO_MEMORY;
   struct sim_listener *listener = pwi_sim_listener_find(sim, text);

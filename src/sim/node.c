@@ -288,3 +288,7 @@ void pwi_sim_slow(struct pwi_sim *sim, struct pwi_sim_node handle, double factor
   assert(factor >= 0 && factor < 1e9);
   node->slow_ns = llround(factor * (double)sim->config.slow_step_ns);
 }
+
+void pwi_sim_starve(struct pwi_sim *sim, struct pwi_sim_node handle, bool is_starved) {
+  pwi_sim_node_of(sim, handle)->is_starved = is_starved;
+}

@@ -41,7 +41,7 @@ static pawl_status take_slot(struct pwi_sim *sim, struct sim_region *region) {
 pawl_status pwi_sim_net_region_open(struct pwi_net *base, size_t size, struct pwi_region **region_out) {
   struct sim_net *net = (struct sim_net *)(void *)base;
   size_t room;
-  if (!pwi_add_size(size, REGION_ALIGN, &room)) return PAWL_NO_MEMORY;
+  if (net->node->is_starved || !pwi_add_size(size, REGION_ALIGN, &room)) return PAWL_NO_MEMORY;
   struct sim_region *region = pwi_alloc_zero(1, sizeof *region);
   if (!region) return PAWL_NO_MEMORY;
   region->block = pwi_alloc_zero(1, room);

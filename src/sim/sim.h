@@ -224,6 +224,9 @@ void pwi_sim_resume(struct pwi_sim *sim, struct pwi_sim_node node);
 /* From now on each callback takes factor * config.slow_step_ns; 0 is the full speed that every node starts with. */
 void pwi_sim_slow(struct pwi_sim *sim, struct pwi_sim_node node, double factor);
 
+/* While a node is starved it gets no memory for new regions, or for links that it would make. Those it has stay. */
+void pwi_sim_starve(struct pwi_sim *sim, struct pwi_sim_node node, bool is_starved);
+
 /* --- the network between them ------------------------------------------------------------------------------------- */
 
 /* Nothing gets from `from` to `to` any more: one way only. Either may be PWI_SIM_ALL. Both ways takes two calls. */

@@ -231,6 +231,7 @@ struct sim_node {
   uint32_t pause_count;
   int64_t busy_until, resumed_at;
   int64_t slow_ns;
+  bool is_starved;
   struct sim_queue waiting;
 };
 

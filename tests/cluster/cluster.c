@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static void check(const struct pwi_cluster *cluster, pawl_status status, const char *what) {
+void cluster_check(const struct pwi_cluster *cluster, pawl_status status, const char *what) {
   const char *failure = cluster->sim ? pwi_sim_failure(cluster->sim) : NULL;
   if (!status && !failure) return;
   fail_msg("seed %llu: %s: %s%s%s", (unsigned long long)cluster->config.seed, what, pawl_status_name(status),
@@ -13,46 +13,46 @@ static void check(const struct pwi_cluster *cluster, pawl_status status, const c
 }
 
 void cluster_open(struct pwi_cluster *cluster, const struct pwi_cluster_config *config) {
-  check(cluster, pwi_cluster_open(cluster, config), "opening a cluster");
+  cluster_check(cluster, pwi_cluster_open(cluster, config), "opening a cluster");
 }
 
 void cluster_client_add(struct pwi_cluster *cluster, struct pwi_cluster_client *client) {
-  check(cluster, pwi_cluster_client_add(cluster, client), "adding a client");
+  cluster_check(cluster, pwi_cluster_client_add(cluster, client), "adding a client");
 }
 
 void cluster_start_late(struct pwi_cluster *cluster, uint32_t index) {
   pwi_cluster_start(cluster, cluster->config.processes + index);
-  check(cluster, PAWL_OK, "starting a late server");
+  cluster_check(cluster, PAWL_OK, "starting a late server");
 }
 
 void cluster_run_while(struct pwi_cluster *cluster, bool (*predicate)(void *context), void *context, int64_t limit) {
-  check(cluster, pwi_cluster_run_while(cluster, predicate, context, limit), "running");
+  cluster_check(cluster, pwi_cluster_run_while(cluster, predicate, context, limit), "running");
 }
 
 void cluster_run_for(struct pwi_cluster *cluster, int64_t duration) {
-  check(cluster, pwi_cluster_run_for(cluster, duration), "running");
+  cluster_check(cluster, pwi_cluster_run_for(cluster, duration), "running");
 }
 
 void cluster_wait_joined(struct pwi_cluster_client *client) {
-  check(client->cluster, pwi_cluster_wait_joined(client), "joining");
+  cluster_check(client->cluster, pwi_cluster_wait_joined(client), "joining");
 }
 
 pawl_status cluster_ask(struct pwi_cluster_client *client, enum pwi_ask what, const struct pwi_writer *payload) {
   pawl_status said = PAWL_OK;
-  check(client->cluster, pwi_cluster_ask(client, what, payload, &said), "asking");
+  cluster_check(client->cluster, pwi_cluster_ask(client, what, payload, &said), "asking");
   return said;
 }
 
 struct pwi_flow *cluster_vector(struct pwi_cluster_client *client, const char *name,
                                 const struct pawl_vector_options *options) {
   struct pwi_flow *flow = NULL;
-  check(client->cluster, pwi_cluster_vector(client, name, options, &flow), "creating a vector");
+  cluster_check(client->cluster, pwi_cluster_vector(client, name, options, &flow), "creating a vector");
   return flow;
 }
 
 struct pwi_flow *cluster_open_vector(struct pwi_cluster_client *client, const char *name, uint64_t node) {
   struct pwi_flow *flow = NULL;
-  check(client->cluster, pwi_cluster_open_vector(client, name, node, &flow), "opening a vector");
+  cluster_check(client->cluster, pwi_cluster_open_vector(client, name, node, &flow), "opening a vector");
   return flow;
 }
 
@@ -60,7 +60,7 @@ pawl_status cluster_call(struct pwi_cluster_client *client, struct pwi_flow *flo
                          const struct pwi_where *where, const void *in, void *out, struct pwi_task *task_out) {
   struct pwi_task task = {0};
   pawl_status status = pwi_cluster_call(client, flow, kind, where, in, out, &task);
-  check(client->cluster, PAWL_OK, "calling");
+  cluster_check(client->cluster, PAWL_OK, "calling");
   if (!status && task_out) *task_out = task;
   return status ? status : task.status;
 }

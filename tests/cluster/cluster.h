@@ -6,6 +6,9 @@
 
 #define MS PWI_SIM_MILLISECOND
 
+/* Fails the test, with the seed and what the simulation says, unless the status is PAWL_OK and nothing is wrong there. */
+void cluster_check(const struct pwi_cluster *cluster, pawl_status status, const char *what);
+
 void cluster_open(struct pwi_cluster *cluster, const struct pwi_cluster_config *config);
 void cluster_client_add(struct pwi_cluster *cluster, struct pwi_cluster_client *client);
 

@@ -29,6 +29,7 @@ static void add_client(struct pwi_cluster_client *client, const char *name, cons
 }
 
 static const struct pawl_vector_options counts = {.type = PAWL_I64, .width = 1, .size = 1000};
+#define WIDE 1024 /* more bytes in a row than a parcel has by itself */
 static const uint64_t keys[] = {0, 10, 500, 999};
 
 static pawl_status push(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t value) {
@@ -200,6 +201,66 @@ static void test_past_its_cap_a_server_refuses_to_grow_and_serves_on(void **stat
   assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PUSH, &first, rows, NULL, NULL), PAWL_OK);
   assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &first, NULL, back, NULL), PAWL_OK);
   assert_int_equal(back[0], 10); /* the refused push added nothing, not even to the key that was there */
+  pwi_cluster_close(&cluster);
+}
+
+static pawl_status push_wide(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t value) {
+  static int64_t values[4 * WIDE];
+  struct pwi_where where = {.keys = keys, .count = 4};
+  for (size_t i = 0; i < 4 * WIDE; i++) values[i] = value;
+  return cluster_call(client, flow, PWI_REQUEST_PUSH, &where, values, NULL, NULL);
+}
+
+static void assert_wide(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t value) {
+  static int64_t values[4 * WIDE];
+  struct pwi_where where = {.keys = keys, .count = 4};
+  assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PULL, &where, NULL, values, NULL), PAWL_OK);
+  for (size_t i = 0; i < 4 * WIDE; i++) assert_int_equal(values[i], value);
+}
+
+/* What it passes on to its replica takes memory, too. Nobody waits until there is some. */
+static void test_a_head_without_memory_for_its_replica_refuses_and_serves_on(void **state) {
+  (void)state;
+  static const struct pawl_vector_options wide = {.type = PAWL_I64, .width = WIDE, .size = 1000};
+  struct pwi_cluster_config config = {.seed = 11, .processes = 2, .shards = 1, .replicas = 1};
+  struct pwi_cluster_client client;
+  cluster_open(&cluster, &config);
+  add_client(&client, "c", "train", false, false);
+  struct pwi_flow *flow = cluster_vector(&client, "a/w", &wide);
+  for (size_t i = 0; i < 2; i++) pwi_sim_starve(cluster.sim, cluster.servers[i].node, true);
+  assert_int_equal(push_wide(&client, flow, 5), PAWL_NO_MEMORY);
+  for (size_t i = 0; i < 2; i++) pwi_sim_starve(cluster.sim, cluster.servers[i].node, false);
+  assert_int_equal(push_wide(&client, flow, 7), PAWL_OK);
+  assert_wide(&client, flow, 7);
+  pwi_cluster_kill(&cluster, 0); /* the other one knows of the refusal, and of the push */
+  assert_int_equal(push_wide(&client, flow, 1), PAWL_OK);
+  assert_wide(&client, flow, 8);
+  pwi_cluster_close(&cluster);
+}
+
+static bool is_not_whole(void *context) {
+  struct pwi_manager_figures figures;
+  (void)context;
+  pwi_manager_figures(cluster.manager, &figures);
+  return !figures.whole || figures.processes_up < 2;
+}
+
+static void test_a_source_that_cannot_reach_its_target_for_want_of_memory_tries_again(void **state) {
+  (void)state;
+  struct pwi_cluster_config config = {.seed = 11, .processes = 1, .shards = 1, .late = 1, .replicas = 1};
+  struct pwi_cluster_client client;
+  cluster_open(&cluster, &config);
+  add_client(&client, "c", "train", false, false);
+  struct pwi_flow *flow = cluster_vector(&client, "a/w", &counts);
+  pwi_sim_starve(cluster.sim, cluster.servers[0].node, true);
+  cluster_start_late(&cluster, 0);
+  assert_int_equal(push(&client, flow, 5), PAWL_OK);
+  cluster_run_for(&cluster, 3 * PWI_SIM_SECOND);
+  assert_true(is_not_whole(NULL));
+  pwi_sim_starve(cluster.sim, cluster.servers[0].node, false);
+  cluster_run_while(&cluster, is_not_whole, NULL, 30 * PWI_SIM_SECOND);
+  pwi_cluster_kill(&cluster, 0);
+  assert_int_equal(pull(&client, flow), 5);
   pwi_cluster_close(&cluster);
 }
 
@@ -389,6 +450,8 @@ int main(void) {
       cmocka_unit_test(test_bad_input_is_found_before_anything_is_sent),
       cmocka_unit_test(test_a_push_larger_than_a_message_is_cut_and_arrives_whole),
       cmocka_unit_test(test_past_its_cap_a_server_refuses_to_grow_and_serves_on),
+      cmocka_unit_test(test_a_head_without_memory_for_its_replica_refuses_and_serves_on),
+      cmocka_unit_test(test_a_source_that_cannot_reach_its_target_for_want_of_memory_tries_again),
       cmocka_unit_test(test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others),
       cmocka_unit_test(test_pushes_and_pulls_go_on_while_there_is_no_manager),
       cmocka_unit_test(test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole),

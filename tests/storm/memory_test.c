@@ -1,8 +1,9 @@
 /* labels: nosan
  * timeout: 120
  *
- * A server whose address space is limited while it runs (RLIMIT_AS), and a vector that grows until there is no more: what does
- * not fit is refused, and named as refused; what is there stays as it is; the pushes of others, which need no memory, go on.
+ * A server whose address space is limited while it runs (RLIMIT_AS), and a vector that grows until there is no more. As the only
+ * one it refuses what does not fit, and names it as refused; what is there stays as it is; the pushes of others, which need no
+ * memory, go on. As a replica it cannot refuse, for it is not asked: it is dropped from the chain, and pushes go on with others.
  * Not under the sanitizers, which reserve more than any limit. */
 #include "kit.h"
 
@@ -13,6 +14,7 @@
 #define ROOM_BYTES ((uint64_t)48 << 20) /* that the server may still take */
 #define BATCH 20000
 #define BATCHES_MAX 400
+#define BATCHES_BEYOND 200 /* far more than there is room for */
 #define CALL_NS (30 * PAWL_SECOND)
 
 static uint64_t size_of(pid_t pid) {
@@ -26,8 +28,8 @@ static uint64_t size_of(pid_t pid) {
   return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void limit(pid_t pid) {
-  rlim_t most = (rlim_t)(size_of(pid) + ROOM_BYTES);
+static void limit(pid_t pid, uint64_t room) {
+  rlim_t most = (rlim_t)(size_of(pid) + room);
   struct rlimit both = {most, most};
   assert_int_equal(prlimit(pid, RLIMIT_AS, &both, NULL), 0);
 }
@@ -55,21 +57,25 @@ static void check_batch(struct pawl_vector *vector, uint64_t batch, bool is_ther
   for (uint64_t i = 0; i < BATCH; i++) assert_int_equal(values[i], is_there ? (int64_t)(batch + i + 1) : 0);
 }
 
-static void test_a_server_without_memory_refuses_and_serves_on(void **state) {
-  (void)state;
-  struct pwi_storm_config config = {.servers = 1, .replicas = kit_replicas(0)};
+static struct pawl_vector *create_vector(struct pwi_storm *storm) {
   struct pawl_vector_options options;
   struct pawl_vector *vector;
-  struct pwi_storm *storm = kit_begin(&config, 2);
-  struct pawl_session *session = pwi_storm_session(storm);
-  kit_await_pushes(storm, 500);
   pawl_vector_options_init(&options);
   options.type = PAWL_I64;
   options.placement = PAWL_PLACE_ORDERED;
   options.layout = PAWL_LAYOUT_SPARSE;
-  assert_int_equal(pawl_vector_create(session, "grow/w", &options, CALL_NS, &vector), PAWL_OK);
+  assert_int_equal(pawl_vector_create(pwi_storm_session(storm), "grow/w", &options, CALL_NS, &vector), PAWL_OK);
+  return vector;
+}
+
+static void test_a_server_without_memory_refuses_and_serves_on(void **state) {
+  (void)state;
+  struct pwi_storm_config config = {.servers = 1, .replicas = kit_replicas(0)};
+  struct pwi_storm *storm = kit_begin(&config, 2);
+  kit_await_pushes(storm, 500);
+  struct pawl_vector *vector = create_vector(storm);
   assert_int_equal(push_batch(vector, 0), PAWL_OK);
-  limit(pwi_storm_pid(storm, kit_member(storm, PWI_STORM_SERVER, 0)));
+  limit(pwi_storm_pid(storm, kit_member(storm, PWI_STORM_SERVER, 0)), ROOM_BYTES);
   uint64_t batch = 1;
   pawl_status status = PAWL_OK;
   while (batch < BATCHES_MAX && !status) status = push_batch(vector, batch++);
@@ -80,7 +86,67 @@ static void test_a_server_without_memory_refuses_and_serves_on(void **state) {
   kit_end(storm);
 }
 
+/* Pushes while the given member of the first arc's chain, in which all keys of the vector are, has no memory from the second
+ * batch on. What of a batch is refused is not looked at. Returns how many were. */
+static size_t push_into(struct pwi_storm *storm, struct pawl_vector *vector, size_t starved, uint64_t room,
+                        bool *is_taken) {
+  size_t refused = 0;
+  for (uint64_t i = 0; i < BATCHES_BEYOND; i++) {
+    pawl_status status = push_batch(vector, i);
+    if (i == 0) limit(pwi_storm_pid(storm, starved), room);
+    is_taken[i] = status == PAWL_OK;
+    refused += !is_taken[i];
+    assert_true(is_taken[i] || status == PAWL_NO_MEMORY);
+  }
+  printf("%zu of %d batches refused\n", refused, BATCHES_BEYOND);
+  return refused;
+}
+
+static void kill_and_check(struct pwi_storm *storm, struct pawl_vector *vector, size_t member, const bool *is_taken) {
+  pwi_storm_kill(storm, member);
+  kit_await_pushes(storm, 500);
+  for (uint64_t i = 0; i < BATCHES_BEYOND; i++)
+    if (is_taken[i]) check_batch(vector, i, true);
+  kit_end(storm);
+}
+
+/* On a machine that stands still for a while the replica may be made the head, and refuse. */
+static void test_a_replica_without_memory_is_dropped_and_nothing_is_lost(void **state) {
+  (void)state;
+  struct pwi_storm_config config = {.servers = 3, .replicas = kit_replicas(1)};
+  bool is_taken[BATCHES_BEYOND];
+  size_t before[2], after[2], count;
+  struct pwi_storm *storm = kit_begin(&config, 2);
+  struct pawl_vector *vector = create_vector(storm);
+  kit_must(storm, pwi_storm_first_chain(storm, before, 2, &count));
+  assert_int_equal(count, 2);
+  size_t refused = push_into(storm, vector, before[1], ROOM_BYTES, is_taken);
+  kit_await_whole(storm);
+  kit_must(storm, pwi_storm_first_chain(storm, after, 2, &count));
+  assert_int_equal(count, 2);
+  assert_true(refused > 0 || (after[0] != before[1] && after[1] != before[1]));
+  kill_and_check(storm, vector, after[0], is_taken);
+}
+
+/* It refuses; and when it has not even the memory for that, it gives its place up to the one behind it. */
+static void test_a_head_without_any_memory_keeps_nobody_waiting(void **state) {
+  (void)state;
+  struct pwi_storm_config config = {.servers = 3, .replicas = kit_replicas(1)};
+  bool is_taken[BATCHES_BEYOND];
+  size_t chain[2], count;
+  struct pwi_storm *storm = kit_begin(&config, 2);
+  struct pawl_vector *vector = create_vector(storm);
+  kit_must(storm, pwi_storm_first_chain(storm, chain, 2, &count));
+  assert_int_equal(count, 2);
+  push_into(storm, vector, chain[0], 0, is_taken);
+  kill_and_check(storm, vector, chain[0], is_taken);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_server_without_memory_refuses_and_serves_on)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_server_without_memory_refuses_and_serves_on),
+      cmocka_unit_test(test_a_replica_without_memory_is_dropped_and_nothing_is_lost),
+      cmocka_unit_test(test_a_head_without_any_memory_keeps_nobody_waiting),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

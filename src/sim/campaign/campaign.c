@@ -59,17 +59,21 @@ static pawl_status open_cluster(struct campaign *campaign) {
   return pwi_cluster_open(&campaign->cluster, &cluster);
 }
 
+pawl_status pwi_campaign_work(struct campaign *campaign) {
+  pwi_book_init(campaign);
+  pawl_status status = add_checker(campaign);
+  if (!status) status = make_vectors(campaign);
+  if (!status) status = pwi_workers_add(campaign);
+  if (!status) status = pwi_crew_add(campaign);
+  return status ? status : pwi_operator_add(campaign);
+}
+
 static pawl_status begin(struct campaign *campaign) {
   pwi_keeper_init(campaign);
   pawl_status status = open_cluster(campaign);
   if (status) return status;
-  pwi_book_init(campaign);
   pwi_watch_begin(campaign);
-  status = add_checker(campaign);
-  if (!status) status = make_vectors(campaign);
-  if (!status) status = pwi_workers_add(campaign);
-  if (!status) status = pwi_crew_add(campaign);
-  if (!status) status = pwi_operator_add(campaign);
+  status = pwi_campaign_work(campaign);
   return status ? status : pwi_havoc_begin(campaign);
 }
 
@@ -159,6 +163,12 @@ static pawl_status compare(struct campaign *campaign, size_t vector) {
   return status;
 }
 
+pawl_status pwi_campaign_compare(struct campaign *campaign) {
+  pawl_status status = PAWL_OK;
+  for (size_t v = 0; v < VECTORS && !status; v++) status = compare(campaign, v);
+  return status;
+}
+
 static void count_client(struct campaign *campaign, const struct pwi_cluster_client *client) {
   struct pwi_client_figures figures = pwi_cluster_client_figures(client);
   campaign->figures.resent += figures.parts_resent;
@@ -199,7 +209,7 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
   pawl_status status = begin(campaign);
   if (!status) status = come_to_rest(campaign);
   if (!status) pwi_watch_look(campaign);
-  for (size_t v = 0; v < VECTORS && !status; v++) status = compare(campaign, v);
+  if (!status) status = pwi_campaign_compare(campaign);
   conclude(campaign, status, result_out);
   pwi_cluster_close(&campaign->cluster);
   pwi_havoc_fini(campaign);

@@ -229,6 +229,10 @@ static inline int64_t pwi_campaign_now(const struct campaign *campaign) { return
 /* Call `call` after `delay`. */
 void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(void *context));
 
+/* campaign.c: all who work, and their vectors, in a cluster that is open; and in the end, whether the book is right. */
+PAWL_MUST_USE pawl_status pwi_campaign_work(struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_campaign_compare(struct campaign *campaign);
+
 /* worker.c */
 extern const char *const pwi_campaign_vectors[VECTORS]; /* names */
 PAWL_MUST_USE pawl_status pwi_workers_add(struct campaign *campaign);

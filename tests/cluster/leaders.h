@@ -3,17 +3,15 @@
  * One whose leadership is over is started again at once, as `pawl manager` begins anew. The store is watched: a record of
  * the log that is put in the place of another ends the run.
  */
-#ifndef TESTS_TAKEOVER_LEADERS_H
-#define TESTS_TAKEOVER_LEADERS_H
+#ifndef TESTS_CLUSTER_LEADERS_H
+#define TESTS_CLUSTER_LEADERS_H
 
 #include "role/standby.h"
+#include "sim/cluster.h"
 #include "sim/meta.h"
-#include "sim/sim.h"
 
 #define LEADERS_MAX 3
 #define LEADERS_PREFIX "pawl/sim"
-
-struct cluster;
 
 struct leader {
   struct leaders *leaders;
@@ -25,16 +23,18 @@ struct leader {
 };
 
 struct leaders {
-  struct cluster *cluster;
+  struct pwi_cluster *cluster;
   struct pwi_sim_meta *store;
   struct leader all[LEADERS_MAX];
   size_t count;
   uint64_t terms, records; /* how many there have been */
-  char addresses[64];      /* of all of them, for nodes */
 };
 
-/* Adds and starts `count` managers. */
-void leaders_open(struct leaders *leaders, struct cluster *cluster, size_t count);
+/* The addresses of so many, for pwi_cluster_config. */
+const char *leaders_addresses(size_t count);
+
+/* Adds and starts `count` managers, in a cluster that was opened with their addresses. */
+void leaders_open(struct leaders *leaders, struct pwi_cluster *cluster, size_t count);
 void leaders_close(struct leaders *leaders); /* after the simulation */
 
 /* The one that leads, by the highest term of those that believe it; NULL if none does. */

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cluster.h"
-
 static struct pwi_standby_state state_of(const struct leader *leader) {
   struct pwi_standby_state state = {0};
   if (leader->standby) pwi_standby_state(leader->standby, &state);
@@ -54,7 +52,7 @@ static void changed(void *context) {
 static pawl_status boot(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                         void **self_out) {
   struct leader *leader = context;
-  struct cluster *cluster = leader->leaders->cluster;
+  const struct pwi_cluster *cluster = leader->leaders->cluster;
   struct pwi_standby_config config = {.manager = {.net = boot->net,
                                                   .random = boot->random,
                                                   .log = boot->log,
@@ -91,7 +89,13 @@ static void watch(void *context, const char *key, const void *value, size_t size
   if (before) pwi_sim_fail(leaders->cluster->sim, PAWL_CORRUPT, "the log forks at %s", key);
 }
 
-void leaders_open(struct leaders *leaders, struct cluster *cluster, size_t count) {
+const char *leaders_addresses(size_t count) {
+  static const char *const all[LEADERS_MAX] = {"m0:7000", "m0:7000,m1:7000", "m0:7000,m1:7000,m2:7000"};
+  assert_true(count > 0 && count <= LEADERS_MAX);
+  return all[count - 1];
+}
+
+void leaders_open(struct leaders *leaders, struct pwi_cluster *cluster, size_t count) {
   *leaders = (struct leaders){.cluster = cluster, .count = count};
   assert_true(count <= LEADERS_MAX);
   assert_int_equal(pwi_sim_meta_create(cluster->sim, &leaders->store), PAWL_OK);
@@ -101,8 +105,6 @@ void leaders_open(struct leaders *leaders, struct cluster *cluster, size_t count
     leader->leaders = leaders;
     snprintf(leader->name, sizeof leader->name, "m%u", (unsigned)i % LEADERS_MAX);
     snprintf(leader->address, sizeof leader->address, "m%u:7000", (unsigned)i % LEADERS_MAX);
-    if (i > 0) strcat(leaders->addresses, ",");
-    strcat(leaders->addresses, leader->address);
     struct pwi_sim_program program = {.name = leader->name, .boot = boot, .halt = halt, .context = leader};
     assert_int_equal(pwi_sim_node_add(cluster->sim, &program, &leader->node), PAWL_OK);
     assert_int_equal(pwi_sim_start(cluster->sim, leader->node), PAWL_OK);
