@@ -117,7 +117,16 @@ static void give_up(struct pwi_checkpointing *saving) {
   send_errand(saving, PHASE_SWEEPING, pwi_saving_sweep);
 }
 
+/* It is saved whole instead. */
+static void drop_base(struct pwi_checkpointing *saving) {
+  pwi_log(saving->manager->config.log, PAWL_LOG_INFO, "checkpoint.whole",
+          "name=%s base=%s why=\"data was given up since\"", saving->manifest.name, saving->manifest.base);
+  pwi_manifest_fini(&saving->base);
+  saving->manifest.base[0] = '\0';
+}
+
 static void begin_orders(struct pwi_checkpointing *saving) {
+  if (pwi_saving_base_is_lost(saving)) drop_base(saving);
   saving->phase = PHASE_SAVING;
   saving->moved = pwi_net_now(saving->manager->config.net);
   pawl_status status = list_vectors(saving);
@@ -128,6 +137,7 @@ static void begin_orders(struct pwi_checkpointing *saving) {
 static void save_on(struct pwi_checkpointing *saving) {
   struct pwi_manager *manager = saving->manager;
   pwi_saving_look_at_orders(saving);
+  if (pwi_saving_base_is_lost(saving)) pwi_saving_fail(saving, PAWL_CLUSTER_LOST, "what it is based on", 0);
   if (!saving->status && pwi_rangeset_contains(&saving->covered, pawl_range_of(0, PWI_RING_END))) {
     check_vectors(saving);
     if (!saving->status) {

@@ -21,7 +21,21 @@ static void close_depot(struct pwi_checkpointing *saving, struct pwi_files *file
   depot->ops->close(depot, files);
 }
 
-/* The newest of this cluster is the base of one that is incremental; without any it stands alone. */
+static const struct pwi_saved_item *item_named(const struct pwi_saved_list *list, const char *name) {
+  for (size_t i = 0; i < list->count; i++)
+    if (!list->items[i].status && strcmp(list->items[i].name, name) == 0) return &list->items[i];
+  return NULL;
+}
+
+/* Everything that it is based on is there, and one more on top of it can still be read. */
+static bool can_be_base(const struct pwi_saved_list *list, const struct pwi_saved_item *item) {
+  size_t layers = 1;
+  while (item && item->base[0] && ++layers < PWI_SAVED_LAYERS_MAX) item = item_named(list, item->base);
+  return item && !item->base[0];
+}
+
+/* The newest of this cluster is the base of one that is incremental. Without any, or if nothing can be put on top of it any
+ * more, it stands alone. */
 static pawl_status find_base(struct pwi_checkpointing *saving, struct pwi_files *files,
                              const struct pwi_saved_list *list) {
   for (size_t i = list->count; i-- > 0 && saving->is_incremental;) {
@@ -29,12 +43,14 @@ static pawl_status find_base(struct pwi_checkpointing *saving, struct pwi_files 
     if (list->items[i].status) continue;
     pawl_status status = pwi_manifest_read(files, list->items[i].name, &manifest);
     if (status) return status;
-    if (manifest.cluster == saving->manifest.cluster) {
+    if (manifest.cluster == saving->manifest.cluster && can_be_base(list, &list->items[i])) {
       saving->base = manifest;
       memcpy(saving->manifest.base, manifest.name, sizeof manifest.name);
       return PAWL_OK;
     }
+    bool is_ours = manifest.cluster == saving->manifest.cluster;
     pwi_manifest_fini(&manifest);
+    if (is_ours) break;
   }
   return PAWL_OK;
 }

@@ -39,6 +39,25 @@ static pawl_status find_open(const struct pwi_checkpointing *saving, struct pwi_
   return status;
 }
 
+/* A cut has the epoch in which its chain was formed, and a chain that begins anew is formed by the view that says so. */
+static bool is_older(const struct pwi_manifest *base, struct pawl_range positions, uint64_t epoch) {
+  for (size_t i = 0; i < base->file_count; i++)
+    for (size_t j = 0; j < base->files[i].arc_count; j++) {
+      const struct pwi_archive_cut *cut = &base->files[i].arcs[j];
+      if (cut->epoch < epoch && !pawl_range_is_empty(pawl_range_common(cut->positions, positions))) return true;
+    }
+  return false;
+}
+
+bool pwi_saving_base_is_lost(struct pwi_checkpointing *saving) {
+  const struct pwi_view *view = saving->manager->ledger.view;
+  if (!saving->manifest.base[0] || saving->epoch == view->epoch) return false;
+  saving->epoch = view->epoch;
+  for (size_t i = 0; i < view->arc_count; i++)
+    if (view->arcs[i].lost && is_older(&saving->base, pwi_view_arc_range(view, i), view->arcs[i].lost)) return true;
+  return false;
+}
+
 /* The lowest number that the base has there: what changed since any of it is saved. */
 static uint64_t base_version(const struct pwi_checkpointing *saving, struct pawl_range positions) {
   uint64_t lowest = UINT64_MAX;

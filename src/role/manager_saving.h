@@ -37,6 +37,7 @@ struct pwi_checkpointing {
 
   struct pwi_manifest manifest; /* as far as it is known */
   struct pwi_manifest base;
+  uint64_t epoch; /* of the view that the base was held against */
   struct pwi_rangeset covered;
   struct save_order *orders;
   size_t order_count, file_count;
@@ -53,6 +54,10 @@ struct pwi_checkpointing {
 void pwi_saving_fail(struct pwi_checkpointing *saving, pawl_status status, const char *who, uint64_t node);
 
 /* manager_save_orders.c */
+/* Some of what the base holds was given up since by an operator, and began anew. Then it is a base no more: versions began
+ * anew as well, so they do not tell what has changed since, and what is gone would be there again. */
+bool pwi_saving_base_is_lost(struct pwi_checkpointing *saving);
+
 /* Orders whatever is neither in a file nor on its way into one from those who are the heads now. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_saving_order_all(struct pwi_checkpointing *saving);
 void pwi_saving_look_at_orders(struct pwi_checkpointing *saving); /* those of nodes that are gone are no more */
