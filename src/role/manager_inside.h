@@ -193,6 +193,8 @@ struct pwi_checkpoint_wish {
   char name[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": it chooses one */
   bool incremental, pack;
   uint64_t rate;
+  bool periodic; /* made by the manager itself, from time to time; */
+  uint32_t keep; /* so many of these are kept, 0: all */
 };
 
 /* How the last one ended. */

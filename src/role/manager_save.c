@@ -190,6 +190,8 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
   saving->is_incremental = wish->incremental;
   saving->is_packed = wish->pack;
   saving->rate = wish->rate;
+  saving->is_periodic = wish->periodic;
+  saving->keep = wish->keep;
   manager->checkpointing = saving;
   *saving_out = saving;
   send_errand(saving, PHASE_PREPARING, pwi_saving_prepare);
@@ -236,12 +238,14 @@ void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer
 /* From time to time. */
 static void begin_periodic(struct pwi_manager *manager) {
   struct pwi_checkpoint_wish wish = {.incremental = manager->config.checkpoint_incremental,
-                                     .rate = manager->config.checkpoint_rate};
+                                     .rate = manager->config.checkpoint_rate,
+                                     .periodic = true,
+                                     .keep = manager->config.checkpoint_keep};
   struct pwi_checkpointing *saving;
   pwi_manager_checkpoints_begin(manager);
-  if (begin(manager, &wish, &saving)) return; /* there is nothing to be saved yet, or another one is under way */
-  saving->is_periodic = true;
-  saving->keep = manager->config.checkpoint_keep;
+  pawl_status status = begin(manager, &wish, &saving);
+  if (status && status != PAWL_NODE_GONE) /* that is: there is nothing to be saved yet */
+    pwi_log(manager->config.log, PAWL_LOG_WARN, "checkpoint.skipped", "why=%s", pawl_status_name(status));
 }
 
 void pwi_manager_checkpoints_begin(struct pwi_manager *manager) {

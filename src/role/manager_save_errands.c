@@ -27,11 +27,18 @@ static const struct pwi_saved_item *item_named(const struct pwi_saved_list *list
   return NULL;
 }
 
-/* Everything that it is based on is there, and one more on top of it can still be read. */
-static bool can_be_base(const struct pwi_saved_list *list, const struct pwi_saved_item *item) {
+/* Everything that it is based on is there, and one more on top of it makes a row of at most so many. */
+static bool can_be_base(const struct pwi_saved_list *list, const struct pwi_saved_item *item, size_t most) {
   size_t layers = 1;
-  while (item && item->base[0] && ++layers < PWI_SAVED_LAYERS_MAX) item = item_named(list, item->base);
-  return item && !item->base[0];
+  while (item && item->base[0] && layers++ < most) item = item_named(list, item->base);
+  return item && !item->base[0] && layers < most;
+}
+
+/* Rows are as long as can be read. Where only some checkpoints are kept they are no longer than that, since what is a base
+ * cannot be forgotten. */
+static size_t longest_row(const struct pwi_checkpointing *saving) {
+  bool is_short = saving->is_periodic && saving->keep > 0 && saving->keep < PWI_SAVED_LAYERS_MAX;
+  return is_short ? saving->keep : PWI_SAVED_LAYERS_MAX;
 }
 
 /* The newest of this cluster is the base of one that is incremental. Without any, or if nothing can be put on top of it any
@@ -43,12 +50,12 @@ static pawl_status find_base(struct pwi_checkpointing *saving, struct pwi_files 
     if (list->items[i].status) continue;
     pawl_status status = pwi_manifest_read(files, list->items[i].name, &manifest);
     if (status) return status;
-    if (manifest.cluster == saving->manifest.cluster && can_be_base(list, &list->items[i])) {
+    bool is_ours = manifest.cluster == saving->manifest.cluster;
+    if (is_ours && can_be_base(list, &list->items[i], longest_row(saving))) {
       saving->base = manifest;
       memcpy(saving->manifest.base, manifest.name, sizeof manifest.name);
       return PAWL_OK;
     }
-    bool is_ours = manifest.cluster == saving->manifest.cluster;
     pwi_manifest_fini(&manifest);
     if (is_ours) break;
   }
