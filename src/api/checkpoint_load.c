@@ -40,6 +40,34 @@ static void tell(const struct loading *loading, const char *stage) {
 
 /* --- vectors -------------------------------------------------------------------------------------------------------------- */
 
+static pawl_status refuse_other(const struct pwi_manifest_vector *vector) {
+  return pwi_error(PAWL_MISMATCH, "load %s: it exists with another type, width, size, function, placement or layout",
+                   vector->name);
+}
+
+/* Inside the gate. */
+static pawl_status check_vector(const struct pawl_session *session, const struct pwi_manifest_vector *vector) {
+  struct pwi_client_state state;
+  if (session->is_closed) return pwi_error_status(PAWL_NODE_STOPPED, "load %s", vector->name);
+  pwi_client_state(session->client, &state);
+  if (!state.may_write || (state.space[0] && !pwi_name_is_in(vector->name, state.space)))
+    return pwi_error_status(PAWL_FORBIDDEN, "load %s", vector->name);
+  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(session->client), vector->name);
+  return entry && !pwi_options_equal(&entry->is, &vector->is) ? refuse_other(vector) : PAWL_OK;
+}
+
+/* Before any of them begins anew: a checkpoint that cannot be loaded leaves everything as it was. */
+static pawl_status check_vectors(const struct loading *loading) {
+  struct pawl_session *session = loading->session;
+  pawl_status status = pwi_session_ask(session, PWI_ASK_SYNC, NULL, loading->deadline, NULL, NULL);
+  if (status) return pwi_error_status(status, "load");
+  pwi_driver_enter(&session->driver);
+  for (size_t i = 0; i < loading->manifest->vector_count && !status; i++)
+    status = check_vector(session, &loading->manifest->vectors[i]);
+  pwi_driver_leave(&session->driver);
+  return status;
+}
+
 static pawl_status begin_vector(struct loading *loading, size_t index) {
   const struct pwi_manifest_vector *vector = &loading->manifest->vectors[index];
   struct pawl_session *session = loading->session;
@@ -53,9 +81,7 @@ static pawl_status begin_vector(struct loading *loading, size_t index) {
   pwi_write_u8(&writer, (uint8_t)vector->is.layout);
   pawl_status status = pwi_session_ask(session, PWI_ASK_RESTORE_BEGIN, &writer, loading->deadline, NULL, NULL);
   pwi_writer_fini(&writer);
-  if (status == PAWL_MISMATCH)
-    return pwi_error(status, "load %s: it exists with another type, width, size, function, placement or layout",
-                     vector->name);
+  if (status == PAWL_MISMATCH) return refuse_other(vector);
   if (status) return pwi_error_status(status, "load %s", vector->name);
   pwi_driver_enter(&session->driver);
   const struct pwi_entry *entry =
@@ -156,7 +182,8 @@ static pawl_status finish(struct loading *loading, pawl_status status) {
 /* --- all of it ------------------------------------------------------------------------------------------------------------ */
 
 static pawl_status load_vectors(struct loading *loading, const struct pwi_saved *saved, struct pwi_problem *problem) {
-  pawl_status status = PAWL_OK;
+  pawl_status status = check_vectors(loading);
+  if (status) return status;
   loading->flows = pwi_alloc_zero(loading->manifest->vector_count + 1, sizeof(struct pwi_flow *));
   if (!loading->flows) return pwi_error_status(PAWL_NO_MEMORY, "load");
   for (size_t i = 0; i < loading->manifest->vector_count && !status; i++) status = begin_vector(loading, i);

@@ -104,6 +104,8 @@ pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl
   if (status == PAWL_INVALID)
     return pwi_error(status, "checkpoint: the directory must be an absolute path, and the name one of letters, digits, "
                              "'.', '_' and '-'");
+  if (status == PAWL_IO || status == PAWL_NO_SPACE || status == PAWL_NOT_FOUND)
+    return pwi_error_status(status, "checkpoint: the manager cannot use the directory");
   if (status) return pwi_error_status(status, "checkpoint");
   bool is_over = false;
   while (!is_over && !status) {

@@ -48,11 +48,6 @@ free_vector:
   return status;
 }
 
-static bool are_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
-  return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
-         a->placement == b->placement && a->layout == b->layout;
-}
-
 /* PAWL_NOT_FOUND if the catalogue that we have does not list it. `wanted` may be NULL; else other options are
  * PAWL_EXISTS. */
 static pawl_status open_known(struct pawl_session *session, const char *name, bool is_local,
@@ -62,7 +57,7 @@ static pawl_status open_known(struct pawl_session *session, const char *name, bo
   if (!session->is_closed) {
     const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(session->client), name);
     status = entry ? PAWL_OK : PAWL_NOT_FOUND;
-    if (entry && wanted && !are_equal(&entry->is, wanted)) status = PAWL_EXISTS;
+    if (entry && wanted && !pwi_options_equal(&entry->is, wanted)) status = PAWL_EXISTS;
     if (!status) status = make_handle(session, entry->id, is_local, vector_out);
   }
   pwi_driver_leave(&session->driver);

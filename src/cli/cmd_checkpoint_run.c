@@ -9,15 +9,16 @@
 
 #include "cli/checkpoints.h"
 #include "cli/cli.h"
+#include "cli/cluster_whole.h"
 #include "cli/role_options.h" /* pwi_role_size */
 #include "cli/session_options.h"
 
-enum { LETTER_NAME = 600, LETTER_INCREMENTAL, LETTER_COMPRESS, LETTER_RATE, LETTER_UNVERIFIED };
+enum { LETTER_NAME = 600, LETTER_INCREMENTAL, LETTER_COMPRESS, LETTER_RATE, LETTER_UNVERIFIED, LETTER_LOSE_DATA };
 
 struct choice {
   struct pwi_session_choice session;
   struct pawl_checkpoint_options options;
-  bool json;
+  bool json, lose_data;
 };
 
 /* A line that is written over on a terminal, and nothing elsewhere. */
@@ -43,6 +44,7 @@ static bool read_options(const struct pwi_command *command, int argc, char **arg
     if (letter == LETTER_INCREMENTAL) choice->options.incremental = true;
     if (letter == LETTER_COMPRESS) choice->options.compress = true;
     if (letter == LETTER_UNVERIFIED) choice->options.unverified = true;
+    if (letter == LETTER_LOSE_DATA) choice->lose_data = true;
     if (letter == PWI_CLI_LETTER_JSON) choice->json = true;
     if (letter == LETTER_RATE && !pwi_role_size(args.value, &choice->options.rate)) {
       *exit_out = pwi_cli_usage(command, "'%s' is no number of bytes a second, such as 200M", args.value);
@@ -139,12 +141,51 @@ static bool split(const char *path, struct pwi_checkpoint_path *parts, struct pa
   return true;
 }
 
+static pawl_status newest_in(struct pwi_files *files, char name[PWI_CHECKPOINT_NAME_MAX + 1]) {
+  struct pwi_saved_list list = {0};
+  pawl_status status = pwi_saved_list(files, &list);
+  if (status) return status;
+  size_t at = list.count;
+  while (at > 0 && list.items[at - 1].status) at--;
+  if (at > 0) memcpy(name, list.items[at - 1].name, PWI_CHECKPOINT_NAME_MAX + 1);
+  pwi_saved_list_fini(&list);
+  return at > 0 ? PAWL_OK : PAWL_NOT_FOUND;
+}
+
+static pawl_status verify_in(struct pwi_files *files, const char *name, struct pwi_problem *problem) {
+  struct pwi_saved saved;
+  struct pwi_saved_totals totals;
+  pawl_status status = pwi_saved_open(files, name, &saved, problem);
+  if (status) return status;
+  status = pwi_saved_verify(&saved, &totals, problem);
+  pwi_saved_close(&saved);
+  return status;
+}
+
+/* Nothing is given up for a checkpoint that cannot be loaded: it is verified here, and not once more by the load. */
+static int verify_before(const struct pwi_command *command, struct pawl_checkpoint_options *options,
+                         char name[PWI_CHECKPOINT_NAME_MAX + 1]) {
+  struct pwi_files *files;
+  struct pwi_problem problem = {{0}};
+  pawl_status status = pwi_files_posix_open(options->directory, &files);
+  if (status) return pwi_cli_failure(command, "%s: %s", options->directory, pawl_status_text(status));
+  if (!options->name) {
+    status = newest_in(files, name);
+    options->name = name;
+  }
+  if (!status && !options->unverified) status = verify_in(files, options->name, &problem);
+  pwi_files_posix_close(files);
+  options->unverified = true;
+  return status ? pwi_checkpoint_failure(command, status, &problem) : PWI_EXIT_OK;
+}
+
 static int run_load(const struct pwi_command *command, int argc, char **argv) {
   struct choice choice = {0};
   struct pawl_checkpoint_info info;
   struct pwi_checkpoint_path parts;
   struct pawl_session *session;
   const char *path;
+  char name[PWI_CHECKPOINT_NAME_MAX + 1];
   int exit_code;
   pwi_session_choice_init(&choice.session, "checkpoint", false);
   pawl_checkpoint_options_init(&choice.options);
@@ -152,18 +193,23 @@ static int run_load(const struct pwi_command *command, int argc, char **argv) {
   if (!split(path, &parts, &choice.options)) return pwi_cli_usage(command, "'%s' is no path", path);
   choice.options.progress = show;
   choice.options.context = &choice;
-  exit_code = pwi_session_start(&choice.session, command, &session);
+  exit_code = choice.lose_data ? verify_before(command, &choice.options, name) : PWI_EXIT_OK;
+  if (exit_code == PWI_EXIT_OK) exit_code = pwi_session_start(&choice.session, command, &session);
   if (exit_code != PWI_EXIT_OK) return exit_code;
-  pawl_status status = pawl_checkpoint_load(session, &choice.options, &info);
-  end_line(&choice);
-  exit_code = status ? pwi_session_failure(command, status)
-                     : print(command, &choice, "loaded", choice.options.directory, &info);
+  exit_code = pwi_cluster_await(command, session, choice.session.timeout_ns, choice.lose_data);
+  if (exit_code == PWI_EXIT_OK) {
+    pawl_status status = pawl_checkpoint_load(session, &choice.options, &info);
+    end_line(&choice);
+    exit_code = status ? pwi_session_failure(command, status)
+                       : print(command, &choice, "loaded", choice.options.directory, &info);
+  }
   pawl_session_close(session, choice.session.timeout_ns);
   return exit_code;
 }
 
 static const struct pwi_cli_option load_options[] = {
     {LETTER_UNVERIFIED, "unverified", NULL, "do not read everything once before"},
+    {LETTER_LOSE_DATA, "lose-data", NULL, "give up servers that are down: what only they had is LOST"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -176,9 +222,9 @@ const struct pwi_command pwi_command_checkpoint_load = {
     .text = "Reads a checkpoint, the newest one in DIR or the one that is named, makes or\n"
             "begins anew all its vectors, and loads their rows. The cluster may have any\n"
             "number of servers. Whoever uses these vectors meanwhile is told that they were\n"
-            "restored, and pulls anew. After a restart of the whole cluster this is all that\n"
-            "is needed:\n\n"
-            "  pawl checkpoint load /backup --cluster HOST:PORT --timeout 60\n",
+            "restored, and pulls anew. When all servers were lost, and others have come in\n"
+            "their place, this is all that is needed:\n\n"
+            "  pawl checkpoint load /backup --lose-data --cluster HOST:PORT --timeout 60\n",
     .options = load_options,
     .run = run_load,
 };

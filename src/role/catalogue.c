@@ -66,6 +66,11 @@ pawl_status pwi_options_settle(const struct pawl_vector_options *asked, struct p
   return PAWL_OK;
 }
 
+bool pwi_options_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
+  return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
+         a->placement == b->placement && a->layout == b->layout;
+}
+
 static bool are_settled(const struct pawl_vector_options *is) {
   struct pawl_vector_options settled;
   return pwi_options_settle(is, &settled) == PAWL_OK && settled.placement == is->placement &&

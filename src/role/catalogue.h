@@ -62,6 +62,9 @@ bool pwi_name_is_in(const char *name, const char *space);
 PAWL_MUST_USE pawl_status pwi_options_settle(const struct pawl_vector_options *asked,
                                              struct pawl_vector_options *settled_out);
 
+/* True if all of it is the same; both are settled. */
+bool pwi_options_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b);
+
 /* What the rooms below want to know of a vector. */
 struct pwi_place pwi_entry_place(const struct pwi_entry *entry);
 struct pwi_table_options pwi_entry_table(const struct pwi_entry *entry); /* spans the whole vector */

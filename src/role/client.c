@@ -332,7 +332,7 @@ void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *
       .trouble = client->trouble,
       .sender = client->sender,
       .cluster = client->greeting.cluster,
-      .may_write = client->joined.may_write,
+      .may_write = client->joined.may_write && !client->config.reader,
       .space = client->joined.space,
       .outstanding = client->outstanding,
       .settled = client->tasks_first ? client->tasks_first->number - 1 : client->last_number,

@@ -321,7 +321,7 @@ void pwi_client_renewed(struct pwi_client *client);
 pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size);
 void pwi_client_look_collected(struct pwi_client *client);
 
-pawl_status pwi_flow_begin_clock(struct pwi_flow *flow); /* nothing was sent yet */
+void pwi_flow_begin_clock(struct pwi_flow *flow); /* as if nothing had been sent yet; cannot fail */
 
 /* client_restore.c */
 bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */

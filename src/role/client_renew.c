@@ -193,18 +193,10 @@ static void number_part(struct pwi_client *client, struct part *part) {
   if (status) pwi_part_end(client, part, status);
 }
 
-pawl_status pwi_flow_begin_clock(struct pwi_flow *flow) {
-  struct pawl_range span = pawl_range_of(0, flow->place.size);
-  pwi_clock_fini(&flow->sent);
-  return pwi_clock_init(&flow->sent, &span, 1);
-}
+void pwi_flow_begin_clock(struct pwi_flow *flow) { pwi_clock_retire(&flow->sent, PWI_SELF); }
 
 static void number_flow(struct pwi_client *client, struct pwi_flow *flow) {
-  pawl_status status = pwi_flow_begin_clock(flow);
-  if (status) {
-    pwi_flow_kill(client, flow, status);
-    return;
-  }
+  pwi_flow_begin_clock(flow);
   for (struct part *part = flow->first, *next; part; part = next) {
     if (!pwi_part_is_numbered(part)) {
       if (part->kind == PWI_REQUEST_PULL) { /* its predecessor was a number of the old id */

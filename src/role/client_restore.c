@@ -21,11 +21,7 @@ static struct part *find_stale(const struct pwi_flow *flow) {
 void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation) {
   if (flow->dead || incarnation <= flow->entry.incarnation) return;
   flow->entry.incarnation = incarnation;
-  pawl_status status = pwi_flow_begin_clock(flow);
-  if (status) {
-    pwi_flow_kill(client, flow, status);
-    return;
-  }
+  pwi_flow_begin_clock(flow);
   for (struct part *part; (part = find_stale(flow));) pwi_part_end(client, part, PAWL_RESTORED);
 }
 

@@ -50,17 +50,12 @@ static pawl_status read_create(const struct peer *peer, struct pwi_reader *reade
   return may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-static bool are_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
-  return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
-         a->placement == b->placement && a->layout == b->layout;
-}
-
 /* A vector that is to be loaded: there is none, or it begins anew. */
 static pawl_status decide_restore(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_entry *entry = pwi_catalogue_named(&manager->ledger.catalogue, decision->entry.name);
   if (decision->entry.id.id != 0) return PAWL_OK; /* our own record has been applied */
   if (!entry) return decide_create(manager, decision);
-  if (!are_equal(&entry->is, &decision->entry.is)) return PAWL_MISMATCH;
+  if (!pwi_options_equal(&entry->is, &decision->entry.is)) return PAWL_MISMATCH;
   if (entry->incarnation == UINT32_MAX) return PAWL_TOO_LARGE;
   decision->entry.id = entry->id;
   pwi_record_restore(&manager->record, entry->id.id, entry->incarnation + 1);

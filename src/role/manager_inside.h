@@ -15,7 +15,7 @@
  *   manager_carry.c   doing it: from view to view
  *   manager_plan.c    plans: when, and from what
  *   manager_goal.c    from a plan, or an operator's order, to moves
- *   manager_save.c    checkpoints
+ *   manager_save.c    checkpoints; with files of its own, see manager_saving.h
  *   manager_status.c  the state, for people
  *
  * DECISIONS. All that changes the ledger is decided in a queue, one at a time. When its turn has come, `decide` looks at
@@ -193,6 +193,8 @@ struct pwi_checkpoint_wish {
   char name[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": it chooses one */
   bool incremental, pack;
   uint64_t rate;
+  bool periodic; /* made by the manager itself, from time to time; */
+  uint32_t keep; /* so many of these are kept, 0: all */
 };
 
 /* How the last one ended. */
@@ -322,7 +324,7 @@ void pwi_manager_gave_up(struct pwi_manager *manager);
 /* manager_ask.c */
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
-/* manager_save.c */
+/* manager_save.c, manager_save_orders.c */
 void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
                                   uint64_t task);
 PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload,

@@ -159,6 +159,12 @@ static uint64_t count_arcs(const struct pwi_view *view, uint64_t id) {
   return arcs;
 }
 
+/* Whoever is lost is `up` until that is decided, and is not linked. */
+static bool is_linked(const struct pwi_manager *manager, uint64_t id) {
+  const struct node *node = pwi_manager_node(manager, id);
+  return node && node->peer && node->peer->state == PEER_IN;
+}
+
 static bool put_node(const struct pwi_manager *manager, json_t *array, const struct pwi_view_node *node) {
   const struct pwi_ledger_node *known = pwi_ledger_node(&manager->ledger, node->node.id);
   bool capped = known->memory_max != UINT64_MAX;
@@ -166,6 +172,7 @@ static bool put_node(const struct pwi_manager *manager, json_t *array, const str
   return put(object, "node", whole(node->node.id)) && put(object, "process", whole(node->process)) &&
          put(object, "shard", whole(node->shard)) && put(object, "weight", whole(node->weight)) &&
          put(object, "state", json_string(pwi_node_state_text(node->state))) &&
+         put(object, "linked", json_boolean(is_linked(manager, node->node.id))) &&
          put(object, "address", json_string(node->address)) && put(object, "host", json_string(node->host)) &&
          put(object, "rack", json_string(node->rack)) &&
          put(object, "arcs", whole(count_arcs(manager->ledger.view, node->node.id))) &&

@@ -4,7 +4,7 @@
  *   server_view.c   news take effect
  *   server_chain.c  what members of chains tell one another
  *   server_fill.c   filling a new member, and handing an arc over
- *   server_save.c   saving arcs for a checkpoint
+ *   server_save.c   saving arcs for a checkpoint; with server_sheets.c, see server_saving.h
  */
 #ifndef PWI_ROLE_SERVER_INSIDE_H
 #define PWI_ROLE_SERVER_INSIDE_H

@@ -164,6 +164,37 @@ complained 'another type'
 expect 0 "$pawl" get $patience test/dense 1
 said '1'
 
+# --- all servers are lost, the manager with them, and its log is kept: one command --------------------------------------------
+
+kill_all
+restarted() {
+  start manager "$pawl" manager --listen 127.0.0.1:0 --http none --data "$work/log"
+  PAWL_ADDRESS=$(sed -n 's/.*address=//p' manager.ready)
+  start server.a "$pawl" server --join "$PAWL_ADDRESS" --http none
+  start server.b "$pawl" server --join "$PAWL_ADDRESS" --http none
+}
+restarted
+expect 0 "$pawl" put $patience test/dense --create --type i64 --width 2 --size 20000 --file dense
+expect 0 "$pawl" checkpoint save $patience "$work/last"
+kill_all
+restarted
+expect 1 "$pawl" checkpoint load last --timeout 4
+complained 'wait for servers that are down and have the only copy: node 1, 2'
+complained 'LOST'
+cp -r last broken
+set -- broken/*/*.pawl
+truncate -s -1 "$1"
+expect 1 "$pawl" checkpoint load broken --timeout 4 --lose-data
+complained "${1#broken/}"
+expect 0 "$pawl" status --json
+said '"waiting":[1-9]'
+expect 0 "$pawl" checkpoint load last $patience --lose-data
+said 'loaded last/checkpoint-000001'
+complained 'node 1 is down .* given up'
+expect 0 "$pawl" get $patience test/dense --limit 0
+grep -q '^17 *34 *3' out || fail "key 17 is not what it was: $(grep '^17 ' out)"
+[ "$(wc -l <out)" -ge 20000 ] || fail "only $(wc -l <out) rows are back"
+
 # --- from time to time ----------------------------------------------------------------------------------------------------------
 
 kill_all
@@ -172,6 +203,23 @@ start manager "$pawl" manager --listen 127.0.0.1:0 --http none --replicas 0 --ch
 PAWL_ADDRESS=$(sed -n 's/.*address=//p' manager.ready)
 start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 expect 0 "$pawl" put $patience test/dense --create --type f32 --size 10 1=1
-has_fourth() { ls auto | grep -q 'auto-00000[4-9]'; }
-within 30 has_fourth || fail "no checkpoints come by themselves: $(ls auto)"
+has_tenth() { ls auto | grep -q 'auto-00001'; }
+within 60 has_tenth || fail "no checkpoints come by themselves: $(ls auto)"
 [ "$("$pawl" checkpoint list auto --json | wc -l)" -le 3 ] || fail "too many are kept: $(ls auto)"
+[ "$(ls auto | grep -v -c auto-)" -eq 0 ] || fail "they have other names: $(ls auto)"
+
+# Those that hold only what has changed need one another: every second one is whole, so that older ones can go.
+kill_all
+start manager "$pawl" manager --listen 127.0.0.1:0 --http none --replicas 0 --checkpoint-dir "$work/rows" \
+  --checkpoint-every 0.2 --checkpoint-keep 2 --checkpoint-incremental
+PAWL_ADDRESS=$(sed -n 's/.*address=//p' manager.ready)
+start server "$pawl" server --join "$PAWL_ADDRESS" --http none
+expect 0 "$pawl" put $patience test/dense --create --type f32 --size 10 1=1
+has_tenth() { ls rows | grep -q 'auto-00001'; }
+within 60 has_tenth || fail "no checkpoints come by themselves: $(ls rows)"
+[ "$("$pawl" checkpoint list rows --json | wc -l)" -le 4 ] || fail "too many are kept: $(ls rows)"
+kill_all
+expect 0 "$pawl" checkpoint list rows --json
+grep -v '"base": *null' out | grep -q base || fail "none is based on another: $(cat out)"
+newest=$(sed -n 's/.*"name": *"\([^"]*\)".*/\1/p' out | tail -n 1)
+expect 0 "$pawl" checkpoint verify "rows/$newest"
