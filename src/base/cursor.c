@@ -7,8 +7,12 @@
 #include "base/memory.h"
 
 void pwi_writer_fini(struct pwi_writer *writer) {
-  pwi_free(writer->data);
+  if (!writer->is_fixed) pwi_free(writer->data);
   *writer = (struct pwi_writer){0};
+}
+
+struct pwi_writer pwi_writer_over(void *memory, size_t room) {
+  return (struct pwi_writer){.data = memory, .room = room, .is_fixed = true};
 }
 
 void pwi_writer_reset(struct pwi_writer *writer) {
@@ -21,6 +25,10 @@ void *pwi_write_room(struct pwi_writer *writer, size_t size) {
   size_t needed;
   if (!pwi_add_size(writer->size, size, &needed)) {
     writer->status = PAWL_NO_MEMORY;
+    return NULL;
+  }
+  if (needed > writer->room && writer->is_fixed) {
+    writer->status = PAWL_TOO_LARGE;
     return NULL;
   }
   if (needed > writer->room || !writer->data) {

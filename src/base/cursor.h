@@ -22,10 +22,15 @@ struct pwi_writer {
   unsigned char *data; /* read-only for callers; valid until the next write */
   size_t size;
   size_t room;
-  pawl_status status; /* PAWL_OK, PAWL_NO_MEMORY, or PAWL_TOO_LARGE for a text of 2^16 bytes or more */
+  bool is_fixed; /* the memory is somebody else's, and does not grow */
+  pawl_status
+      status; /* PAWL_OK, PAWL_NO_MEMORY, or PAWL_TOO_LARGE for a text of 2^16 bytes or more, or if it is full */
 };
 
 void pwi_writer_fini(struct pwi_writer *writer);
+
+/* One that writes to memory of the caller's, and needs no end. */
+struct pwi_writer pwi_writer_over(void *memory, size_t room);
 
 /* Begins anew, in the memory there is. */
 void pwi_writer_reset(struct pwi_writer *writer);

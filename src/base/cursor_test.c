@@ -49,6 +49,21 @@ static struct reading read_record(const void *bytes, size_t size) {
   return reading;
 }
 
+static void test_memory_of_the_caller_is_written_to_and_does_not_grow(void **state) {
+  (void)state;
+  unsigned char memory[sizeof record + 8];
+  for (size_t room = 0; room <= sizeof record; room++) {
+    memset(memory, 0x5a, sizeof memory);
+    struct pwi_writer writer = pwi_writer_over(memory, room);
+    write_record(&writer);
+    assert_int_equal(writer.status, room < sizeof record ? PAWL_TOO_LARGE : PAWL_OK);
+    assert_ptr_equal(writer.data, memory);
+    assert_memory_equal(memory, record, writer.size);
+    for (size_t i = room; i < sizeof memory; i++) assert_int_equal(memory[i], 0x5a);
+    pwi_writer_fini(&writer);
+  }
+}
+
 static void test_a_record_has_the_documented_bytes(void **state) {
   (void)state;
   struct pwi_writer writer = {0};
@@ -253,6 +268,7 @@ static void test_out_of_memory_stays_and_writes_nothing_more(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_record_has_the_documented_bytes),
+      cmocka_unit_test(test_memory_of_the_caller_is_written_to_and_does_not_grow),
       cmocka_unit_test(test_a_record_is_read_as_it_was_written),
       cmocka_unit_test(test_a_record_that_was_cut_off_is_truncated_and_the_rest_reads_as_zeros),
       cmocka_unit_test(test_bytes_left_over_are_damage),

@@ -133,6 +133,12 @@ void *pwi_parcel_memory(struct pwi_parcel *parcel) {
   return parcel->region ? pwi_net_region_memory(parcel->region) : parcel->small;
 }
 
+void pwi_parcel_shrink(struct pwi_parcel *parcel, size_t bytes) {
+  assert(bytes <= parcel->size && parcel->in_flight == 0);
+  parcel->parcels->bytes -= parcel->size - bytes;
+  parcel->size = bytes;
+}
+
 /* --- what lies where ---------------------------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }

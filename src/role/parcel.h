@@ -74,6 +74,7 @@ void pwi_parcels_fini(struct pwi_parcels *parcels); /* after the net is destroye
 /* One with room for `bytes`, and one reference: the caller's. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
 PAWL_MUST_USE pawl_status pwi_parcel_take(struct pwi_parcels *parcels, size_t bytes, struct pwi_parcel **parcel_out);
 void *pwi_parcel_memory(struct pwi_parcel *parcel);
+void pwi_parcel_shrink(struct pwi_parcel *parcel, size_t bytes); /* it was not filled */
 struct pwi_parcel *pwi_parcel_retain(struct pwi_parcel *parcel);
 void pwi_parcel_release(struct pwi_parcel *parcel); /* NULL is fine */
 

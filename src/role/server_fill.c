@@ -180,22 +180,21 @@ static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct mo
 }
 
 static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving,
-                              enum pwi_chunk_step step, const void *bytes, size_t size) {
+                              enum pwi_chunk_step step, struct pwi_parcel *parcel) {
   struct pwi_note note = chunk_note(chain, moving, step);
   struct pwi_parcel_address address = pwi_server_address_of(server, chain->following_peer);
-  struct pwi_parcel *parcel;
-  pawl_status status = pwi_parcel_take(&server->parcels, size, &parcel);
-  if (status) return status;
-  if (size > 0) memcpy(pwi_parcel_memory(parcel), bytes, size);
-  status = pwi_parcel_send_bytes(parcel, &address, &note, server->node);
-  pwi_parcel_release(parcel);
+  pawl_status status = pwi_parcel_send_bytes(parcel, &address, &note, server->node);
   if (!status) moving->given++;
   return status;
 }
 
 /* The first word: throw away what you have, we begin at this version. Changes follow from here on. */
 static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
-  pawl_status status = send_chunk(server, chain, moving, PWI_CHUNK_BEGIN, NULL, 0);
+  struct pwi_parcel *parcel;
+  pawl_status status = pwi_parcel_take(&server->parcels, 0, &parcel);
+  if (status) return status;
+  status = send_chunk(server, chain, moving, PWI_CHUNK_BEGIN, parcel);
+  pwi_parcel_release(parcel);
   if (status) return status;
   pwi_copying_init(&moving->copying, moving->order.positions);
   pwi_chain_rewind(chain, pwi_chain_at(chain));
@@ -203,20 +202,55 @@ static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *ch
   return PAWL_OK;
 }
 
+/* The next chunk, or what comes last. */
+static pawl_status write_chunk(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
+                               struct pwi_writer *writer, bool *more_out) {
+  pawl_status status = pwi_holding_copy(server->holding, copying, CHUNK, writer, more_out);
+  if (!status && !*more_out) status = pwi_chain_save_versions(&server->chains, chain, writer);
+  return status ? status : writer->status;
+}
+
+/* Rows are written where they are sent from. Clocks may be longer, and are copied there. */
+static pawl_status fill_parcel(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
+                               struct pwi_parcel **parcel_out, bool *more_out) {
+  struct pwi_copying before = *copying;
+  struct pwi_parcel *parcel;
+  pawl_status status = pwi_parcel_take(&server->parcels, CHUNK + CHUNK / 16, &parcel);
+  if (status) return status;
+  struct pwi_writer writer = pwi_writer_over(pwi_parcel_memory(parcel), parcel->size);
+  status = write_chunk(server, chain, copying, &writer, more_out);
+  if (status == PAWL_TOO_LARGE) {
+    *copying = before;
+    pwi_parcel_release(parcel);
+    parcel = NULL;
+    pwi_writer_reset(&server->writer);
+    status = write_chunk(server, chain, copying, &server->writer, more_out);
+    if (!status) status = pwi_parcel_take(&server->parcels, server->writer.size, &parcel);
+    if (!status) memcpy(pwi_parcel_memory(parcel), server->writer.data, server->writer.size);
+  } else if (!status) {
+    pwi_parcel_shrink(parcel, writer.size);
+  }
+  if (status)
+    pwi_parcel_release(parcel);
+  else
+    *parcel_out = parcel;
+  return status;
+}
+
 /* A chunk is read and sent at once, so that it is true of the version in its note. It goes behind all changes up to that:
  * if one of them could not be sent yet, it waits. */
 static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
-  struct pwi_copying before = moving->copying;
+  struct pwi_copying going = moving->copying;
+  struct pwi_parcel *parcel;
   bool more = true;
-  pwi_writer_reset(&server->writer);
-  pawl_status status = pwi_holding_copy(server->holding, &moving->copying, CHUNK, &server->writer, &more);
-  if (!status && !more) status = pwi_chain_save_versions(&server->chains, chain, &server->writer);
-  if (!status)
-    status = send_chunk(server, chain, moving, more ? PWI_CHUNK_DATA : PWI_CHUNK_END, server->writer.data,
-                        server->writer.size);
-  if (status) moving->copying = before;
-  if (!status && !more) moving->has_copied = true;
-  return status;
+  pawl_status status = fill_parcel(server, chain, &going, &parcel, &more);
+  if (status) return status;
+  status = send_chunk(server, chain, moving, more ? PWI_CHUNK_DATA : PWI_CHUNK_END, parcel);
+  pwi_parcel_release(parcel);
+  if (status) return status;
+  moving->copying = going;
+  moving->has_copied = !more;
+  return PAWL_OK;
 }
 
 /* One timer serves all: where it comes too early it is set again, where it comes late the rest is a little longer. */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define MANY_SEEDS 700
+#define MANY_SEEDS 2000
 
 void run_seeds(uint64_t first, uint64_t last);
 
