@@ -280,6 +280,11 @@ static bool start_all(struct run *run) {
   return pwi_storm_await_whole(run->storm, START_NS) || complain(run);
 }
 
+/* Between two pushes of one worker. */
+static double interval_of(const struct pwi_fill_options *options) {
+  return options->rate > 0 ? (double)PUSH_KEYS * sizeof(float) * options->workers / (options->rate * 1e9) : 0;
+}
+
 bool pwi_fill_run(const struct pwi_fill_options *options, struct pwi_fill_figures *figures_out) {
   struct pwi_storm_config config = {.servers = options->servers,
                                     .shards = options->shards,
@@ -295,7 +300,8 @@ bool pwi_fill_run(const struct pwi_fill_options *options, struct pwi_fill_figure
                                 .count = PUSH_KEYS,
                                 .rows = rows,
                                 .span = rows,
-                                .outstanding = options->outstanding};
+                                .outstanding = options->outstanding,
+                                .interval = interval_of(options)};
   *figures_out = (struct pwi_fill_figures){0};
   if (!pwi_storm_open(&config, &run.storm, problem, sizeof problem, &is_unable)) {
     pwi_cli_failure(options->command, "%s", problem);

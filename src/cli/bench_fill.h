@@ -11,6 +11,7 @@ struct pwi_fill_options {
   uint32_t workers, outstanding, replicas;
   double gigabytes; /* of values, in all, counted once */
   double seconds;   /* for which pushes are measured before */
+  double rate;      /* GB/s of pushes, of all workers; 0: as fast as they go */
   bool is_tcp, json;
 };
 

@@ -56,6 +56,7 @@ struct pwi_kv_job {
   uint64_t span;
   bool ordered;         /* PWI_KV_RANDOM: placement */
   uint32_t outstanding; /* operations of one worker under way at a time; 0: 1. DENSE, CACHED and FRESH */
+  double interval;      /* seconds between the begins of two, of those several at a time; 0: none */
   uint32_t together;    /* how many workers there are that have the same keys; 0: each has its own */
 };
 

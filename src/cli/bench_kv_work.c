@@ -2,6 +2,7 @@
  *
  * Values lie in buffers of the session, which servers on this machine read in place. Keys do not: a fresh list comes from
  * the caller's own memory. */
+#include <unistd.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -219,14 +220,22 @@ static pawl_status end_call(struct under_way *call, struct pwi_kv_tally *tally) 
   return status;
 }
 
-static pawl_status pump(begin_one *begin_next, void *context, enum pwi_kv_op op, size_t outstanding, double seconds,
-                        struct pwi_kv_tally *tally) {
+/* Not before its time. Where the last ones took too long nothing is made up for. */
+static double wait_for(double due) {
+  double now = pwi_kv_now();
+  if (due > now) usleep((useconds_t)((due - now) * 1e6));
+  return due > now ? due : now;
+}
+
+static pawl_status pump(begin_one *begin_next, void *context, enum pwi_kv_op op, size_t outstanding, double interval,
+                        double seconds, struct pwi_kv_tally *tally) {
   struct under_way calls[PWI_KV_OUTSTANDING] = {0};
-  double begin = pwi_kv_now();
+  double begin = pwi_kv_now(), last = begin - interval;
   pawl_status status = PAWL_OK;
   for (uint64_t i = 0; !status; i++) {
     struct under_way *call = &calls[i % outstanding];
     status = end_call(call, tally);
+    last = wait_for(last + interval);
     call->begin = pwi_kv_now();
     if (status || call->begin - begin > seconds || tally->is_enough) break;
     status = begin_next(context, op, i % outstanding, i, &call->task);
@@ -274,7 +283,7 @@ pawl_status pwi_kv_pump(struct pawl_vector *vector, enum pwi_kv_op op, const uin
                         double seconds, struct pwi_kv_tally *tally_out) {
   struct one_keys one = {.vector = vector, .keys = keys, .count = count};
   begin_tally(tally_out);
-  return pump(begin_one_key, &one, op, PWI_KV_OUTSTANDING, seconds, tally_out);
+  return pump(begin_one_key, &one, op, PWI_KV_OUTSTANDING, 0, seconds, tally_out);
 }
 
 pawl_status pwi_kv_work_run(struct pwi_kv_work *work, enum pwi_kv_op op, double seconds,
@@ -283,6 +292,7 @@ pawl_status pwi_kv_work_run(struct pwi_kv_work *work, enum pwi_kv_op op, double 
     return pwi_kv_pump(work->vector, op, work->keys, work->list_size, seconds, tally_out);
   begin_tally(tally_out);
   if (op == PWI_KV_TOGETHER) return run_together(work, seconds, tally_out);
-  if (work->job.outstanding > 1) return pump(begin_work, work, op, work->job.outstanding, seconds, tally_out);
+  if (work->job.outstanding > 1)
+    return pump(begin_work, work, op, work->job.outstanding, work->job.interval, seconds, tally_out);
   return run_singly(work, op, seconds, tally_out);
 }

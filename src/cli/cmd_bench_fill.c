@@ -18,6 +18,7 @@ enum {
   LETTER_REPLICAS,
   LETTER_GIGABYTES,
   LETTER_SECONDS,
+  LETTER_RATE,
   LETTER_TRANSPORT,
 };
 
@@ -41,14 +42,16 @@ static json_t *machine_json(void) {
 static void print_json(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
   pwi_cli_print_json(
       options->command,
-      json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}", "bench",
-                "fill", "servers", (int)options->servers, "shards", (int)options->shards, "workers",
+      json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}",
+                "bench", "fill", "servers", (int)options->servers, "shards", (int)options->shards, "workers",
                 (int)options->workers, "outstanding", (int)options->outstanding, "replicas", (int)options->replicas,
-                "transport", options->is_tcp ? "tcp" : "auto", "gigabytes", options->gigabytes, "filled_gb",
-                figures->gigabytes, "seconds", figures->seconds, "gb_per_s", figures->gigabytes / figures->seconds,
-                "push_gb_per_s_before", figures->before, "push_gb_per_s_during", figures->during, "push_ratio",
-                figures->during / figures->before, "longest_pause_ms", figures->longest_pause_ms, "heads_moved",
-                number(figures->heads), "replicas_moved", number(figures->replicas), "machine", machine_json()));
+                "transport", options->is_tcp ? "tcp" : "auto", "rate",
+                options->rate > 0 ? json_real(options->rate) : json_null(), "gigabytes", options->gigabytes,
+                "filled_gb", figures->gigabytes, "seconds", figures->seconds, "gb_per_s",
+                figures->gigabytes / figures->seconds, "push_gb_per_s_before", figures->before, "push_gb_per_s_during",
+                figures->during, "push_ratio", figures->during / figures->before, "longest_pause_ms",
+                figures->longest_pause_ms, "heads_moved", number(figures->heads), "replicas_moved",
+                number(figures->replicas), "machine", machine_json()));
 }
 
 static void print_table(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
@@ -100,6 +103,8 @@ static bool read_option(struct pwi_fill_options *options, int letter, const char
     return read_positive(value, GIGABYTES_MAX, &options->gigabytes);
   case LETTER_SECONDS:
     return read_positive(value, SECONDS_MAX, &options->seconds);
+  case LETTER_RATE:
+    return read_positive(value, GIGABYTES_MAX, &options->rate);
   case LETTER_TRANSPORT:
     options->is_tcp = strcmp(value, "tcp") == 0;
     return options->is_tcp || strcmp(value, "auto") == 0;
@@ -146,6 +151,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_GIGABYTES, "gigabytes", "G", "that are there, replicas not counted (default: 3)"},
     {LETTER_WORKERS, "workers", "N", "processes that push (default: 1)"},
     {LETTER_OUTSTANDING, "outstanding", "N", "pushes of a worker under way at a time (default: 8)"},
+    {LETTER_RATE, "rate", "R", "GB/s of pushes, of all workers (default: as fast as they go)"},
     {LETTER_SECONDS, "seconds", "S", "for which pushes are measured before (default: 2)"},
     {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     PWI_CLI_JSON,
@@ -160,6 +166,7 @@ const struct pwi_command pwi_command_bench_fill = {
             "share, how much slower pushes were meanwhile, and how much was moved for it, over\n"
             "the share that it ought to have.\n\n"
             "  pawl bench fill\n"
+            "  pawl bench fill --rate 1\n"
             "  pawl bench fill --replicas 1 --gigabytes 4 --json\n",
     .options = options,
     .run = run,

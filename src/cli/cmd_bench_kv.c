@@ -39,18 +39,18 @@ struct kv_case {
 };
 
 static const struct kv_case cases[] = {
-    {{"dense4m", PWI_KV_DENSE, MILLION, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"dense16m", PWI_KV_DENSE, 4 * MILLION, 4 * MILLION, 4 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"cached1e5", PWI_KV_CACHED, MILLION / 10, MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"cached1e6", PWI_KV_CACHED, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"fresh1e6", PWI_KV_FRESH, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"random1e6", PWI_KV_RANDOM, MILLION, MILLION, PAWL_KEY_END, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"onekey", PWI_KV_ONE, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"onekey64", PWI_KV_MANY, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_speed},
-    {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false, 1, 0}, 100, pwi_kv_case_balance},
-    {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false, 1, 0}, 100, pwi_kv_case_memory},
-    {{"replicas", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0}, 1, pwi_kv_case_replicas},
-    {{"together", PWI_KV_BESIDE, 1, 1, 1, false, 1, 8}, 1, pwi_kv_case_together},
+    {{"dense4m", PWI_KV_DENSE, MILLION, MILLION, MILLION, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"dense16m", PWI_KV_DENSE, 4 * MILLION, 4 * MILLION, 4 * MILLION, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"cached1e5", PWI_KV_CACHED, MILLION / 10, MILLION, 100 * MILLION, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"cached1e6", PWI_KV_CACHED, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"fresh1e6", PWI_KV_FRESH, MILLION, 10 * MILLION, 100 * MILLION, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"random1e6", PWI_KV_RANDOM, MILLION, MILLION, PAWL_KEY_END, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"onekey", PWI_KV_ONE, 1, MILLION, MILLION, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"onekey64", PWI_KV_MANY, 1, MILLION, MILLION, false, 1, 0, 0}, 100, pwi_kv_case_speed},
+    {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false, 1, 0, 0}, 100, pwi_kv_case_balance},
+    {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false, 1, 0, 0}, 100, pwi_kv_case_memory},
+    {{"replicas", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0, 0}, 1, pwi_kv_case_replicas},
+    {{"together", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0, 8}, 1, pwi_kv_case_together},
 };
 #define CASES (sizeof cases / sizeof *cases)
 

@@ -6,9 +6,9 @@
  * taken the new member's word begins to count: from then on nothing is confirmed that it does not have. Once it has all that
  * was confirmed before, the manager is told.
  *
- * RESTS. Copying takes memory and processors away from requests, here and where the target is. While requests move much,
- * the source rests after each burst of chunks: so long that it keeps to PACE, and at least a quarter of the time that the
- * burst took, for that grows where processors are scarce. The less requests move, the shorter the rests.
+ * RESTS. Copying takes memory and processors away from requests, here and where the target is. So the source rests after
+ * each burst of chunks if requests have moved more meanwhile than the burst: the more they move, the longer, up to three times
+ * as long as the burst took. Requests come first where they take all there is; filling does where they take little.
  *
  * HANDING OVER. The head takes no more requests and waits until all full members are equal. It serves again with the next
  * view that makes it the head, if the manager takes the order back, or if the manager is lost before it was told.
@@ -23,9 +23,8 @@
 
 #define CHUNK ((size_t)256 << 10) /* requests wait behind one: it should take no longer than they do */
 #define WINDOW 16                 /* chunks under way */
-#define BURST 8                   /* chunks between rests */
+#define BURST 16                  /* chunks between rests */
 #define BURST_BYTES (BURST * CHUNK)
-#define PACE 1.2 /* bytes in a nanosecond */
 #define REST_MAX INT64_C(20000000)
 
 /* --- orders ----------------------------------------------------------------------------------------------------------- */
@@ -269,9 +268,8 @@ static void begin_burst(struct pwi_server *server, struct moving *moving) {
 
 /* How long to rest after a burst that took so long, while requests moved so many bytes. */
 static int64_t rest_after(int64_t burst, uint64_t traffic) {
-  int64_t rest = (int64_t)((double)BURST_BYTES / PACE) - burst;
-  if (rest < burst / 4) rest = burst / 4;
-  if (traffic < BURST_BYTES) rest = (int64_t)((double)rest * (double)traffic / (double)BURST_BYTES);
+  double more = (double)traffic / (double)BURST_BYTES - 1, times = more < 3 ? more : 3;
+  int64_t rest = more > 0 ? (int64_t)((double)burst * times) : 0;
   return rest < REST_MAX ? rest : REST_MAX;
 }
 
