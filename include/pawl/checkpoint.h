@@ -66,8 +66,9 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_checkpoint_save(struct pawl_session *ses
                                                         struct pawl_checkpoint_info *info_out);
 
 /* Makes, or begins anew, all vectors of a checkpoint, and loads their rows. PAWL_NOT_FOUND, PAWL_CORRUPT, PAWL_TRUNCATED (it
- * is damaged, and nothing was loaded unless `unverified`), PAWL_MISMATCH (a vector exists with other options),
- * PAWL_FORBIDDEN, PAWL_RESTORED (somebody else is loading it as well), or as a push. After a failure half-way load again. */
+ * is damaged, and nothing was loaded unless `unverified`), PAWL_MISMATCH (a vector exists with other options) or
+ * PAWL_FORBIDDEN (the key or the session may not write to one of them), and then none has begun anew; PAWL_RESTORED (somebody
+ * else is loading it as well), or as a push. After a failure half-way load again. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_checkpoint_load(struct pawl_session *session,
                                                         const struct pawl_checkpoint_options *options,
                                                         struct pawl_checkpoint_info *info_out);

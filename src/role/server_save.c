@@ -21,6 +21,7 @@
 #define REST_MAX ((size_t)8 << 20) /* what may be left for the last step: some milliseconds */
 #define PASSES_MAX 6
 #define PAUSE_NS INT64_C(500000)
+#define PAUSE_MAX_NS INT64_C(20000000)
 #define REPORT_NS INT64_C(100000000)
 
 /* --- telling ------------------------------------------------------------------------------------------------------------ */
@@ -238,7 +239,7 @@ static pawl_status work(struct server_saving *saving) {
   pawl_status status = PAWL_OK;
   bool waits = false;
   for (int i = 0; i < SLICE && !status && !waits && saving->arc < saving->order.arc_count; i++) {
-    if (saving->waiting > 0 || saving->under_way >= PWI_SHEETS_WINDOW || !pwi_sheets_may_give(saving)) break;
+    if (saving->waiting > 0 || saving->under_way >= PWI_SHEETS_WINDOW || pwi_sheets_wait_ns(saving) > 0) break;
     status = step(saving, &waits);
     pwi_sheets_send(saving);
   }
@@ -254,6 +255,16 @@ static void go_on(struct server_saving *saving) {
     end_with(saving, SHEET_FINISH);
 }
 
+/* Until there is something to do. Who is held up by the rate alone need not look before it allows more: looking often would
+ * cost as much as a tenth of the work. */
+static int64_t pause_of(const struct server_saving *saving) {
+  int64_t wait = pwi_sheets_wait_ns(saving);
+  bool is_held_up =
+      saving->under_way >= PWI_SHEETS_WINDOW || saving->waiting > 0 || saving->is_ending || saving->state == ARC_CUT;
+  if (wait > PAUSE_NS) return wait < PAUSE_MAX_NS ? wait : PAUSE_MAX_NS;
+  return is_held_up || wait > 0 ? PAUSE_NS : 1;
+}
+
 void pwi_server_save_timer(struct pwi_server *server) {
   struct server_saving *saving = server->saving;
   if (!saving) return;
@@ -266,9 +277,7 @@ void pwi_server_save_timer(struct pwi_server *server) {
   if (!saving->is_ending) go_on(saving);
   pwi_sheets_send(saving);
   if (pwi_net_now(server->config.net) - saving->reported > REPORT_NS) report(saving, false, PAWL_OK);
-  bool is_held_up = saving->under_way >= PWI_SHEETS_WINDOW || saving->waiting > 0 || saving->is_ending ||
-                    !pwi_sheets_may_give(saving) || saving->state == ARC_CUT;
-  look_again(server, is_held_up ? PAUSE_NS : 1);
+  look_again(server, pause_of(saving));
 }
 
 /* Changes are remembered from now on; what was there before counts as changed by the last version. */

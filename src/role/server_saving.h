@@ -71,8 +71,8 @@ struct sheet *pwi_sheet_take(struct server_saving *saving, enum sheet_kind kind)
 void pwi_sheet_put_back(struct server_saving *saving, struct sheet *sheet); /* one that is not in line */
 void pwi_sheet_line_up(struct server_saving *saving, struct sheet *sheet);
 
-/* Whether the rate allows more now. */
-bool pwi_sheets_may_give(const struct server_saving *saving);
+/* How long until the rate allows more; 0: now. */
+int64_t pwi_sheets_wait_ns(const struct server_saving *saving);
 void pwi_sheets_send(struct server_saving *saving); /* as many as may go */
 bool pwi_sheets_reap(struct server_saving *saving); /* takes back those that are done; true once the last one is */
 void pwi_sheets_drop_unsent(struct server_saving *saving);

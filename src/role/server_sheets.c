@@ -107,16 +107,17 @@ void pwi_sheet_line_up(struct server_saving *saving, struct sheet *sheet) {
   saving->waiting++;
 }
 
-bool pwi_sheets_may_give(const struct server_saving *saving) {
-  if (saving->order.rate == 0 || saving->is_ending) return true;
+int64_t pwi_sheets_wait_ns(const struct server_saving *saving) {
+  if (saving->order.rate == 0 || saving->is_ending || saving->given < BURST) return 0;
   int64_t elapsed = pwi_net_now(saving->server->config.net) - saving->began;
-  double allowed = (double)saving->order.rate * (double)elapsed / 1e9 + (double)BURST;
-  return (double)saving->given < allowed;
+  double due =
+      (double)(saving->given - BURST) / (double)saving->order.rate * 1e9; /* when so much may have been given */
+  return due < (double)elapsed ? 0 : (int64_t)(due - (double)elapsed) + 1;
 }
 
 void pwi_sheets_send(struct server_saving *saving) {
   struct pwi_depot *depot = saving->server->config.depot;
-  while (saving->unsent && saving->under_way < PWI_SHEETS_WINDOW && pwi_sheets_may_give(saving)) {
+  while (saving->unsent && saving->under_way < PWI_SHEETS_WINDOW && pwi_sheets_wait_ns(saving) == 0) {
     struct sheet *sheet = saving->unsent;
     saving->unsent = sheet->next;
     saving->waiting--;
