@@ -167,6 +167,11 @@ static bool is_early(const struct pwi_request *request, const struct pwi_served 
   return pwi_is_planted(PWI_PLANTED_DUPLICATE_ACK) && !has_effect && pwi_request_is_numbered(request->terms.kind);
 }
 
+static void starve(struct pwi_holder *holder, struct pwi_chain *chain) {
+  struct pwi_chains *chains = holder->config.chains;
+  if (chain && chains->starve) chains->starve(chains->context, chain);
+}
+
 /* The answer goes out now, or when everything that it has seen is with all members of the chain. */
 static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer *buffer,
@@ -191,6 +196,7 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
   pwi_holder_keep_payload(&put_off);
   if (!pwi_chain_put_off(chain, &put_off)) return;
   /* It cannot be remembered: the client will ask again over another link. */
+  starve(link->holder, chain);
   pwi_holder_unmake_room(buffer);
   pwi_net_close(link->holder->config.net, link->link, PAWL_NO_MEMORY);
 }
@@ -219,11 +225,6 @@ static pawl_status prepare_parcel(struct pwi_holder *holder, struct pwi_chain *c
   }
   return pwi_chain_prepare(holder->config.chains, chain, &changes, pwi_entry_row_bytes(entry), state, stamps,
                            parcel_out);
-}
-
-static void starve(struct pwi_holder *holder, struct pwi_chain *chain) {
-  struct pwi_chains *chains = holder->config.chains;
-  if (chain && chains->starve) chains->starve(chains->context, chain);
 }
 
 /* A parcel for what the request may change; false if an answer was given instead. */

@@ -223,6 +223,7 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   pawl_status status = peer ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status && !is_server) status = pwi_holder_link_up(server->holder, link, peering, &rights, &peer->holder);
   if (status) {
+    if (!is_server) pwi_server_starve(server);
     pwi_net_close(server->config.net, link, status);
     return;
   }

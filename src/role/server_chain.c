@@ -228,6 +228,11 @@ void pwi_server_chain_starve(void *context, struct pwi_chain *chain) {
   complain(server, chain, server->node, PAWL_NO_MEMORY);
 }
 
+void pwi_server_starve(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++)
+    if (server->chains.items[i]->is_head) pwi_server_chain_starve(server, server->chains.items[i]);
+}
+
 static void send_all(struct pwi_server *server, struct pwi_chain *chain);
 
 void pwi_server_chain_timer(struct pwi_server *server) {

@@ -128,6 +128,7 @@ void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
 void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
 void pwi_server_chain_starve(void *server, struct pwi_chain *chain);
+void pwi_server_starve(struct pwi_server *server); /* in all chains: there is no memory to talk to a client */
 void pwi_server_chain_timer(struct pwi_server *server);
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain); /* tells the one before us */
 
