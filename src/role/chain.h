@@ -73,6 +73,8 @@ struct pwi_chain {
   bool is_synced;                     /* a filling member has everything: its word counts */
   bool is_full_wanted;                /* the next one with its keys */
   uint64_t heard;                     /* the last that the following has confirmed */
+  uint64_t heard_then;                /* when it was last looked at whether anything is, and */
+  unsigned silences;                  /* how often in a row nothing was that should have been */
   int64_t cut_off_since;              /* not open since; 0: open, or nobody there */
 
   /* Towards the previous. */

@@ -363,6 +363,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     return;
   }
   send_report(server);
+  pwi_server_chains_watch(server);
   if (!server->manager && server->retry.id == 0) seek_manager(server);
   struct pwi_timer next;
   if (pwi_net_timer_set(server->config.net, pwi_net_now(server->config.net) + REPORT_NS, TIMER_REPORT, &next))

@@ -7,7 +7,8 @@
  * FENCING. Messages of another `since` are ignored: a head that was deposed and does not know it hears no confirmation any
  * more, so it answers nobody.
  *
- * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two.
+ * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two. A
+ * link that is up and brings no confirmation for seconds is no way either, whatever its heartbeats say.
  */
 #include <assert.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #define LOOK_NS INT64_C(50000000)
 #define COMPLAIN_NS INT64_C(200000000)
+#define SILENCES 3 /* looks, of one a second */
 
 /* --- links ------------------------------------------------------------------------------------------------------------ */
 
@@ -250,6 +252,25 @@ void pwi_server_chain_timer(struct pwi_server *server) {
     complain(server, chain, chain->following, PAWL_LINK_SILENT);
     chain->cut_off_since = now;
   }
+}
+
+/* True if nothing has been confirmed for a while of what was sent. */
+static bool is_silent(struct pwi_chain *chain) {
+  bool should_come = chain->is_open && !chain->following_fills && chain->following_peer && chain->sent_count > 0;
+  chain->silences = should_come && chain->heard == chain->heard_then ? chain->silences + 1 : 0;
+  chain->heard_then = chain->heard;
+  return chain->silences > SILENCES;
+}
+
+void pwi_server_chains_watch(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (!is_silent(chain)) continue;
+    chain->silences = 0;
+    complain(server, chain, chain->following, PAWL_LINK_SILENT);
+    pwi_net_close(server->config.net, chain->following_peer->link, PAWL_LINK_SILENT);
+  }
+  pwi_server_fills_watch(server);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------------------ */

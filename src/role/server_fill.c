@@ -25,6 +25,7 @@
 #define WINDOW 16                 /* chunks under way */
 #define BURST 16                  /* chunks between rests */
 #define BURST_BYTES (BURST * CHUNK)
+#define SILENCES 3 /* looks, of one a second, without anything taken */
 #define REST_MAX INT64_C(20000000)
 
 /* --- orders ----------------------------------------------------------------------------------------------------------- */
@@ -318,6 +319,19 @@ void pwi_server_fill_timer(struct pwi_server *server) {
     moving->rests_until = 0;
     begin_burst(server, moving);
     go_on(server, chain, moving);
+  }
+}
+
+void pwi_server_fills_watch(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next) {
+    bool should_come = moving->has_begun && !moving->is_over && moving->taken < moving->given;
+    moving->silences = should_come && moving->taken == moving->taken_then ? moving->silences + 1 : 0;
+    moving->taken_then = moving->taken;
+    if (moving->silences <= SILENCES) continue;
+    const struct pwi_chain *chain = chain_of(server, moving);
+    struct server_peer *peer = chain ? chain->following_peer : NULL;
+    end_move(server, moving, PAWL_LINK_SILENT);
+    if (peer) pwi_net_close(server->config.net, peer->link, PAWL_LINK_SILENT);
   }
 }
 
