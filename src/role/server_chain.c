@@ -509,9 +509,9 @@ static const void *payload_of(const struct pwi_server *server, const struct pwi_
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
                                   const struct pwi_note *note) {
   struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);
-  bool is_fenced = !pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH);
   if (!chain || !pawl_range_contains(chain->positions, note->positions)) return NULL;
-  if (chain->since != note->since && (is_fenced || note->since > chain->since)) return NULL;
+  if (pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH) && note->since < chain->since) return chain;
+  if (chain->since != note->since) return NULL;
   uint64_t neighbour = peer->kind == PEER_NEXT ? chain->following : chain->previous;
   return neighbour == peer->node ? chain : NULL;
 }
