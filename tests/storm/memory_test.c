@@ -1,4 +1,5 @@
 /* labels: nosan
+ * alone: yes
  * timeout: 120
  *
  * A server whose address space is limited while it runs (RLIMIT_AS), and a vector that grows until there is no more. As the only
