@@ -124,6 +124,7 @@ static void say_ready(struct pwi_server *server, struct pwi_chain *chain, bool f
   struct server_peer *peer = chain->previous_peer;
   if (!peer || chain->is_filling) return;
   chain->is_greeted = true;
+  chain->siblings = 0;
   struct pwi_note note = note_of(chain, PWI_NOTE_READY);
   note.version = chain->processed;
   note.other = told(chain);
@@ -295,7 +296,7 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
     note.positions = pawl_range_common(parcel->positions, chain->positions);
     note.version = parcel->version;
     note.prior = chain->sent;
-    note.other = pwi_chain_has_more(chain);
+    note.other = 2 * pwi_chain_siblings(chain) + pwi_chain_has_more(chain);
     /* One that is being filled knows no lists. */
     bool full = chain->is_full_wanted || chain->following_fills;
     pawl_status status = pwi_parcel_send_update(parcel, &address, &note, full);
@@ -455,6 +456,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   struct pwi_parcel *parcel = NULL;
   bool is_wanted = false;
   if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
+  if (note->other / 2 != chain->siblings) return PAWL_OK; /* one before it was not taken, and comes again */
   if (note->effect == PWI_EFFECT_NONE) {
     pwi_chain_caught_up(&server->chains, chain, note->version);
     pwi_server_chain_confirm(server, chain);
@@ -475,7 +477,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
     say_ready(server, chain, true);
     return PAWL_OK;
   }
-  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other == 0, parcel);
+  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other % 2 == 0, parcel);
   pwi_server_chain_confirm(server, chain);
   return PAWL_OK;
 }
