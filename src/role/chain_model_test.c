@@ -165,8 +165,8 @@ static bool send(struct pwi_chain *chain) {
   pwi_chain_was_sent(chain);
   if (!behind || parcel->version <= behind->processed || prior != behind->processed) return true;
   if (siblings != behind->siblings) return true;
-  if (below(20) ==
-      0) { /* it does not know the keys, and asks for them; what is under way comes before its word is heard */
+  /* It does not know the keys, and asks for them; what is under way comes before its word is heard. */
+  if (!world.is_over && below(20) == 0) {
     behind->is_full_wanted = true;
     behind->siblings = 0;
     return true;
