@@ -306,6 +306,7 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
       return;
     }
     if (!pwi_chain_has_more(chain)) chain->is_full_wanted = false;
+    server->chain_bytes += parcel->value_bytes;
     pwi_chain_was_sent(chain);
   }
   if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);
@@ -477,6 +478,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
     say_ready(server, chain, true);
     return PAWL_OK;
   }
+  server->chain_bytes += bytes_of(change.request.values, change.request.value_parts);
   pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other % 2 == 0, parcel);
   pwi_server_chain_confirm(server, chain);
   return PAWL_OK;

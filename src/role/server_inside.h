@@ -103,6 +103,7 @@ struct pwi_server {
   struct server_saving *saving; /* NULL: none is under way */
   struct pwi_timer save_timer, fill_timer;
   uint64_t moves_out, moves_in;
+  uint64_t chain_bytes;     /* of values, that were passed on or followed */
   struct pwi_writer writer; /* for whatever is being sent */
 };
 
