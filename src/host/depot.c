@@ -3,10 +3,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
+
+#define BEHIND 10 /* of nice */
 
 struct depot {
   struct pwi_depot depot; /* first */
@@ -20,8 +24,14 @@ struct depot {
   bool is_busy, is_ending;
 };
 
+/* Requests come first: files have what processors have left. On Linux every thread has a priority of its own. */
+static void step_back(void) {
+  (void)setpriority(PRIO_PROCESS, (id_t)gettid(), getpriority(PRIO_PROCESS, (id_t)gettid()) + BEHIND);
+}
+
 static void *run(void *argument) {
   struct depot *depot = argument;
+  step_back();
   pthread_mutex_lock(&depot->mutex);
   for (;;) {
     while (!depot->first && !depot->is_ending) pthread_cond_wait(&depot->changed, &depot->mutex);

@@ -219,6 +219,7 @@ void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint6
   }
   assert(status == PAWL_OK && "room was made");
   (void)status;
+  chain->siblings = is_last ? 0 : chain->siblings + 1;
   if (is_last) chain->processed = version;
   if (parcel) {
     status = pwi_chain_add_to_log(chain, parcel);
@@ -231,6 +232,7 @@ void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint6
 
 void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version) {
   chain->processed = version;
+  chain->siblings = 0;
   chains->pump(chains->context, chain);
   pwi_chain_settle(chains, chain);
 }
@@ -291,6 +293,13 @@ bool pwi_chain_has_more(const struct pwi_chain *chain) {
   size_t at = chain->sent_count;
   return at + 1 < pwi_fifo_count(&chain->log) &&
          pwi_chain_log_at(chain, at + 1)->version == pwi_chain_log_at(chain, at)->version;
+}
+
+uint64_t pwi_chain_siblings(const struct pwi_chain *chain) {
+  size_t at = chain->sent_count;
+  while (at > 0 && pwi_chain_log_at(chain, at - 1)->version == pwi_chain_log_at(chain, chain->sent_count)->version)
+    at--;
+  return chain->sent_count - at;
 }
 
 void pwi_chain_was_sent(struct pwi_chain *chain) {

@@ -12,7 +12,7 @@
  * EVENNESS. After arcs with different versions were merged, parts of the new arc have different versions, until the next
  * change, which is one of the whole arc. Such a chain is not *even*, and its versions are looked up by position. Changes
  * from before may then have the same version, for different parts of the arc: a version has come when all of them have.
- * They go down the chain by rising version, so a member sends what it has inherited no sooner than it knows that nothing
+ * Each says how many of its version come before it, so that none is missed. They go down the chain by rising version, so a member sends what it has inherited no sooner than it knows that nothing
  * comes that stands before it.
  *
  * This header is about bookkeeping; what is sent to whom is server_chain.c's business.
@@ -73,12 +73,15 @@ struct pwi_chain {
   bool is_synced;                     /* a filling member has everything: its word counts */
   bool is_full_wanted;                /* the next one with its keys */
   uint64_t heard;                     /* the last that the following has confirmed */
+  uint64_t heard_then;                /* when it was last looked at whether anything is, and */
+  unsigned silences;                  /* how often in a row nothing was that should have been */
   int64_t cut_off_since;              /* not open since; 0: open, or nobody there */
 
   /* Towards the previous. */
   struct server_peer *previous_peer;
   bool is_greeted;         /* it was told, on that link, from where on to send */
   uint64_t processed;      /* of what it sends */
+  uint64_t siblings;       /* changes of the version after that which were taken: others of it are to come */
   struct pwi_clock staged; /* filling: the versions of what has come, once all of it has */
   bool is_stuck;           /* something is missing here (a vector): it is asked to send again when that has come */
 
@@ -188,7 +191,8 @@ void pwi_chain_rewind(struct pwi_chain *chain, uint64_t version);
 
 /* The next parcel to be sent; NULL: none. */
 struct pwi_parcel *pwi_chain_next(const struct pwi_chain *chain);
-bool pwi_chain_has_more(const struct pwi_chain *chain); /* behind that, of the same version */
+bool pwi_chain_has_more(const struct pwi_chain *chain);     /* behind that, of the same version */
+uint64_t pwi_chain_siblings(const struct pwi_chain *chain); /* how many of the same version come before it */
 void pwi_chain_was_sent(struct pwi_chain *chain);
 
 /* True if all was sent and the following does not know that that is all: nothing of the last versions was for it. */

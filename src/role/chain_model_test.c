@@ -33,6 +33,7 @@ static struct world {
   uint64_t changes;
   size_t answered, lost, merges, resent;
   unsigned char cells[CHANGES_MAX + 1]; /* where a change was */
+  bool is_over;                         /* nobody refuses anything any more */
 } world;
 
 static uint64_t below(uint64_t n) { return pwi_random_below(&world.random, n); }
@@ -116,8 +117,10 @@ static void confirm(struct pwi_chain *chain) {
 
 static void ready(struct pwi_chain *chain) {
   struct pwi_chain *before = chain_of(chain->previous, chain);
-  if (!before || before->is_open) return;
+  if (!before || (before->is_open && !chain->is_full_wanted)) return;
   before->is_open = true;
+  chain->is_full_wanted = false;
+  chain->siblings = 0;
   world.resent += before->sent_count > 0;
   pwi_chain_rewind(before, chain->processed);
   confirm(chain);
@@ -158,8 +161,16 @@ static bool send(struct pwi_chain *chain) {
   }
   if (!parcel) return false;
   bool is_last = !pwi_chain_has_more(chain);
+  uint64_t siblings = pwi_chain_siblings(chain);
   pwi_chain_was_sent(chain);
   if (!behind || parcel->version <= behind->processed || prior != behind->processed) return true;
+  if (siblings != behind->siblings) return true;
+  /* It does not know the keys, and asks for them; what is under way comes before its word is heard. */
+  if (!world.is_over && below(20) == 0) {
+    behind->is_full_wanted = true;
+    behind->siblings = 0;
+    return true;
+  }
   apply(&world.nodes[chain->following - 1], behind, parcel, pawl_range_common(parcel->positions, chain->positions),
         is_last);
   confirm(behind);
@@ -229,6 +240,7 @@ static void step(void) {
 }
 
 static void come_to_rest(void) {
+  world.is_over = true;
   for (size_t i = 0; i < MEMBERS; i++) see(&world.nodes[i]);
   for (int round = 0; round < MEMBERS; round++)
     for (size_t i = 0; i < MEMBERS; i++)

@@ -113,6 +113,7 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
   struct pwi_receive receive = pwi_letter_begin(&link->letter, message, &link->peering.data);
   link->answering = NULL;
   if (receive.how == PWI_RECEIVE_REFUSE || link->letter.head.kind != PWI_SAY_ANSWER) return receive;
+  link->peer->answers++;
   struct part *part = find_part(client, link, link->letter.head.tick);
   if (!part) return (struct pwi_receive){.how = PWI_RECEIVE_DROP, .context = NULL};
   size_t values = values_expected(part);

@@ -175,6 +175,14 @@ struct client_peer {
   size_t under_way;             /* parts sent */
   size_t bytes_out, bytes_back; /* of values, under way */
   int64_t retry_at, retry_ns;   /* when there is no link */
+
+  /* Whether answers come at all (client_send.c). */
+  uint64_t answers;
+  struct part
+      *oldest; /* of what was under way at the last look and should have been answered by the next; NULL: none */
+  uint32_t oldest_generation;
+  uint64_t answers_then;
+  int64_t look_at, patience_ns; /* the next look; 0: none is needed */
 };
 
 /* A message whose body the net reads until it is done. */

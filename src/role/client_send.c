@@ -1,5 +1,10 @@
 /* Links to holders, and parts as messages.
  *
+ * A link that is up and brings no answers is of no use, whatever its heartbeats say: a holder without memory may be unable to
+ * send them, or the data plane may have lost them. If nothing at all has come for a while although something should have, the
+ * link is closed, and everything is sent again over another. What waits for other members of a group may take as long as it
+ * likes.
+ *
  * What is under way to one holder is bounded, in parts and in bytes of values either way, so that neither side's queue
  * overflows; the rest waits in the peer's queue, in the order of numbers.
  *
@@ -22,6 +27,8 @@
 #define RETRY_MIN INT64_C(5000000)
 #define RETRY_MAX INT64_C(500000000)
 #define KEYS_MIN ((size_t)64 << 10)
+#define PATIENCE_MIN INT64_C(3000000000)
+#define PATIENCE_MAX INT64_C(60000000000)
 
 /* --- peers ------------------------------------------------------------------------------------------------------------ */
 
@@ -33,6 +40,7 @@ struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
     if (!peer) return NULL;
     peer->node = node;
     peer->retry_ns = RETRY_MIN;
+    peer->patience_ns = PATIENCE_MIN;
     if (pwi_idmap_put(&client->peers_by_node, node, peer)) {
       pwi_free(peer);
       return NULL;
@@ -95,6 +103,43 @@ static bool has_room(const struct client_peer *peer, const struct part *part) {
   if (peer->under_way == 0) return true;
   return peer->under_way < PARTS_MAX && peer->bytes_out + bytes_out(part) <= BYTES_MAX &&
          peer->bytes_back + bytes_back(part) <= BYTES_MAX;
+}
+
+/* --- patience --------------------------------------------------------------------------------------------------------- */
+
+static struct part *find_due(const struct client_peer *peer) {
+  struct part *part = peer->sent_first;
+  while (part && (part->kind == PWI_REQUEST_AWAIT || part->together != 0)) part = part->peer_next;
+  return part;
+}
+
+static void look_again(struct pwi_client *client, struct client_peer *peer) {
+  peer->oldest = find_due(peer);
+  peer->look_at = 0;
+  if (!peer->oldest) return;
+  peer->oldest_generation = peer->oldest->generation;
+  peer->answers_then = peer->answers;
+  peer->look_at = pwi_net_now(client->config.net) + peer->patience_ns;
+  pwi_client_wake_at(client, peer->look_at);
+}
+
+/* Each time that it was in vain it is looked at half as often: a holder may be slow, and sending again makes it no faster. */
+static void look_at_answers(struct pwi_client *client, struct client_peer *peer, int64_t now) {
+  if (peer->look_at == 0) return;
+  if (now < peer->look_at) {
+    pwi_client_wake_at(client, peer->look_at);
+    return;
+  }
+  bool came = peer->answers != peer->answers_then;
+  bool is_silent = !came && peer->link && peer->link->is_up && find_due(peer) == peer->oldest &&
+                   peer->oldest->generation == peer->oldest_generation;
+  if (came) peer->patience_ns = PATIENCE_MIN;
+  if (is_silent && peer->patience_ns < PATIENCE_MAX) peer->patience_ns *= 2;
+  look_again(client, peer);
+  if (!is_silent) return;
+  pwi_log(client->config.log, PAWL_LOG_WARN, "answers.missing", "node=%llu under_way=%zu",
+          (unsigned long long)peer->node, peer->under_way);
+  pwi_net_close(client->config.net, peer->link->link, PAWL_LINK_SILENT);
 }
 
 /* --- messages --------------------------------------------------------------------------------------------------------- */
@@ -294,6 +339,7 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   client->figures.bytes_pushed += bytes_out(part);
   if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = client->sender;
   move_to_sent(peer, part);
+  if (peer->look_at == 0) look_again(client, peer);
   return PAWL_OK;
 }
 
@@ -366,6 +412,7 @@ void pwi_peers_reroute(struct pwi_client *client) {
 
 void pwi_peers_look(struct pwi_client *client, int64_t now) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
+    look_at_answers(client, peer, now);
     if (!peer->queue_first) continue;
     if (!peer->link && peer->retry_at > now)
       pwi_client_wake_at(client, peer->retry_at);

@@ -167,6 +167,11 @@ static bool is_early(const struct pwi_request *request, const struct pwi_served 
   return pwi_is_planted(PWI_PLANTED_DUPLICATE_ACK) && !has_effect && pwi_request_is_numbered(request->terms.kind);
 }
 
+static void starve(struct pwi_holder *holder, struct pwi_chain *chain) {
+  struct pwi_chains *chains = holder->config.chains;
+  if (chain && chains->starve) chains->starve(chains->context, chain);
+}
+
 /* The answer goes out now, or when everything that it has seen is with all members of the chain. */
 static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer *buffer,
@@ -191,13 +196,22 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
   pwi_holder_keep_payload(&put_off);
   if (!pwi_chain_put_off(chain, &put_off)) return;
   /* It cannot be remembered: the client will ask again over another link. */
+  starve(link->holder, chain);
   pwi_holder_unmake_room(buffer);
   pwi_net_close(link->holder->config.net, link->link, PAWL_NO_MEMORY);
 }
 
-static void say_failed(struct pwi_holder_link *link, const struct pwi_request *request, enum pwi_code code,
+/* Whoever stands behind a head without memory has everything and will be the head: the client tries again. */
+static struct pwi_outcome failure(struct pwi_holder *holder, struct pwi_chain *chain, pawl_status status) {
+  bool is_starved = status == PAWL_NO_MEMORY && chain && pwi_chain_has_followers(chain);
+  if (is_starved) starve(holder, chain);
+  if (is_starved || status == PAWL_QUEUE_FULL) return (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  return (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
+}
+
+static void say_failed(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                        pawl_status status) {
-  struct pwi_outcome outcome = {.code = code, .status = status};
+  struct pwi_outcome outcome = failure(link->holder, chain, status);
   pwi_holder_say(link, request->terms.number, request->task, &outcome);
 }
 
@@ -221,11 +235,6 @@ static pawl_status prepare_parcel(struct pwi_holder *holder, struct pwi_chain *c
                            parcel_out);
 }
 
-static void starve(struct pwi_holder *holder, struct pwi_chain *chain) {
-  struct pwi_chains *chains = holder->config.chains;
-  if (chain && chains->starve) chains->starve(chains->context, chain);
-}
-
 /* A parcel for what the request may change; false if an answer was given instead. */
 static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, struct pwi_request *request,
                     const struct pwi_entry *entry, struct pwi_parcel **parcel_out) {
@@ -237,9 +246,7 @@ static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, struc
     status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
   }
   if (!status) return true;
-  if (status == PAWL_NO_MEMORY) starve(link->holder, chain);
-  say_failed(link, request, status == PAWL_QUEUE_FULL ? PWI_CODE_NOT_HERE : PWI_CODE_FAILED,
-             status == PAWL_QUEUE_FULL ? PAWL_OK : status);
+  say_failed(link, chain, request, status);
   return false;
 }
 
@@ -261,13 +268,13 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
   }
   if (status) {
     pwi_parcel_release(parcel);
-    say_failed(link, request, PWI_CODE_FAILED, status);
+    say_failed(link, chain, request, status);
     return;
   }
   if (parcel && !request->refusal) request->result = pwi_parcel_values(parcel);
   pwi_holding_serve(holder->config.holding, request, values, &served);
   if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
-  if (served.outcome.code == PWI_CODE_FAILED && served.outcome.status == PAWL_NO_MEMORY) starve(holder, chain);
+  if (served.outcome.code == PWI_CODE_FAILED) served.outcome = failure(holder, chain, served.outcome.status);
   if (served.put_off) {
     pwi_holder_unmake_room(buffer);
     return;
@@ -277,7 +284,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     buffer = NULL;
   }
   if (make_payload_room(link, &served, may_wait, &buffer)) {
-    say_failed(link, request, PWI_CODE_FAILED, PAWL_NO_MEMORY);
+    say_failed(link, chain, request, PAWL_NO_MEMORY);
     return;
   }
   answer(link, chain, request, entry, &served, buffer, values);
@@ -372,15 +379,16 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
     request.refusal = status;
     status = PAWL_OK;
   }
+  struct pwi_chain *chain = NULL;
+  bool is_ours = route(link, &request, entry, &chain);
   if (status == PAWL_NO_MEMORY || status == PAWL_UNSUPPORTED || status == PAWL_UNSORTED) {
-    outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
-    pwi_holder_say(link, request.terms.number, request.task, &outcome);
+    say_failed(link, is_ours ? chain : NULL, &request, status);
     return PAWL_OK;
   }
   if (status) return status;
-  struct pwi_chain *chain = NULL;
-  if (!route(link, &request, entry, &chain)) {
-    say_failed(link, &request, PWI_CODE_NOT_HERE, PAWL_OK);
+  if (!is_ours) {
+    outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+    pwi_holder_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
   }
   if (chain && request.terms.kind == PWI_REQUEST_PUSH && request.terms.other != 0) {

@@ -66,7 +66,7 @@ void pwi_manager_watch_balance(struct pwi_manager *manager) {
   bool uneven = false;
   int64_t now = pwi_net_now(manager->config.net);
   if (!manager->ledger.view || manager->ledger.view->arc_count == 0 || manager->move_count > 0) return;
-  if (!look(manager, &uneven) || !uneven) {
+  if (!look(manager, &uneven) || !uneven || pwi_manager_is_starved(manager)) {
     manager->uneven_reports = 0;
     return;
   }

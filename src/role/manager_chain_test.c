@@ -520,6 +520,37 @@ static void test_whoever_cannot_follow_is_dropped(void **state) {
   world_close(&world);
 }
 
+/* All bytes are in the first arc. */
+static void say_first_arc_is_heavy(struct actor *server) {
+  struct pwi_report report = {.bytes = 1};
+  struct pwi_load loads[64];
+  struct pwi_writer payload = {0};
+  size_t count = 0;
+  for (size_t i = 0; i < server->view->arc_count && count < 64; i++)
+    if (pwi_view_head(server->view, i)->node.id == server->joined.id)
+      loads[count++] =
+          (struct pwi_load){.positions = pwi_view_arc_range(server->view, i), .bytes = i == 0 ? UINT64_C(1) << 30 : 1};
+  pwi_report_encode(&report, loads, count, &payload);
+  say(server, PWI_SAY_REPORT, 0, 0, &payload);
+  pwi_writer_fini(&payload);
+}
+
+static void test_whoever_has_no_memory_is_given_no_more(void **state) {
+  (void)state;
+  open_chains(83, 1, 3);
+  for (size_t i = 0; i < 3; i++) say_first_arc_is_heavy(&world.actors[i]);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  uint64_t starved = now()->arcs[0].chain[1].node.id;
+  complain(actor_of(starved), pawl_range_of(0, 1), starved);
+  for (int i = 0; i < 200; i++) {
+    run_for(&world, PWI_SIM_SECOND / 100);
+    for (size_t k = 0; k < 3; k++) assert_true(world.actors[k].orders == 0 || world.actors[k].order.target != starved);
+  }
+  assert_true(has_chains_of(2));
+  assert_int_equal(pwi_arc_find(&now()->arcs[0], (struct pwi_node){starved}), PWI_CHAIN_MAX);
+  world_close(&world);
+}
+
 static void test_complaints_that_make_no_sense_change_nothing(void **state) {
   (void)state;
   open_chains(82, 2, 4);
@@ -583,6 +614,7 @@ int main(void) {
       cmocka_unit_test(test_a_handover_does_not_outlive_another_view),
       cmocka_unit_test(test_of_two_that_quarrel_the_one_behind_goes),
       cmocka_unit_test(test_whoever_cannot_follow_is_dropped),
+      cmocka_unit_test(test_whoever_has_no_memory_is_given_no_more),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),
       cmocka_unit_test(test_a_restart_in_the_middle_of_anything_leaves_sound_chains),
   };

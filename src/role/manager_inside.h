@@ -315,6 +315,7 @@ void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer);
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */
+bool pwi_manager_is_starved(const struct pwi_manager *manager); /* somebody has said lately that it has no memory */
 
 /* manager_give_up.c: `id` is a node, `size` 1 if data may be lost; in the end `secret` is 1, and `entry.id` says how many
  * arcs begin anew. */

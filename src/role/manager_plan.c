@@ -168,6 +168,16 @@ static size_t collect_quarrels(const struct pwi_manager *manager, struct pwi_pla
   return count;
 }
 
+bool pwi_manager_is_starved(const struct pwi_manager *manager) {
+  struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
+  size_t count = collect_quarrels(manager, quarrels);
+  for (size_t i = 0; i < count; i++) {
+    if (quarrels[i].b.id == 0) return true;
+  }
+  return false;
+}
+
+/* While somebody starves all positions count alike: else, for the sake of balance, it would be given what it cannot take. */
 static pawl_status plan_from(struct pwi_manager *manager, const struct draft *outlook, const struct pwi_view *present,
                              bool for_balance) {
   struct pwi_plan_quarrel quarrels[PWI_QUARRELS];
@@ -176,9 +186,9 @@ static pawl_status plan_from(struct pwi_manager *manager, const struct draft *ou
                                      .keep_heads = !for_balance,
                                      .quarrels = quarrels,
                                      .quarrel_count = collect_quarrels(manager, quarrels)};
-  struct pwi_load *loads;
+  struct pwi_load *loads = NULL;
   struct pwi_plan plan = {0};
-  pawl_status status = collect_loads(manager, &loads, &options.load_count);
+  pawl_status status = pwi_manager_is_starved(manager) ? PAWL_OK : collect_loads(manager, &loads, &options.load_count);
   if (status) return status;
   options.loads = loads;
   status = pwi_plan_make(outlook->nodes, outlook->node_count, present, &options, &plan);

@@ -295,7 +295,8 @@ PAWL_MUST_USE pawl_status pwi_move_decode(const void *bytes, size_t size, struct
  *   UPDATE   what a numbered request changed (enum pwi_effect): its sender, task and tick are in the message's head, then
  *            sections TERMS, KEYS or SIGNATURE, VALUES, STATE, STAMPS as far as there are any. `positions` is the part of the arc that
  *            it concerns, `version` its number, `prior` the number of the update before it: it is taken only after that.
- *            `other` is 1 if another one of the same version follows, for another part of the arc: only with the last one
+ *            `other` is twice the number of those of the same version that came before it, for other parts of the arc, and 1
+ *            more if another one follows: each is taken only after those before it, and only with the last one
  *            the version has come. Without effect and sections: nothing more comes up to `version`.
  *   CONFIRM  back: everything up to `version` is here, and with all full members behind.
  *   CHUNK    to a filling member: `other` is the move, `version` counts the chunks from 1, `prior` is the version of the arc

@@ -223,6 +223,7 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   pawl_status status = peer ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status && !is_server) status = pwi_holder_link_up(server->holder, link, peering, &rights, &peer->holder);
   if (status) {
+    if (!is_server) pwi_server_starve(server);
     pwi_net_close(server->config.net, link, status);
     return;
   }
@@ -362,6 +363,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     return;
   }
   send_report(server);
+  pwi_server_chains_watch(server);
   if (!server->manager && server->retry.id == 0) seek_manager(server);
   struct pwi_timer next;
   if (pwi_net_timer_set(server->config.net, pwi_net_now(server->config.net) + REPORT_NS, TIMER_REPORT, &next))

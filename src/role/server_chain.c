@@ -7,7 +7,8 @@
  * FENCING. Messages of another `since` are ignored: a head that was deposed and does not know it hears no confirmation any
  * more, so it answers nobody.
  *
- * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two.
+ * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two. A
+ * link that is up and brings no confirmation for seconds is no way either, whatever its heartbeats say.
  */
 #include <assert.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #define LOOK_NS INT64_C(50000000)
 #define COMPLAIN_NS INT64_C(200000000)
+#define SILENCES 3 /* looks, of one a second */
 
 /* --- links ------------------------------------------------------------------------------------------------------------ */
 
@@ -122,6 +124,7 @@ static void say_ready(struct pwi_server *server, struct pwi_chain *chain, bool f
   struct server_peer *peer = chain->previous_peer;
   if (!peer || chain->is_filling) return;
   chain->is_greeted = true;
+  chain->siblings = 0;
   struct pwi_note note = note_of(chain, PWI_NOTE_READY);
   note.version = chain->processed;
   note.other = told(chain);
@@ -228,6 +231,11 @@ void pwi_server_chain_starve(void *context, struct pwi_chain *chain) {
   complain(server, chain, server->node, PAWL_NO_MEMORY);
 }
 
+void pwi_server_starve(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++)
+    if (server->chains.items[i]->is_head) pwi_server_chain_starve(server, server->chains.items[i]);
+}
+
 static void send_all(struct pwi_server *server, struct pwi_chain *chain);
 
 void pwi_server_chain_timer(struct pwi_server *server) {
@@ -245,6 +253,25 @@ void pwi_server_chain_timer(struct pwi_server *server) {
     complain(server, chain, chain->following, PAWL_LINK_SILENT);
     chain->cut_off_since = now;
   }
+}
+
+/* True if nothing has been confirmed for a while of what was sent. */
+static bool is_silent(struct pwi_chain *chain) {
+  bool should_come = chain->is_open && !chain->following_fills && chain->following_peer && chain->sent_count > 0;
+  chain->silences = should_come && chain->heard == chain->heard_then ? chain->silences + 1 : 0;
+  chain->heard_then = chain->heard;
+  return chain->silences > SILENCES;
+}
+
+void pwi_server_chains_watch(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (!is_silent(chain)) continue;
+    chain->silences = 0;
+    complain(server, chain, chain->following, PAWL_LINK_SILENT);
+    pwi_net_close(server->config.net, chain->following_peer->link, PAWL_LINK_SILENT);
+  }
+  pwi_server_fills_watch(server);
 }
 
 /* --- sending ------------------------------------------------------------------------------------------------------------ */
@@ -269,7 +296,7 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
     note.positions = pawl_range_common(parcel->positions, chain->positions);
     note.version = parcel->version;
     note.prior = chain->sent;
-    note.other = pwi_chain_has_more(chain);
+    note.other = 2 * pwi_chain_siblings(chain) + pwi_chain_has_more(chain);
     /* One that is being filled knows no lists. */
     bool full = chain->is_full_wanted || chain->following_fills;
     pawl_status status = pwi_parcel_send_update(parcel, &address, &note, full);
@@ -279,6 +306,7 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
       return;
     }
     if (!pwi_chain_has_more(chain)) chain->is_full_wanted = false;
+    server->chain_bytes += parcel->value_bytes;
     pwi_chain_was_sent(chain);
   }
   if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);
@@ -429,6 +457,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   struct pwi_parcel *parcel = NULL;
   bool is_wanted = false;
   if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
+  if (note->other / 2 != chain->siblings) return PAWL_OK; /* one before it was not taken, and comes again */
   if (note->effect == PWI_EFFECT_NONE) {
     pwi_chain_caught_up(&server->chains, chain, note->version);
     pwi_server_chain_confirm(server, chain);
@@ -449,7 +478,8 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
     say_ready(server, chain, true);
     return PAWL_OK;
   }
-  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other == 0, parcel);
+  server->chain_bytes += bytes_of(change.request.values, change.request.value_parts);
+  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other % 2 == 0, parcel);
   pwi_server_chain_confirm(server, chain);
   return PAWL_OK;
 }
@@ -483,9 +513,9 @@ static const void *payload_of(const struct pwi_server *server, const struct pwi_
 static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
                                   const struct pwi_note *note) {
   struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);
-  bool is_fenced = !pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH);
   if (!chain || !pawl_range_contains(chain->positions, note->positions)) return NULL;
-  if (chain->since != note->since && (is_fenced || note->since > chain->since)) return NULL;
+  if (pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH) && note->since < chain->since) return chain;
+  if (chain->since != note->since) return NULL;
   uint64_t neighbour = peer->kind == PEER_NEXT ? chain->following : chain->previous;
   return neighbour == peer->node ? chain : NULL;
 }

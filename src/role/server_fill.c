@@ -7,7 +7,7 @@
  * was confirmed before, the manager is told.
  *
  * RESTS. Copying takes memory and processors away from requests, here and where the target is. So the source rests after
- * each burst of chunks if requests have moved more meanwhile than the burst: the more they move, the longer, up to three times
+ * each burst of chunks if requests have moved more meanwhile than the burst: the more they move, the longer, up to five times
  * as long as the burst took. Requests come first where they take all there is; filling does where they take little.
  *
  * HANDING OVER. The head takes no more requests and waits until all full members are equal. It serves again with the next
@@ -25,6 +25,7 @@
 #define WINDOW 16                 /* chunks under way */
 #define BURST 16                  /* chunks between rests */
 #define BURST_BYTES (BURST * CHUNK)
+#define SILENCES 3 /* looks, of one a second, without anything taken */
 #define REST_MAX INT64_C(20000000)
 
 /* --- orders ----------------------------------------------------------------------------------------------------------- */
@@ -260,15 +261,20 @@ static bool set_timer(struct pwi_server *server, int64_t at) {
   return !status;
 }
 
+/* Bytes that requests have moved, also those that they have moved down chains. */
+static uint64_t traffic_of(const struct pwi_server *server) {
+  return pwi_holding_traffic(server->holding) + server->chain_bytes;
+}
+
 static void begin_burst(struct pwi_server *server, struct moving *moving) {
   moving->burst_end = moving->given + BURST;
   moving->burst_at = pwi_net_now(server->config.net);
-  moving->traffic_before = pwi_holding_traffic(server->holding);
+  moving->traffic_before = traffic_of(server);
 }
 
 /* How long to rest after a burst that took so long, while requests moved so many bytes. */
 static int64_t rest_after(int64_t burst, uint64_t traffic) {
-  double more = (double)traffic / (double)BURST_BYTES - 1, times = more < 3 ? more : 3;
+  double more = (double)traffic / (double)BURST_BYTES - 1, times = more < 5 ? more : 5;
   int64_t rest = more > 0 ? (int64_t)((double)burst * times) : 0;
   return rest < REST_MAX ? rest : REST_MAX;
 }
@@ -276,7 +282,7 @@ static int64_t rest_after(int64_t burst, uint64_t traffic) {
 /* A burst is given and taken: the next one comes at once, or after a rest. */
 static void end_burst(struct pwi_server *server, struct moving *moving) {
   int64_t now = pwi_net_now(server->config.net);
-  uint64_t traffic = pwi_holding_traffic(server->holding) - moving->traffic_before;
+  uint64_t traffic = traffic_of(server) - moving->traffic_before;
   int64_t rest = rest_after(now - moving->burst_at, traffic);
   begin_burst(server, moving);
   if (rest > 0 && set_timer(server, now + rest)) moving->rests_until = now + rest;
@@ -318,6 +324,19 @@ void pwi_server_fill_timer(struct pwi_server *server) {
     moving->rests_until = 0;
     begin_burst(server, moving);
     go_on(server, chain, moving);
+  }
+}
+
+void pwi_server_fills_watch(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next) {
+    bool should_come = moving->has_begun && !moving->is_over && moving->taken < moving->given;
+    moving->silences = should_come && moving->taken == moving->taken_then ? moving->silences + 1 : 0;
+    moving->taken_then = moving->taken;
+    if (moving->silences <= SILENCES) continue;
+    const struct pwi_chain *chain = chain_of(server, moving);
+    struct server_peer *peer = chain ? chain->following_peer : NULL;
+    end_move(server, moving, PAWL_LINK_SILENT);
+    if (peer) pwi_net_close(server->config.net, peer->link, PAWL_LINK_SILENT);
   }
 }
 

@@ -50,7 +50,9 @@ struct moving {
   int64_t burst_at;        /* when that began */
   uint64_t traffic_before; /* bytes of requests by then */
   int64_t rests_until;     /* 0: it does not */
-  uint64_t synced_at;      /* FILL: what the target must have before we may say that it has everything */
+  uint64_t taken_then; /* when it was last looked at, and how often in a row nothing was taken that should have been */
+  unsigned silences;
+  uint64_t synced_at; /* FILL: what the target must have before we may say that it has everything */
   bool has_begun, has_copied;
   bool is_over; /* `order.status` is the result; it is told again to a manager that asks again */
 };
@@ -101,6 +103,7 @@ struct pwi_server {
   struct server_saving *saving; /* NULL: none is under way */
   struct pwi_timer save_timer, fill_timer;
   uint64_t moves_out, moves_in;
+  uint64_t chain_bytes;     /* of values, that were passed on or followed */
   struct pwi_writer writer; /* for whatever is being sent */
 };
 
@@ -128,7 +131,9 @@ void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
 void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
 void pwi_server_chain_starve(void *server, struct pwi_chain *chain);
+void pwi_server_starve(struct pwi_server *server); /* in all chains: there is no memory to talk to a client */
 void pwi_server_chain_timer(struct pwi_server *server);
+void pwi_server_chains_watch(struct pwi_server *server);                           /* every second */
 void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain); /* tells the one before us */
 
 /* The link to a node that stands behind us; NULL if it is not up. One is made if there is none. */
@@ -148,6 +153,7 @@ void pwi_server_moves_without_manager(struct pwi_server *server);               
 void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain); /* something was confirmed */
 void pwi_server_fill_go(struct pwi_server *server, uint64_t node);              /* there is a way to it, or room */
 void pwi_server_fill_timer(struct pwi_server *server);
+void pwi_server_fills_watch(struct pwi_server *server); /* every second */
 void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status why);
 void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note);
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,

@@ -63,6 +63,11 @@ static void mute_end(struct pwi_sim *sim, struct sim_end *end) {
   path_changed(sim, end);
 }
 
+static void swallow_end(struct pwi_sim *sim, struct sim_end *end) {
+  (void)sim;
+  end->link->swallows = true;
+}
+
 void pwi_sim_break(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b) {
   each_path(sim, a, b, reset_end);
   each_path(sim, b, a, reset_end);
@@ -71,4 +76,8 @@ void pwi_sim_break(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_no
 void pwi_sim_mute(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b) {
   each_path(sim, a, b, mute_end);
   each_path(sim, b, a, mute_end);
+}
+
+void pwi_sim_swallow(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b) {
+  each_path(sim, a, b, swallow_end);
 }

@@ -44,7 +44,7 @@ static bool begin(struct pwi_sim *sim, struct sim_end *end, unsigned index, stru
   lane->ready = false;
   lane->receive = (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   pwi_sim_message_check(sim, message, end->peer->node);
-  if (end->state != END_UP) return true;
+  if (end->state != END_UP || (end->link->swallows && index == PWI_LANE_DATA)) return true;
   if (message->size > net->limits.message_max) {
     pwi_sim_end_down(end, PAWL_LINK_PROTOCOL, PAWL_LINK_PROTOCOL);
     return false;

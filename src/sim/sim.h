@@ -240,6 +240,10 @@ void pwi_sim_break(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_no
 /* All present links between two nodes carry nothing more, for ever, and nobody is told; new links work. */
 void pwi_sim_mute(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b);
 
+/* The links that there are between the two lose every message of their data lane and say nothing of it; heartbeats and the
+ * other lane go on. No net should do that: a data plane whose process has no memory has been seen to. */
+void pwi_sim_swallow(struct pwi_sim *sim, struct pwi_sim_node a, struct pwi_sim_node b);
+
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
 /* Call `call` at `time`, or now if that is past. PAWL_NO_MEMORY. */

@@ -168,6 +168,7 @@ struct sim_link {
   uint64_t serial;
   unsigned can;
   bool muted;
+  bool swallows;          /* messages of the data lane vanish */
   struct sim_end ends[2]; /* the connecting one first */
 };
 

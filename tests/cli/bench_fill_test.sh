@@ -17,10 +17,10 @@ number='-\{0,1\}[0-9][0-9.]*\(e[-+]\{0,1\}[0-9]*\)\{0,1\}'
 
 run() { "$pawl" bench fill --gigabytes 0.02 --seconds 0.2 "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
 
-# line SERVERS REPLICAS REPLICAS_MOVED
+# line SERVERS REPLICAS REPLICAS_MOVED [RATE]
 line() {
   said="^{\"bench\":\"fill\",\"servers\":$1,\"shards\":1,\"workers\":1,\"outstanding\":8,\"replicas\":$2,\"transport\":\"auto\""
-  said="$said,\"gigabytes\":$number,\"filled_gb\":$number,\"seconds\":$number,\"gb_per_s\":$number"
+  said="$said,\"rate\":${4:-null},\"gigabytes\":$number,\"filled_gb\":$number,\"seconds\":$number,\"gb_per_s\":$number"
   said="$said,\"push_gb_per_s_before\":$number,\"push_gb_per_s_during\":$number,\"push_ratio\":$number"
   said="$said,\"longest_pause_ms\":$number,\"heads_moved\":$number,\"replicas_moved\":$3,\"machine\":{.*}}\$"
   grep -q -e "$said" "$work/out" || fail "no such line in: $(cat "$work/out")"
@@ -30,10 +30,12 @@ run --json
 line 2 0 null
 run --json --servers 3 --replicas 1
 line 3 1 "$number"
+run --json --rate 0.5
+line 2 0 null 0.5
 run --servers 1
 grep -q 'it was filled with  *[0-9.]* GB in [0-9.]* s' "$work/out" || fail "no table: $(cat "$work/out")"
 
-for wrong in '--servers 0' '--servers 2 --replicas 2' '--gigabytes 0' '--outstanding 100' '--transport ether' 'word'; do
+for wrong in '--servers 0' '--servers 2 --replicas 2' '--gigabytes 0' '--rate 0' '--outstanding 100' '--transport ether' 'word'; do
   code=0
   # shellcheck disable=SC2086
   "$pawl" bench fill $wrong >"$work/out" 2>"$work/err" || code=$?

@@ -264,6 +264,63 @@ static void test_a_source_that_cannot_reach_its_target_for_want_of_memory_tries_
   pwi_cluster_close(&cluster);
 }
 
+/* Links that are up and lose what they carry: heartbeats alone would keep them for ever. */
+static void test_a_link_that_brings_no_answers_is_made_anew(void **state) {
+  (void)state;
+  struct pwi_cluster_client client;
+  open_cluster(2, 0);
+  add_client(&client, "c", "train", false, false);
+  struct pwi_flow *flow = cluster_vector(&client, "a/w", &counts);
+  assert_int_equal(push(&client, flow, 1), PAWL_OK);
+  for (int i = 0; i < 3; i++) {
+    for (size_t j = 0; j < 2; j++) pwi_sim_swallow(cluster.sim, client.node, cluster.servers[j].node);
+    assert_int_equal(push(&client, flow, 1), PAWL_OK);
+    assert_int_equal(pull(&client, flow), 2 + i);
+  }
+  pwi_cluster_close(&cluster);
+}
+
+static void test_members_that_do_not_hear_of_one_another_keep_nobody_waiting(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    struct pwi_cluster_config config = {.seed = seed, .processes = 3, .shards = 1, .replicas = 1};
+    struct pwi_cluster_client client;
+    cluster_open(&cluster, &config);
+    add_client(&client, "c", "train", false, false);
+    struct pwi_flow *flow = cluster_vector(&client, "a/w", &counts);
+    assert_int_equal(push(&client, flow, 1), PAWL_OK);
+    for (size_t i = 0; i < 3; i++)
+      pwi_sim_swallow(cluster.sim, cluster.servers[i].node, cluster.servers[(i + 1) % 3].node);
+    assert_int_equal(push(&client, flow, 1), PAWL_OK);
+    cluster_run_while(&cluster, is_not_whole, NULL, 30 * PWI_SIM_SECOND);
+    pwi_cluster_kill(&cluster, (uint32_t)(seed % 3));
+    assert_int_equal(pull(&client, flow), 2);
+    pwi_cluster_close(&cluster);
+  }
+}
+
+/* The new member is being filled, and nothing of it arrives. */
+static void test_a_filling_that_does_not_arrive_is_begun_again(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    struct pwi_cluster_config config = {.seed = seed, .processes = 1, .shards = 1, .late = 1, .replicas = 1};
+    struct pwi_cluster_client client;
+    cluster_open(&cluster, &config);
+    add_client(&client, "c", "train", false, false);
+    struct pwi_flow *flow = cluster_vector(&client, "a/w", &counts);
+    assert_int_equal(push(&client, flow, 5), PAWL_OK);
+    cluster_start_late(&cluster, 0);
+    for (int i = 0; i < 100; i++) {
+      pwi_sim_swallow(cluster.sim, cluster.servers[0].node, cluster.servers[1].node);
+      cluster_run_for(&cluster, PWI_SIM_MILLISECOND);
+    }
+    cluster_run_while(&cluster, is_not_whole, NULL, 60 * PWI_SIM_SECOND);
+    pwi_cluster_kill(&cluster, 0);
+    assert_int_equal(pull(&client, flow), 5);
+    pwi_cluster_close(&cluster);
+  }
+}
+
 static void test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others(void **state) {
   (void)state;
   struct pwi_cluster_client one, two;
@@ -452,6 +509,9 @@ int main(void) {
       cmocka_unit_test(test_past_its_cap_a_server_refuses_to_grow_and_serves_on),
       cmocka_unit_test(test_a_head_without_memory_for_its_replica_refuses_and_serves_on),
       cmocka_unit_test(test_a_source_that_cannot_reach_its_target_for_want_of_memory_tries_again),
+      cmocka_unit_test(test_a_link_that_brings_no_answers_is_made_anew),
+      cmocka_unit_test(test_members_that_do_not_hear_of_one_another_keep_nobody_waiting),
+      cmocka_unit_test(test_a_filling_that_does_not_arrive_is_begun_again),
       cmocka_unit_test(test_a_vector_that_is_deleted_fails_the_calls_on_it_and_no_others),
       cmocka_unit_test(test_pushes_and_pulls_go_on_while_there_is_no_manager),
       cmocka_unit_test(test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole),
