@@ -118,39 +118,47 @@ static void copy_rows(struct pwi_applying *applying, const struct pwi_table *tab
   pwi_table_gather_state(table, named.slots, named.from + done, count, applying->state);
 }
 
-static pawl_status ask(struct pwi_applying *applying, const struct pwi_table *table, struct pwi_rows_named named,
-                       const char *pushed) {
-  const struct pawl_server_function *function = applying->rule.function;
-  bool alone = function->flags & PAWL_FUNCTION_CHECKS_PUSH;
-  struct pawl_function_call call = call_of(applying);
-  pawl_status status = PAWL_OK;
-  for (size_t done = 0; done < named.count && status == PAWL_OK; done += call.count) {
-    call.count = at_most(named.count - done, applying->rows);
-    call.pushed = aligned_rows(applying, pushed + done * applying->pushed_bytes, call.count);
-    if (!alone) {
-      copy_rows(applying, table, named, done, call.count);
-      call.stored = applying->stored;
-      call.state = applying->state_bytes > 0 ? applying->state : NULL;
-    }
-    status = function->check(&call);
-  }
-  return strcmp(pawl_status_name(status), "UNKNOWN") == 0 ? PAWL_REFUSED : status;
-}
-
 static bool all_finite(const struct pwi_applying *applying, const char *pushed, size_t rows) {
+  if (!(applying->rule.function->flags & PAWL_FUNCTION_FINITE)) return true;
   if (applying->type != PWI_SCALAR_F32 && applying->type != PWI_SCALAR_F64) return true;
   return pwi_step_kernels_best()->finite[applying->type - 1](pushed, rows * applying->shape.pushed);
 }
 
+static pawl_status ask(struct pwi_applying *applying, const struct pwi_table *table, struct pwi_rows_named named,
+                       const char *pushed, size_t done, size_t count) {
+  const struct pawl_server_function *function = applying->rule.function;
+  struct pawl_function_call call = call_of(applying);
+  call.count = count;
+  call.pushed = aligned_rows(applying, pushed, count);
+  if (!(function->flags & PAWL_FUNCTION_CHECKS_PUSH)) {
+    copy_rows(applying, table, named, done, count);
+    call.stored = applying->stored;
+    call.state = applying->state_bytes > 0 ? applying->state : NULL;
+  }
+  pawl_status status = function->check(&call);
+  return strcmp(pawl_status_name(status), "UNKNOWN") == 0 ? PAWL_REFUSED : status;
+}
+
+/* Both by blocks, so that the second finds in a cache what the first has read. */
+static pawl_status check_blocks(struct pwi_applying *applying, const struct pwi_table *table,
+                                struct pwi_rows_named named, const char *pushed) {
+  pawl_status status = PAWL_OK;
+  for (size_t done = 0, count; done < named.count && status == PAWL_OK; done += count) {
+    const char *rows = pushed + done * applying->pushed_bytes;
+    count = at_most(named.count - done, applying->rows);
+    status = all_finite(applying, rows, count) ? ask(applying, table, named, rows, done, count) : PAWL_REFUSED;
+  }
+  return status;
+}
+
 pawl_status pwi_applying_check(struct pwi_applying *applying, const struct pwi_table *table,
                                struct pwi_rows_named named, const void *pushed) {
-  const struct pawl_server_function *function = applying->rule.function;
   assert(has_shape(applying, table));
   if (!named.slots && table->is.sparse) return PAWL_UNSUPPORTED;
   if (!range_fits(table, named)) return PAWL_OUT_OF_SPAN;
   if (named.count == 0) return PAWL_OK;
-  if ((function->flags & PAWL_FUNCTION_FINITE) && !all_finite(applying, pushed, named.count)) return PAWL_REFUSED;
-  return function->check ? ask(applying, table, named, pushed) : PAWL_OK;
+  if (applying->rule.function->check) return check_blocks(applying, table, named, pushed);
+  return all_finite(applying, pushed, named.count) ? PAWL_OK : PAWL_REFUSED;
 }
 
 /* --- applying: nothing here fails --------------------------------------------------------------------------------- */
