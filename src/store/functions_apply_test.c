@@ -286,14 +286,16 @@ static pawl_status check_tally(const struct pawl_function_call *call) {
     if (numbers[i] == 999) status = (pawl_status)7; /* no status that there is */
     if (numbers[i] == 998) status = PAWL_OVERFLOW;
     if (state[i] >= 2 && stored[i * call->stored_width] > 0) status = PAWL_TOO_LARGE;
-    state[i] = stored[i] = -1; /* changes nothing */
+    if (state[i] == 77 || stored[i * call->stored_width] == 77) status = PAWL_CORRUPT; /* left over from below */
   }
+  for (size_t i = 0; i < call->count; i++) state[i] = stored[i * call->stored_width] = 77; /* changes nothing */
   return status;
 }
 
 static void apply_tally(const struct pawl_function_call *call) {
   int64_t *stored = call->stored, *state = call->state;
   const int64_t *numbers = call->pushed;
+  assert_true((uintptr_t)numbers % 8 == 0 && (uintptr_t)stored % 8 == 0 && (uintptr_t)state % 8 == 0);
   for (size_t i = 0; i < call->count; i++) {
     for (size_t j = 0; j < call->stored_width; j++) stored[i * call->stored_width + j] += numbers[i] * (int64_t)(j + 1);
     state[i]++;
@@ -325,7 +327,9 @@ static void check_tallies(struct pwi_applying *applying, bool sparse) {
     assert_int_equal(pwi_applying_check(applying, table, named, numbers), PAWL_OK); /* with all keys missing */
     assert_int_equal(pwi_table_resolve(table, keys, count, true, &slots), PAWL_OK);
   }
-  for (int i = 0; i < 2; i++) assert_int_equal(pwi_applying_push(applying, table, named, numbers, NULL), PAWL_OK);
+  memcpy(pushed + 3, numbers, count * sizeof *numbers);
+  assert_int_equal(pwi_applying_push(applying, table, named, numbers, NULL), PAWL_OK);
+  assert_int_equal(pwi_applying_push(applying, table, named, pushed + 3, NULL), PAWL_OK);
   assert_int_equal(pwi_applying_push(applying, table, named, numbers, NULL), PAWL_TOO_LARGE);
   named.first += count - 1, named.from += count - 1, named.count = 1;
   numbers[0] = 999;
