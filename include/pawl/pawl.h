@@ -13,6 +13,8 @@
  *   memory.h    where memory comes from
  *   version.h   which pawl this is
  *
+ * Not included is function.h, which is for those who write functions that servers run.
+ *
  * A complete program, which needs no cluster (examples/hello.c):
  *
  *   struct pawl_session *session;
