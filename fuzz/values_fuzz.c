@@ -1,7 +1,7 @@
 /* Value codecs: any bytes for any codec, type and small count, and any values there and back.
  *
  * covers: src/wire/values.c src/wire/values_bitmap.c src/wire/values_int8.c
- * covers: src/wire/values_narrow.c src/wire/values_packed.c
+ * covers: src/wire/values_narrow.c src/wire/values_packed.c src/wire/values_fixed.c
  */
 #include "fuzz.h"
 

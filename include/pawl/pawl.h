@@ -7,11 +7,14 @@
  *   vector.h    named rows of numbers: push and pull
  *   task.h      calls that are under way
  *   group.h     processes that advance together
+ *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
  *   log.h       what pawl says while it runs
  *   memory.h    where memory comes from
  *   version.h   which pawl this is
+ *
+ * Not included is function.h, which is for those who write functions that servers run.
  *
  * A complete program, which needs no cluster (examples/hello.c):
  *
@@ -28,6 +31,7 @@
 #define PAWL_PAWL_H
 
 #include <pawl/checkpoint.h>
+#include <pawl/filter.h>
 #include <pawl/group.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>

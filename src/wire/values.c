@@ -46,6 +46,7 @@ static const struct pwi_codec_ops *find(enum pwi_value_codec codec) {
       [PWI_CODEC_INT8] = &pwi_codec_int8,
       [PWI_CODEC_LZ4] = &pwi_codec_lz4,
       [PWI_CODEC_ZSTD] = &pwi_codec_zstd,
+      [PWI_CODEC_FIXED] = &pwi_codec_fixed,
   };
   size_t number = (size_t)codec;
   return number < PWI_CODEC_COUNT ? codecs[number] : NULL;

@@ -38,6 +38,17 @@
  *
  * ZSTD. The RAW bytes as exactly one Zstandard frame (RFC 8878): without dictionary, not skippable.
  *
+ * FIXED, for values that need few bits, lossless. Blocks of 256 values, the last possibly short, each written as
+ *       u8   width        w from 2 to 25; or 0: all values are zero, and nothing follows; or 255: the values follow as
+ *                         in RAW
+ *       i16  exponent     e
+ *       numbers           ceil(n * w / 8) bytes: n numbers of w bits as one string of bits, as in keys.h. Bit 0 is the
+ *                         sign, 1 for negative, the bits above it the magnitude. Bits left over in the last byte are 0
+ *   A value is magnitude * 2^e with its sign. e and w are such that every number is a finite value: of f32 -149 <= e and
+ *   e + w <= 129, of f64 -1074 <= e and e + w <= 1025, of i32 0 <= e and e + w <= 33, of i64 and u64 0 <= e and
+ *   e + w <= 65; beyond its type an integer wraps around. -0.0, infinities and NaN have no number: their blocks are RAW.
+ *   Size: never more than RAW and a byte for each block.
+ *
  * The lossy codecs F16, BF16 and INT8 exist for float types only.
  *
  * Threads: a `struct pwi_codec` belongs to one thread at a time; everything else here is pure.
@@ -68,9 +79,10 @@ enum pwi_value_codec {
   PWI_CODEC_INT8 = 4,
   PWI_CODEC_LZ4 = 5,
   PWI_CODEC_ZSTD = 6,
+  PWI_CODEC_FIXED = 7,
 };
 
-#define PWI_CODEC_COUNT 7 /* codec numbers are below it */
+#define PWI_CODEC_COUNT 8 /* codec numbers are below it */
 
 /* Bytes of one value; 0 for a number that is no type. */
 size_t pwi_value_size(enum pwi_value_type type);

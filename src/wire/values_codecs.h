@@ -39,6 +39,7 @@ extern const struct pwi_codec_ops pwi_codec_bf16;
 extern const struct pwi_codec_ops pwi_codec_int8; /* values_int8.c */
 extern const struct pwi_codec_ops pwi_codec_lz4;  /* values_packed.c */
 extern const struct pwi_codec_ops pwi_codec_zstd;
+extern const struct pwi_codec_ops pwi_codec_fixed; /* values_fixed.c */
 
 /* The compressors' state of a workspace that is otherwise zero. On failure nothing is kept. */
 pawl_status pwi_packed_init(struct pwi_codec *workspace);

@@ -12,7 +12,8 @@
 #include "base/memory.h"
 #include "wire/values_testing.h"
 
-static const enum pwi_value_codec lossless[] = {PWI_CODEC_RAW, PWI_CODEC_BITMAP, PWI_CODEC_LZ4, PWI_CODEC_ZSTD};
+static const enum pwi_value_codec lossless[] = {PWI_CODEC_RAW, PWI_CODEC_BITMAP, PWI_CODEC_LZ4, PWI_CODEC_ZSTD,
+                                                PWI_CODEC_FIXED};
 static const enum pwi_value_codec lossy[] = {PWI_CODEC_F16, PWI_CODEC_BF16, PWI_CODEC_INT8};
 
 enum kind { ALL_ZERO, NO_ZERO, MOSTLY_ZERO, LONG_RUNS, ALTERNATING, RANDOM_BITS, DENORMAL, NAN_PAYLOADS, KINDS };

@@ -31,6 +31,8 @@ run tasks -- '100 pulls, each of them saw 100'
 run tasks -- 'refused: push to tasks/sums: key 7 at position 2 does not rise'
 run groups -- 'round 2: 4 workers, sum 12'
 run together -- '4 workers, 20 rounds: w is 2.500'
+run filter_clip -- 'clip(limit=2) | significant(threshold=0.1)'
+run filter_clip -- 'held back: 1'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 

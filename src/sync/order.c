@@ -1,0 +1,279 @@
+#include "sync/order.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* One that comes after another, in that one's list. */
+struct follower {
+  struct follower *next;
+  struct step *step;
+};
+
+struct step {
+  struct pwi_step id;
+  void *item;
+  struct step *parent;
+  size_t waits_for;           /* unfinished tasks that it comes after */
+  size_t children;            /* unfinished subtasks */
+  struct follower *followers; /* who come after it */
+  struct pwi_step *after;     /* ids of all that it comes after, as far as they had not finished at first */
+  size_t after_count;
+  bool is_out, has_ended, is_over; /* handed out; its own work has ended; nothing of it is left to do */
+  struct pwi_step_end end;         /* the first failure so far */
+  struct step *next;               /* among those that are about to finish */
+  struct follower links[];         /* one for each it comes after: they belong to the lists of those */
+};
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+void pwi_order_init(struct pwi_order *order,
+                    void (*finished)(void *context, struct pwi_step step, void *item, struct pwi_step_end end),
+                    void *context) {
+  memset(order, 0, sizeof *order);
+  pwi_fifo_init(&order->ready, sizeof(struct pwi_step));
+  order->finished = finished;
+  order->context = context;
+}
+
+static void destroy(struct step *step) {
+  pwi_free(step->after);
+  pwi_free(step);
+}
+
+void pwi_order_fini(struct pwi_order *order) {
+  for (size_t i = 0; i < order->open.room; i++)
+    if (order->open.slots[i].id != 0) destroy(order->open.slots[i].item);
+  pwi_idmap_fini(&order->open);
+  pwi_fifo_fini(&order->ready);
+}
+
+static struct step *find(const struct pwi_order *order, struct pwi_step id) {
+  return pwi_idmap_get(&order->open, id.id);
+}
+
+/* --- failures ----------------------------------------------------------------------------------------------------------- */
+
+static void remember(struct pwi_order *order, struct pwi_step id, struct pwi_step_end end) {
+  size_t at = order->failure_count++ % PWI_ORDER_FAILURES;
+  order->failures[at].step = id;
+  order->failures[at].end = end;
+}
+
+static struct pwi_step_end recall(const struct pwi_order *order, struct pwi_step id) {
+  size_t count = order->failure_count < PWI_ORDER_FAILURES ? order->failure_count : PWI_ORDER_FAILURES;
+  for (size_t i = 0; i < count; i++)
+    if (order->failures[i].step.id == id.id) return order->failures[i].end;
+  return (struct pwi_step_end){PAWL_OK, {0}};
+}
+
+static void blame(struct step *step, struct pwi_step_end end) {
+  if (!step->end.status) step->end = end;
+}
+
+/* --- finishing ---------------------------------------------------------------------------------------------------------- */
+
+static void make_ready(struct pwi_order *order, const struct step *step) {
+  struct pwi_step *place = pwi_fifo_push(&order->ready);
+  assert(place && "room was made when it was added");
+  *place = step->id;
+}
+
+/* What is over is put on a list, not dealt with at once: a chain of a million failures must not need a stack for them. */
+static void look(struct step *step, struct step **over) {
+  bool is_stopped = !step->is_out && step->end.status && step->waits_for == 0;
+  if (step->is_over || step->children > 0 || !(step->has_ended || is_stopped)) return;
+  step->is_over = true;
+  step->next = *over;
+  *over = step;
+}
+
+static void pass_on(struct pwi_order *order, struct step *step, struct step **over) {
+  for (struct follower *follower = step->followers; follower; follower = follower->next) {
+    struct step *later = follower->step;
+    later->waits_for--;
+    if (step->end.status) blame(later, (struct pwi_step_end){PAWL_CANCELLED, step->end.cause});
+    if (later->waits_for > 0) continue;
+    if (later->end.status)
+      look(later, over);
+    else
+      make_ready(order, later);
+  }
+  if (!step->parent) return;
+  step->parent->children--;
+  if (step->end.status) blame(step->parent, step->end);
+  look(step->parent, over);
+}
+
+static void finish(struct pwi_order *order, struct step *over) {
+  while (over) {
+    struct step *step = over;
+    over = step->next;
+    pwi_idmap_remove(&order->open, step->id.id);
+    if (step->end.status) remember(order, step->id, step->end);
+    pass_on(order, step, &over);
+    if (order->finished) order->finished(order->context, step->id, step->item, step->end);
+    destroy(step);
+  }
+}
+
+void pwi_order_end(struct pwi_order *order, struct pwi_step id, pawl_status status) {
+  struct step *step = find(order, id), *over = NULL;
+  assert(step && step->is_out && !step->has_ended);
+  step->has_ended = true;
+  if (status) blame(step, (struct pwi_step_end){status, id});
+  look(step, &over);
+  finish(order, over);
+}
+
+/* --- beginning ---------------------------------------------------------------------------------------------------------- */
+
+static struct step *create(const struct pwi_order *order, size_t count) {
+  struct step *step = pwi_alloc_zero(1, sizeof *step + count * sizeof *step->links);
+  if (!step) return NULL;
+  step->after = count > 0 ? pwi_alloc_zero(count, sizeof *step->after) : NULL;
+  if (count > 0 && !step->after) {
+    pwi_free(step);
+    return NULL;
+  }
+  step->id.id = order->last + 1;
+  return step;
+}
+
+static void follow(struct pwi_order *order, struct step *step, const struct pwi_step *after, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct step *before = find(order, after[i]);
+    if (!before) {
+      struct pwi_step_end end = recall(order, after[i]);
+      if (end.status) blame(step, (struct pwi_step_end){PAWL_CANCELLED, end.cause});
+      continue;
+    }
+    struct follower *link = &step->links[step->after_count];
+    *link = (struct follower){before->followers, step};
+    before->followers = link;
+    step->after[step->after_count++] = after[i];
+    step->waits_for++;
+  }
+}
+
+/* Room for all that are open to be ready at once, so that nothing that happens later can fail. */
+static pawl_status make_room(struct pwi_order *order, struct step *step) {
+  pawl_status status = pwi_fifo_reserve(&order->ready, order->open.count + 1);
+  return status ? status : pwi_idmap_put(&order->open, step->id.id, step);
+}
+
+pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count, struct pwi_step parent,
+                          void *item, struct pwi_step *step_out) {
+  struct step *above = parent.id ? find(order, parent) : NULL, *over = NULL;
+  if (parent.id && (!above || above->is_over)) return PAWL_INVALID;
+  for (size_t i = 0; i < count; i++)
+    if (after[i].id == 0 || after[i].id > order->last) return PAWL_INVALID;
+  struct step *step = create(order, count);
+  if (!step) return PAWL_NO_MEMORY;
+  pawl_status status = make_room(order, step);
+  if (status) {
+    destroy(step);
+    return status;
+  }
+  order->last++;
+  step->item = item;
+  step->parent = above;
+  if (above) above->children++;
+  follow(order, step, after, count);
+  *step_out = step->id;
+  if (step->waits_for > 0) return PAWL_OK;
+  if (!step->end.status) make_ready(order, step);
+  look(step, &over);
+  finish(order, over);
+  return PAWL_OK;
+}
+
+bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **item_out) {
+  if (pwi_fifo_count(&order->ready) == 0) return false;
+  struct pwi_step id = *(struct pwi_step *)pwi_fifo_at(&order->ready, 0);
+  struct step *step = find(order, id);
+  pwi_fifo_pop(&order->ready);
+  assert(step);
+  step->is_out = true;
+  *step_out = id;
+  *item_out = step->item;
+  return true;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------------- */
+
+bool pwi_order_is_finished(const struct pwi_order *order, struct pwi_step id, struct pwi_step_end *end_out) {
+  if (id.id == 0 || id.id > order->last || find(order, id)) return false;
+  if (end_out) *end_out = recall(order, id);
+  return true;
+}
+
+size_t pwi_order_open(const struct pwi_order *order) { return order->open.count; }
+
+struct pwi_step pwi_order_waits_for(const struct pwi_order *order, struct pwi_step id) {
+  const struct step *step = find(order, id);
+  for (size_t i = 0; step && i < step->after_count; i++)
+    if (find(order, step->after[i])) return step->after[i];
+  return (struct pwi_step){0};
+}
+
+/* --- whole graphs ------------------------------------------------------------------------------------------------------- */
+
+/* Takes away what waits for nothing until nothing is left, or only cycles and what comes after them. Of what is left, whoever is
+ * come to again on the way back from any is in a cycle. */
+static uint32_t find_in_cycle(size_t count, const struct pwi_edge *edges, size_t edge_count, const uint32_t *waits) {
+  uint32_t at = 0;
+  while (waits[at] == 0) at++;
+  for (size_t steps = 0; steps < count; steps++)
+    for (size_t i = 0; i < edge_count; i++)
+      if (edges[i].to == at && waits[edges[i].from] > 0) {
+        at = edges[i].from;
+        break;
+      }
+  return at;
+}
+
+/* Edges by where they come from: `first[t]` to `first[t + 1]` of `tos` are those of t. While they are put in place, the place of
+ * the next one of t is in `first[t + 1]`. */
+static void sort_edges(size_t count, const struct pwi_edge *edges, size_t edge_count, size_t *first, uint32_t *tos,
+                       uint32_t *waits) {
+  for (size_t i = 0; i < edge_count; i++) {
+    first[edges[i].from + 2]++;
+    waits[edges[i].to]++;
+  }
+  for (size_t i = 1; i <= count; i++) first[i + 1] += first[i];
+  for (size_t i = 0; i < edge_count; i++) tos[first[edges[i].from + 1]++] = edges[i].to;
+}
+
+static pawl_status find_cycle(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+  size_t *first = pwi_alloc_zero(count + 3, sizeof *first), taken = 0, known = 0;
+  uint32_t *waits = pwi_alloc_zero(count + 1, sizeof *waits), *tos = pwi_alloc_zero(edge_count + 1, sizeof *tos);
+  uint32_t *free_ones = pwi_alloc_zero(count + 1, sizeof *free_ones);
+  pawl_status status = first && waits && tos && free_ones ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!status) sort_edges(count, edges, edge_count, first, tos, waits);
+  for (uint32_t i = 0; i < count && !status; i++)
+    if (waits[i] == 0) free_ones[known++] = i;
+  for (; taken < known; taken++)
+    for (size_t i = first[free_ones[taken]]; i < first[free_ones[taken] + 1]; i++)
+      if (--waits[tos[i]] == 0) free_ones[known++] = tos[i];
+  if (!status && taken < count) {
+    *culprit_out = find_in_cycle(count, edges, edge_count, waits);
+    status = PAWL_INVALID;
+  }
+  pwi_free(free_ones);
+  pwi_free(tos);
+  pwi_free(waits);
+  pwi_free(first);
+  return status;
+}
+
+pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+  if (count > UINT32_MAX) return PAWL_TOO_LARGE;
+  for (size_t i = 0; i < edge_count; i++) {
+    if (edges[i].from < count && edges[i].to < count) continue;
+    *culprit_out = edges[i].from < count ? edges[i].to : edges[i].from;
+    return PAWL_INVALID;
+  }
+  return count > 0 ? find_cycle(count, edges, edge_count, culprit_out) : PAWL_OK;
+}

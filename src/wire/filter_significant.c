@@ -1,0 +1,70 @@
+/* significant: a row is sent once what has gathered for its key is worth it.
+ *
+ *     r_k += v_k;  if max_j |r_kj| >= threshold: send r_k, r_k = 0
+ *
+ * The "significantly modified" filter of OSDI'14 3.6. */
+#include "wire/filters.h"
+
+#include <math.h>
+
+#include "wire/filter_rows.h"
+#include "wire/rests.h"
+
+enum { THRESHOLD, RESTS };
+
+struct significant {
+  double threshold;
+  struct pwi_rests rests;
+};
+
+static const struct pawl_filter_parameter parameters[] = {
+    [THRESHOLD] = {.name = "threshold", .least = 0, .most = 1e300, .initial = NAN},
+    [RESTS] = {.name = "rests", .least = 1, .most = 0x1p40, .initial = 0x1p22, .whole = true},
+};
+
+static pawl_status init(void *state, const struct pawl_filter_setup *setup) {
+  struct significant *filter = state;
+  filter->threshold = setup->parameters[THRESHOLD];
+  pwi_rests_init(&filter->rests, setup->type, setup->width, (size_t)setup->parameters[RESTS]);
+  return PAWL_OK;
+}
+
+static void fini(void *state) { pwi_rests_fini(&((struct significant *)state)->rests); }
+
+static pawl_status reserve(void *state, size_t rows, bool flush) {
+  return pwi_rests_reserve(&((struct significant *)state)->rests, rows, flush);
+}
+
+/* NaN is not below anything, and so is sent. */
+static bool is_due(void *context, const void *row) {
+  const struct significant *filter = context;
+  return !pwi_row_below(filter->rests.type, filter->rests.width, row, filter->threshold);
+}
+
+static void apply(void *state, struct pawl_rows *rows, struct pawl_filter_pass *pass) {
+  struct significant *filter = state;
+  if (pass->flush)
+    pwi_rests_flush(&filter->rests, rows);
+  else
+    pwi_rests_pass(&filter->rests, rows, is_due, filter);
+}
+
+static size_t held(const void *state) { return ((const struct significant *)state)->rests.count; }
+
+static size_t memory(const void *state) { return pwi_rests_memory(&((const struct significant *)state)->rests); }
+
+const struct pawl_filter_type pwi_filter_significant = {
+    .name = "significant",
+    .summary = "a row waits until what has gathered for its key reaches a threshold",
+    .directions = PAWL_ON_PUSH,
+    .flags = PAWL_FILTER_ADDS | PAWL_FILTER_CHANGES,
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof *parameters,
+    .state_size = sizeof(struct significant),
+    .init = init,
+    .fini = fini,
+    .reserve = reserve,
+    .apply = apply,
+    .held = held,
+    .memory = memory,
+};

@@ -1,0 +1,223 @@
+#include "wire/rests.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "wire/filter_rows.h"
+#include "wire/values.h"
+
+#define TAG_BYTES sizeof(uint64_t)
+#define FIRST_ROOM 8 /* rows may be large */
+#define AHEAD 16     /* rows between asking for a slot and using it */
+
+void pwi_rests_init(struct pwi_rests *rests, enum pawl_type type, uint32_t width, size_t limit) {
+  size_t row_bytes = pwi_value_size((enum pwi_value_type)type) * width;
+  *rests = (struct pwi_rests){.type = type, .width = width, .row_bytes = row_bytes, .limit = limit};
+  rests->slot_bytes = TAG_BYTES + (row_bytes + 7) / 8 * 8;
+}
+
+void pwi_rests_fini(struct pwi_rests *rests) {
+  pwi_pages_fini(&rests->order);
+  pwi_pages_fini(&rests->slots);
+  rests->room = rests->count = 0;
+}
+
+size_t pwi_rests_memory(const struct pwi_rests *rests) { return rests->slots.size + rests->order.size; }
+
+/* --- slots ---------------------------------------------------------------------------------------------------- */
+
+/* A tag is the key plus 1, so that fresh memory is free: the last key of all is in no vector. */
+static char *slot_at(const struct pwi_rests *rests, size_t at) {
+  return (char *)rests->slots.memory + at * rests->slot_bytes;
+}
+
+static uint64_t tag_of(const char *slot) {
+  uint64_t tag;
+  memcpy(&tag, slot, sizeof tag);
+  return tag;
+}
+
+static void set_tag(char *slot, uint64_t tag) { memcpy(slot, &tag, sizeof tag); }
+
+static bool is_held(const char *slot) { return tag_of(slot) != 0; }
+
+/* Eight neighbouring keys stay together, and the eights are scattered. */
+static size_t home_of(const struct pwi_rests *rests, uint64_t key) {
+  uint64_t eight = key >> 3;
+  eight = (eight ^ (eight >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
+  eight ^= eight >> 29;
+  eight *= UINT64_C(0xbf58476d1ce4e5b9);
+  eight ^= eight >> 32;
+  return (size_t)(eight << 3 | (key & 7)) & (rests->room - 1);
+}
+
+/* The slot of a key, or the free one where it would go. */
+static size_t find(const struct pwi_rests *rests, uint64_t key) {
+  size_t mask = rests->room - 1, at = home_of(rests, key);
+  for (;; at = (at + 1) & mask) {
+    uint64_t tag = tag_of(slot_at(rests, at));
+    if (tag == 0 || tag == key + 1) return at;
+  }
+}
+
+/* Whoever probed past the hole on the way to his slot moves up into it. */
+static void remove_slot(struct pwi_rests *rests, size_t hole) {
+  size_t mask = rests->room - 1;
+  for (size_t at = (hole + 1) & mask; is_held(slot_at(rests, at)); at = (at + 1) & mask) {
+    size_t home = home_of(rests, tag_of(slot_at(rests, at)) - 1);
+    if (((at - home) & mask) < ((at - hole) & mask)) continue;
+    memcpy(slot_at(rests, hole), slot_at(rests, at), rests->slot_bytes);
+    hole = at;
+  }
+  set_tag(slot_at(rests, hole), 0);
+  rests->count--;
+}
+
+static void hold(struct pwi_rests *rests, size_t at, uint64_t key, const void *row) {
+  char *slot = slot_at(rests, at);
+  if (!is_held(slot)) {
+    set_tag(slot, key + 1);
+    rests->count++;
+  }
+  memcpy(slot + TAG_BYTES, row, rests->row_bytes);
+}
+
+/* --- room ----------------------------------------------------------------------------------------------------- */
+
+static pawl_status grow(struct pwi_rests *rests, size_t rows) {
+  struct pwi_rests larger = *rests;
+  size_t bytes;
+  larger.slots = (struct pwi_pages){0};
+  if (larger.room == 0) larger.room = FIRST_ROOM;
+  while (larger.room / 2 < rows)
+    if (!pwi_mul_size(larger.room, 2, &larger.room)) return PAWL_OVERFLOW;
+  if (!pwi_mul_size(larger.room, larger.slot_bytes, &bytes)) return PAWL_OVERFLOW;
+  pawl_status status = pwi_pages_grow(&larger.slots, bytes);
+  if (status) return status;
+  for (size_t i = 0; i < rests->room; i++) {
+    const char *slot = slot_at(rests, i);
+    if (is_held(slot)) memcpy(slot_at(&larger, find(&larger, tag_of(slot) - 1)), slot, rests->slot_bytes);
+  }
+  pwi_pages_fini(&rests->slots);
+  *rests = larger;
+  return PAWL_OK;
+}
+
+struct place {
+  uint64_t key;
+  uint64_t at; /* its slot */
+};
+
+pawl_status pwi_rests_reserve(struct pwi_rests *rests, size_t rows, bool flush) {
+  size_t most, bytes;
+  if (flush) {
+    if (!pwi_mul_size(rests->count, 2 * sizeof(struct place), &bytes)) return PAWL_OVERFLOW;
+    return rests->count ? pwi_pages_grow(&rests->order, bytes) : PAWL_OK;
+  }
+  if (!pwi_add_size(rests->count, rows, &most)) return PAWL_OVERFLOW;
+  if (most > rests->limit) most = rests->limit;
+  if (rests->room && most <= rests->room / 2) return PAWL_OK;
+  return grow(rests, most);
+}
+
+/* --- passing -------------------------------------------------------------------------------------------------- */
+
+static bool is_zero(const void *row, size_t bytes) {
+  const char *at = row;
+  for (size_t i = 0; i < bytes; i++)
+    if (at[i]) return false;
+  return true;
+}
+
+/* True if the row is to stay with those that are sent. */
+static bool pass_row(struct pwi_rests *rests, uint64_t key, void *row, pwi_rests_due *due, void *context) {
+  size_t at = find(rests, key);
+  bool held = is_held(slot_at(rests, at));
+  if (held) pwi_row_add(rests->type, rests->width, row, slot_at(rests, at) + TAG_BYTES);
+  bool sent = due(context, row) || (!held && rests->count >= rests->limit);
+  if (!sent && !is_zero(row, rests->row_bytes))
+    hold(rests, at, key, row);
+  else if (held)
+    remove_slot(rests, at);
+  return sent;
+}
+
+void pwi_rests_pass(struct pwi_rests *rests, struct pawl_rows *rows, pwi_rests_due *due, void *context) {
+  size_t kept = 0;
+  assert(rests->room > 0 && rows->bytes == rests->row_bytes);
+  for (size_t i = 0; i < rows->count; i++) {
+    if (i + AHEAD < rows->count) __builtin_prefetch(slot_at(rests, home_of(rests, rows->keys[i + AHEAD])), 1);
+    char *row = (char *)rows->values + i * rows->bytes;
+    if (pass_row(rests, rows->keys[i], row, due, context)) pawl_rows_move(rows, i, kept++);
+  }
+  rows->count = kept;
+}
+
+/* --- flushing ------------------------------------------------------------------------------------------------- */
+
+/* Sorts by key, a byte at a time from the lowest; a byte that all keys share costs one look. Returns where the result
+ * is: in `places` or in `spare`. */
+static struct place *sort_places(struct place *places, struct place *spare, size_t count) {
+  for (unsigned shift = 0; shift < 64; shift += 8) {
+    size_t starts[256] = {0};
+    for (size_t i = 0; i < count; i++) starts[places[i].key >> shift & 255]++;
+    if (starts[places[0].key >> shift & 255] == count) continue;
+    for (size_t b = 0, sum = 0; b < 256; b++) {
+      size_t size = starts[b];
+      starts[b] = sum;
+      sum += size;
+    }
+    for (size_t i = 0; i < count; i++) spare[starts[places[i].key >> shift & 255]++] = places[i];
+    struct place *sorted = spare;
+    spare = places;
+    places = sorted;
+  }
+  return places;
+}
+
+static size_t list_places(const struct pwi_rests *rests, struct place *places) {
+  size_t count = 0;
+  for (size_t at = 0; at < rests->room; at++) {
+    uint64_t tag = tag_of(slot_at(rests, at));
+    if (tag) places[count++] = (struct place){tag - 1, at};
+  }
+  return count;
+}
+
+/* Rests of keys that are among the rows; they leave the map. */
+static void add_rests_of_rows(struct pwi_rests *rests, struct pawl_rows *rows) {
+  for (size_t i = 0; i < rows->count; i++) {
+    size_t at = find(rests, rows->keys[i]);
+    if (!is_held(slot_at(rests, at))) continue;
+    pwi_row_add(rests->type, rests->width, (char *)rows->values + i * rows->bytes, slot_at(rests, at) + TAG_BYTES);
+    remove_slot(rests, at);
+  }
+}
+
+/* From the last row to the first, so that no row is written over before it has moved. */
+static void merge(const struct pwi_rests *rests, const struct place *places, size_t count, struct pawl_rows *rows) {
+  size_t left = rows->count, to = rows->count + count;
+  assert(to <= rows->room);
+  rows->count = to;
+  while (count > 0) {
+    to--;
+    if (left > 0 && rows->keys[left - 1] > places[count - 1].key) {
+      pawl_rows_move(rows, --left, to);
+      continue;
+    }
+    count--;
+    rows->keys[to] = places[count].key;
+    memcpy((char *)rows->values + to * rows->bytes, slot_at(rests, places[count].at) + TAG_BYTES, rows->bytes);
+  }
+}
+
+void pwi_rests_flush(struct pwi_rests *rests, struct pawl_rows *rows) {
+  if (rests->count > 0) {
+    add_rests_of_rows(rests, rows);
+    struct place *places = rests->order.memory;
+    size_t count = list_places(rests, places);
+    if (count > 0) merge(rests, sort_places(places, places + count, count), count, rows);
+  }
+  pwi_rests_fini(rests);
+}
