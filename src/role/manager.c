@@ -218,7 +218,7 @@ static void on_link_down(void *self, struct pwi_link link, pawl_status why) {
           peer->is_server ? "server" : "client", (unsigned long long)peer->id, pawl_status_name(why));
   pwi_manager_timer_cancel(manager, &peer->patience);
   remove_peer(manager, peer);
-  pwi_manager_peer_lost(manager, peer);
+  pwi_manager_peer_lost(manager, peer, why);
   pwi_free(peer);
 }
 

@@ -255,6 +255,24 @@ static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state)
   world_close(&world);
 }
 
+/* Its network is gone: servers fall silent one after the other, each within a heartbeat of the first. */
+static void test_a_manager_that_is_cut_off_strikes_nobody_off(void **state) {
+  (void)state;
+  for (uint64_t seed = 80; seed < 100; seed++) {
+    open_chains(seed, 1, 4);
+    uint64_t epoch = now()->epoch;
+    pwi_sim_cut(world.sim, PWI_SIM_ALL, world.manager_node);
+    pwi_sim_cut(world.sim, world.manager_node, PWI_SIM_ALL);
+    run_for(&world, PWI_SIM_SECOND / 2);
+    pwi_sim_mend(world.sim, PWI_SIM_ALL, world.manager_node);
+    pwi_sim_mend(world.sim, world.manager_node, PWI_SIM_ALL);
+    run_for(&world, 3 * PWI_SIM_SECOND);
+    assert_int_equal(now()->epoch, epoch);
+    assert_int_equal(figures_of(&world).nodes_up, 4);
+    world_close(&world);
+  }
+}
+
 static void test_all_shards_of_a_process_are_lost_in_one_view(void **state) {
   (void)state;
   world_init(&world, 56, 3);
@@ -603,6 +621,7 @@ int main(void) {
       cmocka_unit_test(test_a_node_that_comes_back_is_given_work_again),
       cmocka_unit_test(test_source_and_target_of_a_fill_may_be_lost),
       cmocka_unit_test(test_a_manager_that_loses_most_at_once_suspects_itself),
+      cmocka_unit_test(test_a_manager_that_is_cut_off_strikes_nobody_off),
       cmocka_unit_test(test_all_shards_of_a_process_are_lost_in_one_view),
       cmocka_unit_test(test_members_are_on_different_hosts_and_in_different_racks),
       cmocka_unit_test(test_the_loss_of_a_rack_costs_no_arc),

@@ -310,8 +310,8 @@ void pwi_manager_await_all(struct pwi_manager *manager); /* after a start: every
 void pwi_manager_strike(struct pwi_manager *manager, struct node *node); /* a node that holds nothing and is leaving */
 
 /* manager_loss.c */
-void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node);
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer);
+void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why);
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why);
 void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */

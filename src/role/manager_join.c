@@ -187,7 +187,7 @@ static void conclude_server(struct pwi_manager *manager, const struct decision *
   else if (peer)
     turn_away(manager, peer, status ? status : PAWL_NODE_RETIRED);
   else if (node && !node->peer)
-    pwi_manager_server_lost(manager, node);
+    pwi_manager_server_lost(manager, node, PAWL_LINK_CLOSED);
 }
 
 /* --- clients -------------------------------------------------------------------------------------------------------- */

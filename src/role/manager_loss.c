@@ -5,11 +5,15 @@
  * somebody else has everything they are struck off, and what they were head of has another head. Where nobody else has,
  * they stay, and the arc waits for them; for that there is no hurry, and they have a grace to come back in.
  *
- * A manager that loses most of its servers at once has probably lost its own network. Then all have this grace.
+ * A manager that loses most of its servers at once has probably lost its own network. Then all have this grace. If that is so
+ * they fall silent one after the other, as their last heartbeats came: so whoever falls silent is not struck off before the
+ * others have had time to.
  */
 #include "role/manager_inside.h"
 
-#define GATHER_NS INT64_C(1000000)      /* that the links of one process need to break */
+#define GATHER_NS INT64_C(1000000) /* that the links of one process need to break */
+#define SILENCE_NS                                                                                                     \
+  INT64_C(60000000) /* and the silence of one to be followed by that of others: a heartbeat, and some */
 #define AT_ONCE_NS INT64_C(300000000)   /* lost within this is lost at once */
 #define RETRY_NS INT64_C(100000000)     /* after memory ran out */
 #define QUARREL_NS INT64_C(60000000000) /* that a pair is kept apart */
@@ -82,21 +86,21 @@ static void wait_for(struct pwi_manager *manager, struct node *node, int64_t del
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node) {
-  int64_t now = pwi_net_now(manager->config.net);
-  bool soon = is_replaceable(manager, node->id);
+void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why) {
+  int64_t now = pwi_net_now(manager->config.net), soon = why == PAWL_LINK_SILENT ? SILENCE_NS : GATHER_NS;
+  bool is_soon = is_replaceable(manager, node->id);
   node->peer = NULL;
   node->lost_at = now;
-  node->due = later(now + (soon ? GATHER_NS : manager->config.server_grace_ns), manager->patient_until);
+  node->due = later(now + (is_soon ? soon : manager->config.server_grace_ns), manager->patient_until);
   wait_for(manager, node, node->due - now);
   pwi_manager_moves_lost(manager, node->id, true);
 }
 
-void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer) {
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why) {
   struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
   struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (node && node->peer == peer) {
-    pwi_manager_server_lost(manager, node);
+    pwi_manager_server_lost(manager, node, why);
   } else if (sender && sender->peer == peer) {
     sender->peer = NULL;
     if (peer->state == PEER_JOINING)

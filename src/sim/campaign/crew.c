@@ -2,7 +2,10 @@
  *
  * A member that was taken for dead is not waited for, and comes back under a new id; one that is killed starts anew and
  * joins where the others are; one that has done its ticks ends. So what must hold holds for those who are on the roster now: they were never off it. Nobody
- * passes a tick that such a member has not begun, and whoever passes reads all that such members pushed before it. */
+ * passes a tick that such a member has not begun, and whoever passes reads all that such members pushed before it.
+ *
+ * Whoever has not heard of the newest view may read from a head that was replaced and does not know it: what that one shows is
+ * old, and that is all that is promised (docs/faults.md). */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -33,7 +36,7 @@ static bool is_loyal(const struct member *member) {
 static void check_sum(struct member *member) {
   uint64_t loyal = 0;
   for (uint32_t i = 0; i < member->campaign->config.crew; i++) loyal += is_loyal(&member->campaign->crew[i]);
-  if (is_loyal(member) && member->seen < (int64_t)(member->tick * loyal))
+  if (is_loyal(member) && member->is_current && member->seen < (int64_t)(member->tick * loyal))
     broken(member, "passed a barrier and did not see what was pushed before it", PAWL_OK);
 }
 
@@ -58,6 +61,8 @@ static void pulled(struct pwi_task *task) {
 /* Once all three are over. One that was taken for dead meanwhile may have been let through before its own push was in. */
 static void one_over(struct member *member) {
   if (--member->pending > 0) return;
+  const struct pwi_view *view = pwi_client_view(member->client.client);
+  member->is_current = view && view->epoch == pwi_campaign_ledger(member->campaign)->view->epoch;
   struct pwi_where where = {.keys = &key, .count = 1};
   member->pull_task = (struct pwi_task){.finished = pulled};
   pawl_status status = pwi_client_start(member->client.client, &member->pull_task, member->sums, PWI_REQUEST_PULL,
@@ -132,6 +137,8 @@ static void entered(struct pwi_task *task) {
   if (!end_if_done(member)) begin_tick(member);
 }
 
+static void ask_to_join(struct member *member);
+
 static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct member *member = (struct member *)((char *)asking - offsetof(struct member, asking));
   struct pwi_client *client = member->client.client;
@@ -143,13 +150,14 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
   if (!status) status = pwi_client_flow(client, sums->id, 0, &member->sums);
   member->enter = (struct pwi_task){.finished = entered};
   if (!status) status = pwi_client_enter(client, &member->enter, member->flow);
-  if (status) broken(member, "could not join", status);
+  if (status == PAWL_IO)
+    ask_to_join(member); /* the manager's store has failed: another manager will be there */
+  else if (status)
+    broken(member, "could not join", status);
 }
 
-static void member_started(void *context) {
-  struct member *member = context;
+static void ask_to_join(struct member *member) {
   struct pwi_writer writer = {0};
-  if (member->is_over) return; /* somebody started it again */
   pwi_write_text(&writer, GROUP);
   pwi_write_u32(&writer, member->campaign->config.crew);
   member->asking = (struct pwi_asking){.replied = joined};
@@ -157,6 +165,11 @@ static void member_started(void *context) {
   if (!status) status = pwi_client_ask(member->client.client, &member->asking, PWI_ASK_GROUP, writer.data, writer.size);
   if (status) broken(member, "could not ask to join", status);
   pwi_writer_fini(&writer);
+}
+
+static void member_started(void *context) {
+  struct member *member = context;
+  if (!member->is_over) ask_to_join(member); /* else somebody started it again */
 }
 
 static void member_stopped(void *context) { ((struct member *)context)->is_in = false; }

@@ -276,6 +276,22 @@ static struct pwi_sim_node draw_anybody(struct campaign *campaign) {
   return i == cluster->server_count ? cluster->manager_node : draw_client(campaign);
 }
 
+/* A server whose link to the manager breaks is taken for dead, though only for a moment: that may cost a chain a member too. */
+static bool may_part(struct campaign *campaign, struct pwi_sim_node a, struct pwi_sim_node b) {
+  const struct pwi_cluster *cluster = &campaign->cluster;
+  uint32_t manager = cluster->manager_node.index, server = a.index == manager ? b.index : a.index;
+  struct trouble trouble = {.heals_at = pwi_campaign_now(campaign)};
+  if (a.index != manager && b.index != manager) return true;
+  for (size_t i = 0; i < cluster->process_count; i++)
+    for (size_t k = 0; k < cluster->processes[i].shards; k++)
+      if (cluster->servers[cluster->processes[i].first + k].node.index == server) {
+        add_nodes(campaign, i, &trouble);
+        close_troubles(campaign);
+        return open_trouble(campaign, &trouble);
+      }
+  return true;
+}
+
 /* With replicas: clients are paused and cut off, and links of anybody break. */
 static void trouble_clients(void *context) {
   struct campaign *campaign = campaign_of(context);
@@ -291,7 +307,7 @@ static void trouble_clients(void *context) {
   campaign->figures.faults++;
   if (takes_one)
     pwi_havoc_do(campaign, kind, node, PWI_SIM_ALL, duration);
-  else if (node.index != other.index)
+  else if (node.index != other.index && may_part(campaign, node, other))
     part_pair(campaign, kind, node, other, duration);
   pwi_havoc_again(campaign, campaign->config.gap_nodes_ns, trouble_clients);
 }

@@ -117,6 +117,7 @@ struct member {
   struct pwi_flow *flow, *sums;
   uint64_t began, tick; /* where it entered, and what it has reached */
   bool is_in, is_over;
+  bool is_current; /* it had the newest view when it began to read */
   int64_t one, seen;
 };
 
