@@ -59,6 +59,18 @@ static void give_orders(struct pwi_manager *manager) {
   }
 }
 
+/* A server that has handed over for a manager before us, which did not live to write the view, waits for one that nobody will
+ * write. What was written is in our ledger, and it has that, or will have it first: so it may go on as it is listed there. */
+static void take_back(struct pwi_manager *manager, struct peer *peer, const struct pwi_move *moved) {
+  struct pwi_move order = *moved;
+  struct pwi_writer payload = {0};
+  if (moved->step != PWI_MOVE_HANDOVER || moved->status || manager->ledger.view->epoch != moved->epoch) return;
+  order.cancel = true;
+  pwi_move_encode(&order, &payload);
+  pwi_manager_say(manager, peer, PWI_SAY_MOVE, 0, &payload);
+  pwi_writer_fini(&payload);
+}
+
 void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   struct pwi_move moved;
   size_t used;
@@ -66,8 +78,10 @@ void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const voi
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
     return;
   }
+  bool is_known = false;
   for (size_t i = 0; i < manager->move_count; i++) {
     struct move *move = &manager->moves[i];
+    is_known |= move->id == moved.move;
     if (move->step != MOVE_GOING || move->id != moved.move || move->source != peer->id) continue;
     if (moved.status)
       pwi_move_fail(manager, move, moved.status);
@@ -75,6 +89,7 @@ void pwi_manager_moved(struct pwi_manager *manager, struct peer *peer, const voi
       move->step = MOVE_LANDED;
     break;
   }
+  if (!is_known && peer->state == PEER_IN) take_back(manager, peer, &moved);
   pwi_manager_moves_poke(manager);
 }
 
