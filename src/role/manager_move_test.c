@@ -132,6 +132,27 @@ static void test_an_operator_moves_what_he_names(void **state) {
   world_close(&world);
 }
 
+static void say_done(struct actor *actor, enum pwi_move_step step, uint64_t epoch) {
+  struct pwi_move order = {
+      .move = 1000, .epoch = epoch, .positions = {0, PWI_RING_END}, .target = 1, .step = (uint8_t)step};
+  say_moved(actor, &order, PAWL_OK);
+  run_for(&world, PWI_SIM_SECOND / 10);
+}
+
+/* By order of a manager before this one, which did not live to write the view. */
+static void test_whoever_handed_over_for_a_manager_that_is_gone_is_told_to_go_on(void **state) {
+  struct actor *a, *b, *client;
+  (void)state;
+  open_pair(14, &a, &b, &client);
+  say_done(a, PWI_MOVE_FILL, a->view->epoch);
+  say_done(a, PWI_MOVE_HANDOVER, a->view->epoch - 1); /* a view has come since */
+  assert_int_equal(a->cancels, 0);
+  say_done(a, PWI_MOVE_HANDOVER, a->view->epoch);
+  assert_int_equal(a->cancels, 1);
+  assert_int_equal(b->cancels, 0);
+  world_close(&world);
+}
+
 static void test_orders_that_cannot_be_carried_out_are_refused(void **state) {
   struct actor *a, *b, *client;
   (void)state;
@@ -434,6 +455,7 @@ int main(void) {
       cmocka_unit_test(test_a_newcomer_receives_and_nobody_else_does),
       cmocka_unit_test(test_all_shards_of_a_process_that_joins_are_given_theirs),
       cmocka_unit_test(test_an_operator_moves_what_he_names),
+      cmocka_unit_test(test_whoever_handed_over_for_a_manager_that_is_gone_is_told_to_go_on),
       cmocka_unit_test(test_orders_that_cannot_be_carried_out_are_refused),
       cmocka_unit_test(test_source_and_target_hear_of_the_view_before_the_order),
       cmocka_unit_test(test_a_move_that_is_refused_is_tried_again_and_then_given_up),
