@@ -243,7 +243,10 @@ pawl_status pwi_parcel_send_update(struct pwi_parcel *parcel, const struct pwi_p
                                   .view = (uint32_t)address->view,
                                   .roster = (uint32_t)address->roster,
                                   .catalogue = (uint32_t)address->catalogue};
-  if (parcel->in_flight > 0) return PAWL_QUEUE_FULL;
+  if (parcel->in_flight > 0) {
+    parcel->is_awaited = true;
+    return PAWL_QUEUE_FULL;
+  }
   pwi_message_begin(builder, address->terms, &head);
   pawl_status status = add_note(builder, note);
   if (!status) status = add_terms(parcel, builder, full);
@@ -269,12 +272,15 @@ pawl_status pwi_parcel_send_bytes(struct pwi_parcel *parcel, const struct pwi_pa
   return status ? status : give(parcel, builder, address);
 }
 
-void pwi_parcel_done(struct pwi_parcels *parcels, uint64_t cookie, pawl_status status) {
+bool pwi_parcel_done(struct pwi_parcels *parcels, uint64_t cookie, pawl_status status) {
   size_t index = (size_t)(cookie & ~PWI_PARCEL_COOKIE);
   assert(index < parcels->count);
   struct pwi_parcel *parcel = parcels->all[index];
   assert(parcel->in_flight > 0);
   parcel->in_flight--;
   if (status) parcel->is_tainted = true;
+  bool was_awaited = parcel->is_awaited && parcel->in_flight == 0;
+  if (parcel->in_flight == 0) parcel->is_awaited = false;
   retire(parcel);
+  return was_awaited;
 }

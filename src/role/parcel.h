@@ -35,6 +35,7 @@ struct pwi_parcel {
   uint32_t references;
   uint32_t in_flight; /* sends that the net has not finished */
   bool is_tainted;    /* a send out of it failed */
+  bool is_awaited;    /* a send was put off until those are finished */
 
   /* An update. */
   uint64_t version;
@@ -94,8 +95,8 @@ struct pwi_parcel_address {
   uint64_t view, roster, catalogue; /* the numbers in force */
 };
 
-/* Sends an update with this note; `full`: with its keys, though they have a signature. PAWL_QUEUE_FULL: later.
- * PAWL_NOT_FOUND: the link is down. */
+/* Sends an update with this note; `full`: with its keys, though they have a signature. PAWL_QUEUE_FULL: later,
+ * when the link is writable or pwi_parcel_done says so. PAWL_NOT_FOUND: the link is down. */
 PAWL_MUST_USE pawl_status pwi_parcel_send_update(struct pwi_parcel *parcel, const struct pwi_parcel_address *address,
                                                  const struct pwi_note *note, bool full);
 
@@ -103,8 +104,8 @@ PAWL_MUST_USE pawl_status pwi_parcel_send_update(struct pwi_parcel *parcel, cons
 PAWL_MUST_USE pawl_status pwi_parcel_send_bytes(struct pwi_parcel *parcel, const struct pwi_parcel_address *address,
                                                 const struct pwi_note *note, uint64_t node);
 
-/* From `done`. */
+/* From `done`. True: a send over whatever link was put off until now. */
 #define PWI_PARCEL_COOKIE (UINT64_C(1) << 61)
-void pwi_parcel_done(struct pwi_parcels *parcels, uint64_t cookie, pawl_status status);
+bool pwi_parcel_done(struct pwi_parcels *parcels, uint64_t cookie, pawl_status status);
 
 #endif

@@ -299,7 +299,9 @@ static void test_an_update_carries_all_that_a_member_needs(void **state) {
     assert_int_equal(parcel->in_flight, is_kept);
     if (is_kept) { /* the builder is in use */
       assert_int_equal(pwi_parcel_send_update(parcel, &address, &update_note, false), PAWL_QUEUE_FULL);
-      pwi_parcel_done(&parcels, paper.cookie, PAWL_OK);
+      assert_true(pwi_parcel_done(&parcels, paper.cookie, PAWL_OK)); /* whoever was refused is to be told */
+      assert_int_equal(pwi_parcel_send_update(parcel, &address, &update_note, false), PAWL_OK);
+      assert_false(pwi_parcel_done(&parcels, paper.cookie, PAWL_OK));
     }
     pwi_parcel_release(parcel);
   }

@@ -325,7 +325,7 @@ static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status 
   if (pwi_mail_done(&server->mailer, cookie)) return;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (cookie & PWI_PARCEL_COOKIE) {
-    pwi_parcel_done(&server->parcels, cookie, status);
+    if (pwi_parcel_done(&server->parcels, cookie, status)) pwi_server_chains_pump(server);
     if (peer && peer->is_up) pwi_server_chain_writable(server, peer);
     return;
   }

@@ -320,6 +320,10 @@ void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
     send_all(context, chain);
 }
 
+void pwi_server_chains_pump(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++) pwi_server_chain_pump(server, server->chains.items[i]);
+}
+
 void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer) {
   if (peer->kind != PEER_NEXT) return;
   for (size_t i = 0; i < server->chains.count; i++)

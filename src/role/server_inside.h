@@ -130,6 +130,7 @@ void pwi_server_chain_writable(struct pwi_server *server, const struct server_pe
 void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
 void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
+void pwi_server_chains_pump(struct pwi_server *server); /* what one of them put off can go now */
 void pwi_server_chain_starve(void *server, struct pwi_chain *chain);
 void pwi_server_starve(struct pwi_server *server); /* in all chains: there is no memory to talk to a client */
 void pwi_server_chain_timer(struct pwi_server *server);
