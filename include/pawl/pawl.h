@@ -7,6 +7,7 @@
  *   vector.h    named rows of numbers: push and pull
  *   task.h      calls that are under way
  *   group.h     processes that advance together
+ *   call.h      functions of one node that others call
  *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -30,6 +31,7 @@
 #ifndef PAWL_PAWL_H
 #define PAWL_PAWL_H
 
+#include <pawl/call.h>
 #include <pawl/checkpoint.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>

@@ -53,7 +53,10 @@
   X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
-  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */
+  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(CALL, 24, "call")         /* client to client: run these functions, see role/call.h */                             \
+  X(RETURN, 25, "return")     /* back: what they came to */                                                            \
+  X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
