@@ -91,6 +91,10 @@ void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
     add(text, size, used, "under way");
     return;
   }
+  if (task->called) {
+    pwi_called_describe(task, text, size);
+    return;
+  }
   size_t count = task->inner.failure_count;
   if (count == 0) {
     add(text, size, used, "%s", pawl_status_text(task->inner.status));

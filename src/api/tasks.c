@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "api/functions.h"
 #include "base/memory.h"
 
 #define TASKS_AT_ONCE 64
@@ -88,12 +89,18 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   atomic_store_explicit(&task->has_call, false, memory_order_relaxed);
   task->has_handle = false;
   task->call = NULL;
+  task->number = 0;
+  task->step = (struct pwi_step){0};
+  task->called = NULL;
+  task->trigger = NULL;
   task->next = task->before = NULL;
   return task;
 }
 
 void pwi_task_unref(struct pawl_task *task) {
   if (atomic_fetch_sub_explicit(&task->references, 1, memory_order_acq_rel) > 1) return;
+  pwi_called_destroy(task->called);
+  pwi_free(task->trigger);
   struct pwi_task_pool *pool = task->pool;
   task->next = atomic_load_explicit(&pool->returned, memory_order_relaxed);
   while (!atomic_compare_exchange_weak_explicit(&pool->returned, &task->next, task, memory_order_release,
@@ -127,7 +134,9 @@ static void take_out(struct pwi_task_line *line, struct pawl_task *task) {
 
 static void run_call(struct pwi_work *work) {
   struct pawl_task *task = (struct pawl_task *)((char *)work - offsetof(struct pawl_task, work));
+  struct pawl_invocation *invocation = pwi_functions_step_out();
   task->call(task->context, task);
+  pwi_functions_step_in(invocation);
   pwi_task_unref(task);
 }
 
@@ -138,6 +147,7 @@ static void finish(struct pwi_task *inner) {
   struct pwi_task_line *line = task->line;
   struct pwi_driver *driver = line->driver;
   take_out(line, task);
+  if (line->over) line->over(line->over_context, task, false);
   if (!task->has_handle && inner->status && !line->failure) line->failure = inner->status;
   bool must_call = task->call != NULL;
   pwi_event_set(driver, &task->done);
@@ -162,6 +172,7 @@ void pwi_task_line_up(struct pwi_task_line *line, struct pawl_task *task) {
 
 void pwi_task_line_undo(struct pwi_task_line *line, struct pawl_task *task) {
   take_out(line, task);
+  if (line->over) line->over(line->over_context, task, true);
   pwi_task_unref(task);
 }
 

@@ -35,6 +35,10 @@ struct pawl_task {
   void (*call)(void *context, struct pawl_task *task);
   void *context;
   uint64_t serial;
+  uint64_t number;                 /* of all tasks of the session: what others know it by */
+  struct pwi_step step;            /* of the call that it was started by (api/functions.h); 0: none */
+  struct pwi_called *called;       /* of a call: what was called, and the results */
+  struct pwi_trigger *trigger;     /* of a trigger: goes with the task */
   struct pawl_task *next, *before; /* in the line; the first also on the pool's lists */
   struct pwi_task_line *line;      /* valid until it has finished */
   struct pwi_task_pool *pool;
@@ -60,6 +64,10 @@ const char *pwi_task_pool_name(struct pwi_task_pool *pool, const char *name);
 /* Any thread. The last reference gives the task back. */
 void pwi_task_unref(struct pawl_task *task);
 
+/* api/call.c. NULL is fine. The second as pawl_task_describe, of one that has finished. */
+void pwi_called_destroy(struct pwi_called *called);
+void pwi_called_describe(const struct pawl_task *task, char *text, size_t size);
+
 /* --- the line ------------------------------------------------------------------------------------------------------- */
 
 /* Somebody waits until all tasks up to a serial have finished. */
@@ -77,6 +85,10 @@ struct pwi_task_line {
   size_t count;              /* tasks in it */
   pawl_status failure;       /* the first one of tasks without a handle since somebody asked */
   struct pwi_flush *flushes; /* not yet done */
+
+  /* Called when a task has finished, or was undone; NULL: nobody cares. */
+  void (*over)(void *context, struct pawl_task *task, bool is_undone);
+  void *over_context;
 };
 
 /* Inside the gate: puts a task in line that the client is about to be given. */
