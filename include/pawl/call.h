@@ -21,7 +21,7 @@
  * TRIGGERS. pawl_trigger is a push that begins when all members of a group have reached a tick: "apply this when everybody's
  * pushes of tick t are in".
  *
- * TASKS OF OTHERS. pawl_task_number and pawl_task_elsewhere: a task here that finishes when one of another session has.
+ * TASKS OF OTHERS. pawl_task_id and pawl_task_elsewhere: a task here that finishes when one of another session has.
  *
  * THREADS. Any. ERRORS, besides those that each call names: PAWL_INVALID, PAWL_NO_MEMORY, PAWL_FORBIDDEN (a read-only session),
  * PAWL_NODE_STOPPED (the session is being closed). docs/calls.md has an example and what each failure means.
@@ -146,12 +146,12 @@ PAWL_API pawl_status pawl_trigger(struct pawl_session *session, const char *grou
 
 /* --- tasks of other sessions ------------------------------------------------------------------------------------------ */
 
-/* The number of a task in its session, to be told to others, with pawl_session_node, in a call or in a vector. */
-PAWL_API uint64_t pawl_task_number(const struct pawl_task *task);
+/* Which task of its session this is, from 1 on: to be told to others, with pawl_session_node, in a call or in a vector. */
+PAWL_API uint64_t pawl_task_id(const struct pawl_task *task);
 
-/* A task here that finishes when the task of that number at that node has, and as it has. The node must listen. Failures are
+/* A task here that finishes when the task with that id at that node has, and as it has. The node must listen. Failures are
  * remembered there for the last 4096 that failed. As pawl_call; PAWL_INVALID if that node never had such a task. */
-PAWL_API pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t number,
+PAWL_API pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
                                          struct pawl_task **task_out);
 
 #ifdef __cplusplus

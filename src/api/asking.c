@@ -21,7 +21,6 @@ pawl_status pwi_session_task(struct pawl_session *session, struct pwi_task_line 
     pwi_task_unref(task);
     return status;
   }
-  task->number = ++session->last_task;
   if (has_handle) atomic_store_explicit(&task->references, 2, memory_order_relaxed);
   pwi_task_line_up(line, task);
   *task_out = task;

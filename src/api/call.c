@@ -200,14 +200,14 @@ pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target tar
 
 /* --- tasks of other sessions -------------------------------------------------------------------------------------------- */
 
-uint64_t pawl_task_number(const struct pawl_task *task) { return task->number; }
+uint64_t pawl_task_id(const struct pawl_task *task) { return task->id; }
 
-pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t number,
+pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
                                 struct pawl_task **task_out) {
-  uint8_t argument[sizeof number];
+  uint8_t argument[sizeof id];
   struct pawl_target target = pawl_to_node(node);
   if (!session || node.id == 0) return pwi_error(PAWL_INVALID, "task elsewhere: there is no session, or no node");
-  pwi_put_u64(argument, number);
+  pwi_put_u64(argument, id);
   return call_one(session, &target, "wait by", PWI_FUNCTION_WAIT, argument, sizeof argument, task_out);
 }
 

@@ -130,7 +130,10 @@ pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pa
 static pawl_status start_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
                                  struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
   struct pawl_session *session = vector->session;
-  struct pwi_where inner = {where->keys, where->count, where->list ? where->list->inner : NULL, where->range, 0, 0};
+  struct pwi_where inner = {.keys = where->keys,
+                            .count = where->count,
+                            .list = where->list ? where->list->inner : NULL,
+                            .range = where->range};
   struct pwi_flow *flow, *group_flow;
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->awaits, task_out, "trigger of", vector->name, &task);

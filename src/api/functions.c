@@ -34,7 +34,7 @@ struct pawl_invocation {
 struct waiting {
   struct waiting *next;
   struct pwi_running *running;
-  uint64_t number;
+  uint64_t task; /* its id */
 };
 
 struct pwi_functions {
@@ -46,7 +46,7 @@ struct pwi_functions {
   struct waiting *waiting;
   bool is_mute;
   struct {
-    uint64_t number;
+    uint64_t task;
     pawl_status status;
   } failures[FAILURES]; /* of tasks, a ring */
   size_t failure_count;
@@ -157,39 +157,39 @@ static bool enqueue(struct pwi_functions *functions, struct pawl_invocation *inv
 
 /* --- tasks of ours that others wait for ----------------------------------------------------------------------------------- */
 
-static bool is_open(const struct pwi_task_line *line, uint64_t number) {
+static bool is_open(const struct pwi_task_line *line, uint64_t id) {
   for (const struct pawl_task *task = line->first; task; task = task->next)
-    if (task->number == number) return true;
+    if (task->id == id) return true;
   return false;
 }
 
-static pawl_status recall(const struct pwi_functions *functions, uint64_t number) {
+static pawl_status recall(const struct pwi_functions *functions, uint64_t id) {
   size_t count = functions->failure_count < FAILURES ? functions->failure_count : FAILURES;
   for (size_t i = 0; i < count; i++)
-    if (functions->failures[i].number == number) return functions->failures[i].status;
+    if (functions->failures[i].task == id) return functions->failures[i].status;
   return PAWL_OK;
 }
 
 static void run_wait(struct pwi_functions *functions, struct pwi_running *running) {
   struct pawl_session *session = functions->session;
-  uint64_t number = running->item->size == sizeof number ? pwi_get_u64(running->item->argument) : 0;
-  pawl_status status = number == 0 || number > session->last_task ? PAWL_INVALID : PAWL_OK;
-  bool must_wait = !status && (is_open(&session->line, number) || is_open(&session->awaits, number));
-  if (!status && !must_wait) status = recall(functions, number);
+  uint64_t id = running->item->size == sizeof id ? pwi_get_u64(running->item->argument) : 0;
+  pawl_status status = id == 0 || id > pwi_task_pool_last_id(session->pool) ? PAWL_INVALID : PAWL_OK;
+  bool must_wait = !status && (is_open(&session->line, id) || is_open(&session->awaits, id));
+  if (!status && !must_wait) status = recall(functions, id);
   struct waiting *waiting = must_wait ? pwi_alloc_zero(1, sizeof *waiting) : NULL;
   if (must_wait && !waiting) status = PAWL_NO_MEMORY;
   if (!waiting) {
     pwi_callee_end(functions->callee, running, status, NULL, 0);
     return;
   }
-  *waiting = (struct waiting){functions->waiting, running, number};
+  *waiting = (struct waiting){functions->waiting, running, id};
   functions->waiting = waiting;
 }
 
-static void tell_waiting(struct pwi_functions *functions, uint64_t number, pawl_status status) {
+static void tell_waiting(struct pwi_functions *functions, uint64_t id, pawl_status status) {
   for (struct waiting **at = &functions->waiting; *at;) {
     struct waiting *waiting = *at;
-    if (waiting->number != number) {
+    if (waiting->task != id) {
       at = &waiting->next;
       continue;
     }
@@ -202,25 +202,25 @@ static void tell_waiting(struct pwi_functions *functions, uint64_t number, pawl_
 }
 
 /* The line: a task has finished, or was never started. */
-static void over(void *context, struct pawl_task *task, bool is_undone) {
+static void watch(void *context, struct pawl_task *task, bool is_undone) {
   struct pwi_functions *functions = context;
   pawl_status status = is_undone ? PAWL_OK : task->inner.status;
-  struct pwi_step step = task->step;
+  struct pwi_step step = task->issued;
   bool is_its_own = task->has_handle;
-  task->step = (struct pwi_step){0};
+  task->issued = (struct pwi_step){0};
   if (status) {
     size_t at = functions->failure_count++ % FAILURES;
-    functions->failures[at].number = task->number;
+    functions->failures[at].task = task->id;
     functions->failures[at].status = status;
   }
   if (functions->is_mute) return;
-  tell_waiting(functions, task->number, status);
+  tell_waiting(functions, task->id, status);
   if (step.id) pwi_callee_issued_end(functions->callee, step, is_its_own ? PAWL_OK : status);
 }
 
 pawl_status pwi_functions_adopt(struct pwi_functions *functions, struct pawl_task *task) {
   if (!functions || !current || current->functions != functions) return PAWL_OK;
-  return pwi_callee_issue(functions->callee, current->running, &task->step);
+  return pwi_callee_issue(functions->callee, current->running, &task->issued);
 }
 
 /* --- offering ----------------------------------------------------------------------------------------------------------- */
@@ -348,8 +348,8 @@ pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functi
   pthread_mutex_init(&functions->mutex, NULL); /* neither can fail on Linux */
   pthread_cond_init(&functions->more, NULL);
   pthread_cond_init(&functions->less, NULL);
-  session->line.over = session->awaits.over = over;
-  session->line.over_context = session->awaits.over_context = functions;
+  session->line.watch = session->awaits.watch = watch;
+  session->line.watch_context = session->awaits.watch_context = functions;
   *functions_out = functions;
   return PAWL_OK;
 }

@@ -19,7 +19,7 @@
 
 struct pwi_functions;
 
-#define PWI_FUNCTION_WAIT ".wait" /* argument: the u64 number of a task here */
+#define PWI_FUNCTION_WAIT ".wait" /* argument: the u64 id of a task here */
 
 /* For a session that listens; before anybody else knows it. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
 PAWL_MUST_USE pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functions **functions_out);

@@ -41,7 +41,6 @@ struct pawl_session {
   char *address;                 /* the manager's */
   bool listens;
   struct pwi_functions *functions;         /* NULL: it does not listen, so nobody can call it */
-  uint64_t last_task;                      /* the number given last */
   bool is_closed;                          /* callbacks that run at the end can start nothing any more */
   struct pwi_owned vectors, lists, groups; /* rings */
 };

@@ -27,6 +27,7 @@ struct pwi_task_pool {
   atomic_size_t holders;                /* tasks out there, and the session */
   struct chunk *chunks;
   struct kept_name *names;
+  uint64_t last_id; /* inside the gate */
 };
 
 pawl_status pwi_task_pool_create(struct pwi_task_pool **pool_out) {
@@ -89,13 +90,15 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   atomic_store_explicit(&task->has_call, false, memory_order_relaxed);
   task->has_handle = false;
   task->call = NULL;
-  task->number = 0;
-  task->step = (struct pwi_step){0};
+  task->id = ++pool->last_id;
+  task->issued = (struct pwi_step){0};
   task->called = NULL;
   task->trigger = NULL;
   task->next = task->before = NULL;
   return task;
 }
+
+uint64_t pwi_task_pool_last_id(const struct pwi_task_pool *pool) { return pool->last_id; }
 
 void pwi_task_unref(struct pawl_task *task) {
   if (atomic_fetch_sub_explicit(&task->references, 1, memory_order_acq_rel) > 1) return;
@@ -147,7 +150,7 @@ static void finish(struct pwi_task *inner) {
   struct pwi_task_line *line = task->line;
   struct pwi_driver *driver = line->driver;
   take_out(line, task);
-  if (line->over) line->over(line->over_context, task, false);
+  if (line->watch) line->watch(line->watch_context, task, false);
   if (!task->has_handle && inner->status && !line->failure) line->failure = inner->status;
   bool must_call = task->call != NULL;
   pwi_event_set(driver, &task->done);
@@ -172,7 +175,7 @@ void pwi_task_line_up(struct pwi_task_line *line, struct pawl_task *task) {
 
 void pwi_task_line_undo(struct pwi_task_line *line, struct pawl_task *task) {
   take_out(line, task);
-  if (line->over) line->over(line->over_context, task, true);
+  if (line->watch) line->watch(line->watch_context, task, true);
   pwi_task_unref(task);
 }
 

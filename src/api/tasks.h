@@ -35,8 +35,8 @@ struct pawl_task {
   void (*call)(void *context, struct pawl_task *task);
   void *context;
   uint64_t serial;
-  uint64_t number;                 /* of all tasks of the session: what others know it by */
-  struct pwi_step step;            /* of the call that it was started by (api/functions.h); 0: none */
+  uint64_t id;                     /* of all tasks of the session: what others know it by */
+  struct pwi_step issued;          /* its place below the call that it was started by (api/functions.h); 0: none */
   struct pwi_called *called;       /* of a call: what was called, and the results */
   struct pwi_trigger *trigger;     /* of a trigger: goes with the task */
   struct pawl_task *next, *before; /* in the line; the first also on the pool's lists */
@@ -56,6 +56,9 @@ void pwi_task_pool_release(struct pwi_task_pool *pool);
 
 /* Inside the gate. The task is cleared and has one reference. NULL if there is no memory. */
 struct pawl_task *pwi_task_take(struct pwi_task_pool *pool);
+
+/* Inside the gate: the id given last. */
+uint64_t pwi_task_pool_last_id(const struct pwi_task_pool *pool);
 
 /* Inside the gate. A copy of a name that lives as long as the pool; equal names are kept once. NULL if there is no
  * memory. */
@@ -87,8 +90,8 @@ struct pwi_task_line {
   struct pwi_flush *flushes; /* not yet done */
 
   /* Called when a task has finished, or was undone; NULL: nobody cares. */
-  void (*over)(void *context, struct pawl_task *task, bool is_undone);
-  void *over_context;
+  void (*watch)(void *context, struct pawl_task *task, bool is_undone);
+  void *watch_context;
 };
 
 /* Inside the gate: puts a task in line that the client is about to be given. */

@@ -433,7 +433,7 @@ static void test_a_task_elsewhere_finishes_when_and_as_the_other_does(void **sta
   gate_init(&gate, false);
   must(pawl_function_offer(callee, "pass", pass, &gate));
   must(pawl_call(callee, pawl_to_node(node), "pass", NULL, 0, &theirs));
-  must(pawl_task_elsewhere(session, node, pawl_task_number(theirs), &ours));
+  must(pawl_task_elsewhere(session, node, pawl_task_id(theirs), &ours));
   gate_await_inside(&gate, 1);
   must_fail(pawl_task_wait(ours, PAWL_SECOND / 100), PAWL_TIMED_OUT, "wait");
   gate_open(&gate);
@@ -441,7 +441,7 @@ static void test_a_task_elsewhere_finishes_when_and_as_the_other_does(void **sta
   must(pawl_task_finish(theirs, PATIENCE));
   must(pawl_function_withdraw(callee, "pass"));
   must(pawl_call(callee, pawl_to_node(node), "pass", NULL, 0, &theirs));
-  uint64_t number = pawl_task_number(theirs);
+  uint64_t number = pawl_task_id(theirs);
   must_fail(pawl_task_finish(theirs, PATIENCE), PAWL_NOT_FOUND, "pass");
   must(pawl_task_elsewhere(session, node, number, &ours));
   must_fail(pawl_task_finish(ours, PATIENCE), PAWL_NOT_FOUND, "at node");
