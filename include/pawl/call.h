@@ -62,7 +62,7 @@ PAWL_API pawl_status pawl_function_offer(struct pawl_session *session, const cha
 /* Offers it no more, and waits until nobody runs it; not from inside a function. PAWL_NOT_FOUND. */
 PAWL_API pawl_status pawl_function_withdraw(struct pawl_session *session, const char *name);
 
-/* Inside a function. The argument lives until it returns. */
+/* Inside a function. The argument lives until it returns, and is aligned as malloc would align it. */
 PAWL_API const void *pawl_invocation_argument(const struct pawl_invocation *invocation, size_t *size_out);
 PAWL_API struct pawl_session *pawl_invocation_session(const struct pawl_invocation *invocation);
 PAWL_API struct pawl_node pawl_invocation_caller(const struct pawl_invocation *invocation);
@@ -124,7 +124,7 @@ struct pawl_answer {
   uint32_t call;      /* its number in the graph; 0 for a single one */
   pawl_status status; /* PAWL_CANCELLED: it has not begun, because call number */
   uint32_t cause;     /* `cause` failed; else PAWL_CALL_NONE */
-  const void *bytes;  /* the result; lives as long as the task is not released */
+  const void *bytes;  /* the result, aligned as malloc would align it; lives as long as the task is not released */
   size_t size;
 };
 

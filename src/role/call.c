@@ -6,6 +6,8 @@
 #include "base/cursor.h"
 #include "base/memory.h"
 
+#define ALIGN _Alignof(max_align_t)
+
 /* --- graphs ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_name_letter(char c) {
@@ -31,6 +33,9 @@ void pwi_call_graph_destroy(struct pwi_call_graph *graph) {
   pwi_free(graph);
 }
 
+/* Arguments and results are aligned for whatever they are, as if each had been allocated by itself. */
+static size_t aligned(size_t size) { return (size + ALIGN - 1) / ALIGN * ALIGN; }
+
 /* With room for so many things, and all of it zeros. */
 static struct pwi_call_graph *make_graph(size_t count, size_t edge_count, size_t bytes) {
   struct pwi_call_graph *graph = pwi_alloc_zero(1, sizeof *graph);
@@ -38,7 +43,7 @@ static struct pwi_call_graph *make_graph(size_t count, size_t edge_count, size_t
   graph->items = pwi_alloc_zero(count, sizeof *graph->items);
   graph->edges = pwi_alloc_zero(edge_count + 1, sizeof *graph->edges);
   graph->sorted = pwi_alloc_zero(count, sizeof *graph->sorted);
-  graph->bytes = pwi_alloc(bytes + 1);
+  graph->bytes = pwi_alloc(bytes + count * ALIGN);
   graph->count = (uint32_t)count;
   graph->edge_count = (uint32_t)edge_count;
   if (graph->items && graph->edges && graph->sorted && graph->bytes) return graph;
@@ -82,7 +87,7 @@ pawl_status pwi_call_graph_create(const struct pawl_graph_call *calls, size_t co
     if (calls[i].size > 0) memcpy(graph->bytes + used, calls[i].argument, calls[i].size);
     item->argument = graph->bytes + used;
     item->size = calls[i].size;
-    used += calls[i].size;
+    used += aligned(calls[i].size);
   }
   for (size_t i = 0; i < edge_count; i++) graph->edges[i] = (struct pwi_edge){edges[i].from, edges[i].to};
   status = sort_graph(graph, culprit_out);
@@ -111,7 +116,7 @@ void pwi_call_encode(uint64_t target, const struct pwi_call_graph *graph, struct
 
 /* Twice: first to see how much there is, without a place to put it, then to take it. */
 static void read_graph(struct pwi_reader *reader, struct pwi_call_graph *graph, size_t *counts) {
-  size_t used = 0;
+  size_t used = 0, all = 0;
   counts[0] = pwi_read_count(reader, 6);
   if (counts[0] == 0 || counts[0] > PAWL_GRAPH_CALLS) pwi_reader_fail(reader, PAWL_CORRUPT);
   for (size_t i = 0; i < counts[0] && !reader->status; i++) {
@@ -125,16 +130,17 @@ static void read_graph(struct pwi_reader *reader, struct pwi_call_graph *graph, 
       item->argument = graph->bytes + used;
       item->size = size;
     }
-    used += reader->status ? 0 : size;
+    used += reader->status ? 0 : aligned(size);
+    all += reader->status ? 0 : size;
   }
   counts[1] = pwi_read_count(reader, 8);
-  if (counts[1] > PAWL_GRAPH_EDGES || used > PAWL_CALL_BYTES) pwi_reader_fail(reader, PAWL_CORRUPT);
+  if (counts[1] > PAWL_GRAPH_EDGES || all > PAWL_CALL_BYTES) pwi_reader_fail(reader, PAWL_CORRUPT);
   for (size_t i = 0; i < counts[1] && !reader->status; i++) {
     struct pwi_edge edge = {.from = pwi_read_u32(reader)};
     edge.to = pwi_read_u32(reader);
     if (graph) graph->edges[i] = edge;
   }
-  counts[2] = used;
+  counts[2] = all;
 }
 
 static pawl_status sound(pawl_status status) { return status == PAWL_TRUNCATED ? PAWL_CORRUPT : status; }
@@ -184,13 +190,18 @@ static bool is_sound(const struct pwi_call_result *result, uint32_t index, uint3
 }
 
 static void read_results(struct pwi_reader *reader, struct pwi_call_return *back) {
+  size_t used = 0;
   for (uint32_t i = 0; i < back->count && !reader->status; i++) {
     struct pwi_call_result *result = &back->results[i];
     result->status = (pawl_status)(int32_t)pwi_read_u32(reader);
     result->cause = pwi_read_u32(reader);
     result->size = pwi_read_u32(reader);
-    result->bytes = pwi_read_bytes(reader, result->size);
+    const void *bytes = pwi_read_bytes(reader, result->size);
     if (!reader->status && !is_sound(result, i, back->count)) pwi_reader_fail(reader, PAWL_CORRUPT);
+    if (reader->status) return;
+    result->bytes = back->bytes + used;
+    if (result->size > 0) memcpy(back->bytes + used, bytes, result->size);
+    used += aligned(result->size);
   }
 }
 
@@ -209,15 +220,14 @@ static bool has_right_count(enum pwi_call_code code, uint32_t count) {
 pawl_status pwi_call_return_decode(const void *bytes, size_t size, struct pwi_call_return *return_out) {
   struct pwi_call_return back = {0};
   struct pwi_reader reader;
-  back.bytes = pwi_alloc(size + 1);
-  if (!back.bytes) return PAWL_NO_MEMORY;
-  if (size > 0) memcpy(back.bytes, bytes, size);
-  pwi_reader_init(&reader, back.bytes, size);
+  pwi_reader_init(&reader, bytes, size);
   back.code = (enum pwi_call_code)pwi_read_u8(&reader);
   back.count = pwi_read_count(&reader, 12);
   if (!reader.status && !has_right_count(back.code, back.count)) pwi_reader_fail(&reader, PAWL_CORRUPT);
-  if (!reader.status) back.results = pwi_alloc_zero(back.count + 1, sizeof *back.results);
-  pawl_status status = reader.status || back.results ? PAWL_OK : PAWL_NO_MEMORY;
+  if (reader.status) return sound(reader.status);
+  back.results = pwi_alloc_zero(back.count + 1, sizeof *back.results);
+  back.bytes = pwi_alloc(size + (back.count + 1) * ALIGN);
+  pawl_status status = back.results && back.bytes ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) read_results(&reader, &back);
   if (!status) status = sound(pwi_reader_end(&reader));
   if (status) {

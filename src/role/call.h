@@ -21,7 +21,7 @@ struct pwi_writer;
 
 struct pwi_call_item {
   char name[PAWL_NAME_MAX + 1];
-  const void *argument; /* in the graph's own bytes */
+  const void *argument; /* in the graph's own bytes, aligned as malloc aligns */
   size_t size;
 };
 

@@ -44,6 +44,10 @@ static void test_a_graph_comes_out_as_it_went_in(void **state) {
     assert_int_equal(again->edges[i].from, in_order[i].from);
     assert_int_equal(again->edges[i].to, in_order[i].to);
   }
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal((uintptr_t)graph->items[i].argument % _Alignof(max_align_t), 0);
+    assert_int_equal((uintptr_t)again->items[i].argument % _Alignof(max_align_t), 0);
+  }
   assert_memory_equal(again->sorted, sorted, sizeof sorted);
   pwi_call_graph_destroy(again);
   pwi_call_graph_destroy(graph);
@@ -122,6 +126,7 @@ static void test_results_come_out_as_they_went_in(void **state) {
     assert_int_equal(back.results[i].status, results[i].status);
     assert_int_equal(back.results[i].cause, results[i].cause);
     assert_int_equal(back.results[i].size, results[i].size);
+    assert_int_equal((uintptr_t)back.results[i].bytes % _Alignof(max_align_t), 0);
   }
   assert_memory_equal(back.results[0].bytes, "abc", 3);
   pwi_call_return_fini(&back);
