@@ -84,8 +84,9 @@ static void end(struct pawl_invocation *invocation, pawl_status status) {
   if (status > PAWL_OK) status = PAWL_INVALID; /* no status of ours */
   if (!functions->is_mute)
     pwi_callee_end(functions->callee, invocation->running, status, invocation->bytes, invocation->size);
-  pwi_driver_nudge(driver);
+  pwi_driver_look(driver);
   pwi_driver_leave(driver);
+  pwi_driver_hurry(driver);
   pwi_free(invocation);
 }
 

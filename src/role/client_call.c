@@ -268,7 +268,7 @@ static void synced(struct pwi_asking *asking, pawl_status status, const void *pa
 pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calling, uint64_t node, const char *group,
                             struct pwi_call_graph *graph) {
   void (*ended)(struct pwi_calling *) = calling->ended;
-  if (client->config.reader) return PAWL_FORBIDDEN;
+  if (client->config.reader || (client->is_joined && !client->joined.may_write)) return PAWL_FORBIDDEN;
   if (client->is_leaving) return PAWL_NODE_STOPPED;
   *calling = (struct pwi_calling){.ended = ended, .node = node, .graph_count = graph->count, .next = client->callings};
   if (group) strncpy(calling->group, group, sizeof calling->group - 1);
