@@ -2,7 +2,8 @@
  *
  * OFFERING. A node offers functions by name: pawl_function_offer. Its session must have been opened with `listen`. A function
  * is handed an *invocation*, which has the argument and takes the result, and returns a status. It runs in a thread of the
- * session's that is there for this: it may take as long as it likes, wait, push, pull and call others. What it starts meanwhile
+ * session's that is there for this: it may take as long as it likes, wait, push, pull and call others, but not
+ * close the session, nor flush it, since that may wait for itself. What it starts meanwhile
  * in its own thread are its *subtasks*: the call has finished only when the function has returned and all of them have. A
  * subtask without a handle that fails makes the call fail; one with a handle is the function's to judge.
  *

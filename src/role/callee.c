@@ -7,6 +7,7 @@
 #include "base/cursor.h"
 #include "base/idmap.h"
 #include "base/memory.h"
+#include "base/rangeset.h"
 
 /* What an item of the order is. */
 struct thing {
@@ -15,7 +16,8 @@ struct thing {
 };
 
 struct caller {
-  uint64_t id, settled;
+  uint64_t id;
+  struct pwi_rangeset heard; /* numbers whose answers it has: of these nothing is known any more, and nothing runs */
   struct pwi_incoming *first;
   size_t count;
 };
@@ -129,10 +131,11 @@ static void forget(struct caller *caller, struct pwi_incoming **at) {
   if (incoming->is_done) destroy(incoming); /* else when it is */
 }
 
-static void settle(struct caller *caller, uint64_t settled) {
-  if (settled > caller->settled) caller->settled = settled;
+/* What cannot be noted down for want of memory is not forgotten either. */
+static void hear(struct caller *caller, struct pawl_range numbers) {
+  if (pwi_rangeset_contains(&caller->heard, numbers) || pwi_rangeset_add(&caller->heard, numbers) != PAWL_OK) return;
   for (struct pwi_incoming **at = &caller->first; *at;) {
-    if ((*at)->number <= caller->settled)
+    if (pawl_range_has(numbers, (*at)->number))
       forget(caller, at);
     else
       at = &(*at)->next;
@@ -142,6 +145,7 @@ static void settle(struct caller *caller, uint64_t settled) {
 static void forget_caller(struct pwi_callee *callee, struct caller *caller) {
   while (caller->first) forget(caller, &caller->first);
   pwi_idmap_remove(&callee->callers, caller->id);
+  pwi_rangeset_fini(&caller->heard);
   pwi_free(caller);
 }
 
@@ -184,9 +188,12 @@ void pwi_callee_link_down(struct pwi_callee *callee, uint64_t link) {
     if (incoming->link == link) incoming->link = 0;
 }
 
-void pwi_callee_heard(struct pwi_callee *callee, uint64_t caller, uint64_t settled) {
-  struct caller *known = pwi_idmap_get(&callee->callers, caller);
-  if (known) settle(known, settled);
+/* A number that was never called is not noted down: it would take memory, and mean nothing. */
+void pwi_callee_heard(struct pwi_callee *callee, uint64_t id, uint64_t number, uint64_t settled) {
+  struct caller *caller = pwi_idmap_get(&callee->callers, id);
+  if (!caller || settled == UINT64_MAX) return;
+  hear(caller, pawl_range_of(1, settled + 1));
+  if (find_call(caller, number)) hear(caller, pawl_range_of(number, number + 1));
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------------------ */
@@ -387,17 +394,17 @@ pawl_status pwi_callee_take(struct pwi_callee *callee, uint64_t id, uint64_t num
     say(callee, link, number, PWI_CALL_CODE_LATER, PAWL_OK);
     return PAWL_OK;
   }
-  settle(caller, settled);
-  if (number <= caller->settled) return PAWL_OK; /* an old copy of what it has had its answer to */
+  hear(caller, pawl_range_of(1, settled + 1));
+  if (pwi_rangeset_has(&caller->heard, number)) return PAWL_OK; /* an old copy of what it has had its answer to */
   struct pwi_incoming *known = find_call(caller, number);
   if (known) {
     known->link = link;
     if (known->is_done) tell(callee, known, known->answer.data, known->answer.size);
     return PAWL_OK;
   }
-  if (caller->count >= PWI_CALLEE_UNSETTLED) return PAWL_CORRUPT;
-  if (callee->is_stopped) {
-    say(callee, link, number, PWI_CALL_CODE_REFUSED, PAWL_NODE_STOPPED);
+  bool is_full = caller->count >= PWI_CALLEE_UNHEARD;
+  if (is_full || callee->is_stopped) {
+    say(callee, link, number, is_full ? PWI_CALL_CODE_LATER : PWI_CALL_CODE_REFUSED, PAWL_NODE_STOPPED);
     return PAWL_OK;
   }
   pawl_status status = take_new(callee, caller, number, link, payload, size);
@@ -473,8 +480,11 @@ pawl_status pwi_callee_create(void (*answer)(void *context, const struct pwi_cal
 void pwi_callee_destroy(struct pwi_callee *callee) {
   if (!callee) return;
   while (callee->all) destroy(callee->all);
-  for (size_t i = 0; i < callee->callers.room; i++)
-    if (callee->callers.slots[i].id) pwi_free(callee->callers.slots[i].item);
+  for (size_t i = 0; i < callee->callers.room; i++) {
+    struct caller *caller = callee->callers.slots[i].id ? callee->callers.slots[i].item : NULL;
+    if (caller) pwi_rangeset_fini(&caller->heard);
+    pwi_free(caller);
+  }
   pwi_idmap_fini(&callee->callers);
   pwi_order_fini(&callee->order);
   pwi_free(callee);

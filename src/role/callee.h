@@ -3,8 +3,8 @@
  * This is the callee without its network and without its threads: it is handed the payloads of CALL messages, says which function
  * is to be run, is told how that ended, and says what to answer.
  *
- * AT MOST ONCE. A caller numbers its calls to us, and says with each up to which number it has its answers. Everything above that
- * is remembered: one that comes again while it runs changes nothing but the link that the answer goes to, and one that has run is
+ * AT MOST ONCE. A caller numbers its calls to us, and says with each up to which number it has its answers, and of some later
+ * ones that it has these too. Everything else is remembered: one that comes again while it runs changes nothing but the link that the answer goes to, and one that has run is
  * answered as before. Callers are forgotten when they are not live on the roster any more, and nobody who is not is listened to:
  * so nothing that was forgotten can come back.
  *
@@ -27,7 +27,8 @@
 #include "role/roster.h"
 #include "sync/order.h"
 
-#define PWI_CALLEE_UNSETTLED 1024 /* calls of one caller that it has no answer of yet */
+#define PWI_CALLEE_UNHEARD                                                                                             \
+  1024 /* calls of one caller of which it has not said that it has the answer; others come later */
 
 struct pwi_callee;
 
@@ -70,8 +71,8 @@ PAWL_MUST_USE pawl_status pwi_callee_take(struct pwi_callee *callee, uint64_t ca
 PAWL_MUST_USE pawl_status pwi_callee_call_here(struct pwi_callee *callee, uint64_t caller, void *local,
                                                struct pwi_call_graph *graph);
 
-/* The caller has all answers up to this number. */
-void pwi_callee_heard(struct pwi_callee *callee, uint64_t caller, uint64_t settled);
+/* The caller has all answers up to `settled`, and that to `number`, unless it is 0. */
+void pwi_callee_heard(struct pwi_callee *callee, uint64_t caller, uint64_t number, uint64_t settled);
 
 /* Callers that are not live are forgotten; what they called goes on, and nobody is told. */
 void pwi_callee_set_roster(struct pwi_callee *callee, const struct pwi_roster *roster);

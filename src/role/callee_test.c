@@ -179,8 +179,32 @@ static void test_what_was_heard_is_forgotten(void **state) {
     end(PAWL_OK, "some bytes that would add up");
     forget_answers();
   }
-  pwi_callee_heard(callee, 7, 20);
+  pwi_callee_heard(callee, 7, 0, 20);
   assert_in_range(pwi_memory_counts().live, live, live + 8);
+}
+
+/* One that takes long does not make all that overtake it be kept. */
+static void test_answers_that_have_overtaken_others_are_forgotten_one_by_one(void **state) {
+  (void)state;
+  assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
+  uint64_t live = pwi_memory_counts().live;
+  for (uint64_t number = 2; number <= 3 * PWI_CALLEE_UNHEARD; number++) {
+    assert_int_equal(send_call(7, number, 0, 100), PAWL_OK);
+    assert_int_equal(running_count, 2);
+    end_at(1, PAWL_OK, "bytes");
+    assert_int_equal(answer_count, 1);
+    assert_int_equal(answers[0].back.code, PWI_CALL_CODE_DONE);
+    forget_answers();
+    pwi_callee_heard(callee, 7, number, 0);
+    pwi_callee_heard(callee, 7, number + 5, 0); /* nothing of the kind */
+  }
+  assert_in_range(pwi_memory_counts().live, live, live + 8);
+  size_t runs = run_count;
+  assert_int_equal(send_call(7, 2, 0, 100), PAWL_OK);
+  assert_int_equal(run_count, runs);
+  assert_int_equal(answer_count, 0);
+  end(PAWL_OK, "at last");
+  assert_int_equal(answers[0].number, 1);
 }
 
 static void test_a_caller_that_is_gone_is_forgotten_and_its_work_goes_on(void **state) {
@@ -347,15 +371,17 @@ static void test_bytes_that_make_no_sense_are_not_run(void **state) {
   assert_int_equal(run_count, 40);
 }
 
-static void test_a_caller_that_never_listens_is_cut_off(void **state) {
+static void test_a_caller_that_never_listens_has_to_wait(void **state) {
   (void)state;
   pwi_callee_set_host(callee, NULL, NULL);
-  for (uint64_t number = 1; number <= PWI_CALLEE_UNSETTLED; number++) {
+  for (uint64_t number = 1; number <= PWI_CALLEE_UNHEARD; number++) {
     assert_int_equal(send_call(7, number, 0, 100), PAWL_OK);
     forget_answers();
   }
-  assert_int_equal(send_call(7, PWI_CALLEE_UNSETTLED + 1, 0, 100), PAWL_CORRUPT);
-  assert_int_equal(send_call(7, PWI_CALLEE_UNSETTLED + 1, 1, 100), PAWL_OK);
+  assert_int_equal(send_call(7, PWI_CALLEE_UNHEARD + 1, 0, 100), PAWL_OK);
+  assert_int_equal(answers[0].back.code, PWI_CALL_CODE_LATER);
+  assert_int_equal(send_call(7, PWI_CALLEE_UNHEARD + 1, 1, 100), PAWL_OK);
+  assert_int_equal(answers[1].back.code, PWI_CALL_CODE_DONE);
 }
 
 /* Wherever memory ends, a call has run and is answered so, or has not, and may come again. */
@@ -425,6 +451,7 @@ int main(void) {
       TEST(test_an_answer_without_a_link_waits_to_be_asked_for),
       TEST(test_callers_have_numbers_of_their_own),
       TEST(test_what_was_heard_is_forgotten),
+      TEST(test_answers_that_have_overtaken_others_are_forgotten_one_by_one),
       TEST(test_a_caller_that_is_gone_is_forgotten_and_its_work_goes_on),
       TEST(test_a_callee_that_is_somebody_new_begins_anew),
       TEST(test_without_a_host_there_are_no_functions),
@@ -436,7 +463,7 @@ int main(void) {
       TEST(test_a_failed_subtask_fails_its_call_and_those_after_it_name_the_call),
       TEST(test_calls_of_our_own_are_run_and_answered),
       TEST(test_bytes_that_make_no_sense_are_not_run),
-      TEST(test_a_caller_that_never_listens_is_cut_off),
+      TEST(test_a_caller_that_never_listens_has_to_wait),
       TEST(test_without_memory_a_call_has_run_once_or_not_at_all),
       TEST(test_without_memory_for_the_answer_the_status_is_told),
   };

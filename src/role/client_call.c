@@ -21,6 +21,8 @@
 #define LEGS_MAX 256 /* under way to one node */
 #define BYTES_MAX ((size_t)32 << 20)
 #define UNHEARD_MAX ((size_t)64 << 10) /* bytes of answers that a callee keeps although we have them */
+#define EARLY_BYTES ((size_t)4 << 10)  /* of an answer that has overtaken others: more is said at once to be here, */
+#define EARLY_COUNT 64                 /* and so is any, if there are so many numbers in between */
 #define RETRY_FIRST INT64_C(1000000)   /* 1 ms, doubled with each try */
 #define RETRY_DOUBLINGS 6
 
@@ -99,6 +101,12 @@ static void send(struct pwi_client *client, const struct client_link *link, enum
   pawl_status status =
       pwi_mail_send(&client->mailer, link->link, &link->peering.link, &head, &enclosure, size > 0 ? 1 : 0);
   (void)status;
+}
+
+static struct pwi_call_leg *find_leg(const struct client_peer *peer, uint64_t number) {
+  struct pwi_call_leg *leg = peer->legs_first;
+  while (leg && leg->number != number) leg = leg->next;
+  return leg;
 }
 
 /* Up to which number we have all answers of a peer. */
@@ -320,18 +328,25 @@ static pawl_status take_return(struct pwi_client *client, struct pwi_call_leg *l
   return PAWL_OK;
 }
 
+/* The next call says it too; but there may be none for long, and of answers that have overtaken others it says nothing. */
+static void say_heard(struct pwi_client *client, struct client_peer *peer, uint64_t number, size_t size) {
+  uint64_t up_to = settled(peer);
+  bool is_early = number > up_to, is_much = size > EARLY_BYTES || peer->last_call - up_to > EARLY_COUNT;
+  if (find_leg(peer, number)) return; /* it goes again */
+  if (!is_early) peer->unheard += size;
+  if (!(is_early ? is_much : peer->unheard > UNHEARD_MAX) || !peer->link || client->sender == 0) return;
+  if (!is_early) peer->unheard = 0;
+  send(client, peer->link, PWI_SAY_HEARD, is_early ? number : 0, up_to, NULL, 0);
+}
+
 static pawl_status hear_return(struct pwi_client *client, struct client_link *link, const void *payload, size_t size) {
   struct client_peer *peer = link->peer;
-  struct pwi_call_leg *leg = peer ? peer->legs_first : NULL;
-  while (leg && leg->number != link->call_letter.head.task) leg = leg->next;
-  if (!leg || leg->number == 0 || leg->state != LEG_SENT) return PAWL_OK; /* to an earlier attempt */
+  uint64_t called = link->call_letter.head.task;
+  struct pwi_call_leg *leg = peer && called != 0 ? find_leg(peer, called) : NULL;
+  if (!leg || leg->state != LEG_SENT) return PAWL_OK; /* to an earlier attempt */
   pawl_status status = take_return(client, leg, payload, size);
-  if (status) return status;
-  peer->unheard += size;
-  if (peer->unheard <= UNHEARD_MAX || !peer->link || client->sender == 0) return PAWL_OK;
-  peer->unheard = 0;
-  send(client, peer->link, PWI_SAY_HEARD, 0, settled(peer), NULL, 0);
-  return PAWL_OK;
+  if (!status) say_heard(client, peer, called, size);
+  return status;
 }
 
 static void answer(void *context, const struct pwi_callee_answer *answer) {
@@ -379,7 +394,7 @@ pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *
   if (link->kind != LINK_ASKER) return PAWL_LINK_PROTOCOL;
   if (head->kind == PWI_SAY_CALL) return hear_call(client, link, payload, size);
   if (head->kind != PWI_SAY_HEARD) return PAWL_LINK_PROTOCOL;
-  if (client->callee) pwi_callee_heard(client->callee, head->sender, head->tick);
+  if (client->callee) pwi_callee_heard(client->callee, head->sender, head->task, head->tick);
   return PAWL_OK;
 }
 

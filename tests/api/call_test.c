@@ -209,6 +209,27 @@ static void test_time_that_runs_out_ends_the_waiting_only(void **state) {
   must(pawl_function_withdraw(callee, "pass"));
 }
 
+static void test_one_call_that_takes_long_does_not_stop_those_behind_it(void **state) {
+  (void)state;
+  struct gate gate;
+  struct pawl_task *task;
+  gate_init(&gate, false);
+  must(pawl_function_offer(callee, "pass", pass, &gate));
+  must(pawl_function_offer(callee, "echo", echo, NULL));
+  must(pawl_call(session, pawl_to_node(node), "pass", NULL, 0, &task));
+  gate_await_inside(&gate, 1);
+  for (int round = 0; round < 30; round++) {
+    struct pawl_task *others[100];
+    for (int i = 0; i < 100; i++) must(pawl_call(session, pawl_to_node(node), "echo", "12345678", 8, &others[i]));
+    for (int i = 0; i < 100; i++) must(pawl_task_finish(others[i], PATIENCE));
+  }
+  assert_false(pawl_task_is_done(task));
+  gate_open(&gate);
+  must(pawl_task_finish(task, PATIENCE));
+  must(pawl_function_withdraw(callee, "pass"));
+  must(pawl_function_withdraw(callee, "echo"));
+}
+
 /* One that waits does not keep others from running. */
 static void test_functions_run_side_by_side(void **state) {
   (void)state;
@@ -445,7 +466,7 @@ static void test_a_task_elsewhere_finishes_when_and_as_the_other_does(void **sta
   must_fail(pawl_task_finish(theirs, PATIENCE), PAWL_NOT_FOUND, "pass");
   must(pawl_task_elsewhere(session, node, number, &ours));
   must_fail(pawl_task_finish(ours, PATIENCE), PAWL_NOT_FOUND, "at node");
-  must(pawl_task_elsewhere(session, node, number + 1000, &ours));
+  must(pawl_task_elsewhere(session, node, number + 100000, &ours));
   must_fail(pawl_task_finish(ours, PATIENCE), PAWL_INVALID, "at node");
 }
 
@@ -455,6 +476,9 @@ static void test_a_trigger_waits_until_all_members_have_reached_the_tick(void **
   struct pawl_group *groups[2];
   struct pawl_vector *vectors[2];
   struct pawl_vector *watched = create(session, "call/watched", PAWL_F64, 4);
+  struct pawl_vector *theirs;
+  struct pawl_task *seen_from_here;
+  must(pawl_vector_open(callee, "call/watched", PATIENCE, &theirs));
   double half[4] = {0.5, 0.5, 0.5, 0.5}, one[4] = {1, 1, 1, 1}, seen[4];
   struct pawl_task *task;
   must_fail(pawl_trigger(session, "call/nobody", 1, watched, pawl_at_range(0, 4), half, &task), PAWL_NOT_FOUND,
@@ -464,9 +488,10 @@ static void test_a_trigger_waits_until_all_members_have_reached_the_tick(void **
     must(pawl_group_join(workers[i], "call/pair", 2, PATIENCE, &groups[i]));
     must(pawl_vector_open(workers[i], "call/watched", PATIENCE, &vectors[i]));
   }
-  must(pawl_trigger(session, "call/pair", 1, watched, pawl_at_range(0, 4), half, &task));
-  must(pawl_session_flush(session, PATIENCE));
-  push(watched, pawl_at_range(0, 4), one); /* does not have to follow it */
+  must(pawl_trigger(callee, "call/pair", 1, theirs, pawl_at_range(0, 4), half, &task));
+  must(pawl_task_elsewhere(session, node, pawl_task_id(task), &seen_from_here));
+  must(pawl_session_flush(callee, PATIENCE));
+  push(theirs, pawl_at_range(0, 4), one); /* does not have to follow it */
   for (int i = 0; i < 2; i++) {
     must_fail(pawl_task_wait(task, PAWL_SECOND / 100), PAWL_TIMED_OUT, "trigger of call/watched");
     pull(watched, pawl_at_range(0, 4), seen);
@@ -475,6 +500,8 @@ static void test_a_trigger_waits_until_all_members_have_reached_the_tick(void **
     must(pawl_group_clock(groups[i], NULL));
     must(pawl_session_flush(workers[i], PATIENCE));
   }
+  must(pawl_task_finish(seen_from_here, PATIENCE));
+  assert_true(pawl_task_is_done(task));
   must(pawl_task_finish(task, PATIENCE));
   pull(watched, pawl_at_range(0, 4), seen);
   assert_true(seen[3] == 3.5);
@@ -514,6 +541,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_wrong_with_a_call_is_found_at_once),
       cmocka_unit_test(test_arguments_and_results_may_be_large),
       cmocka_unit_test(test_time_that_runs_out_ends_the_waiting_only),
+      cmocka_unit_test(test_one_call_that_takes_long_does_not_stop_those_behind_it),
       cmocka_unit_test(test_functions_run_side_by_side),
       cmocka_unit_test(test_all_members_of_a_group_are_called),
       cmocka_unit_test(test_a_call_has_finished_when_all_that_it_issued_has),
