@@ -11,7 +11,7 @@
 #include <pawl/pawl.h>
 
 #define POINTS 200
-#define STEPS 60
+#define STEPS 100
 
 static void must(pawl_status status) {
   if (status == PAWL_OK) return;
@@ -51,7 +51,7 @@ int main(void) {
   for (int step = 1; step <= STEPS; step++) {
     struct pawl_task *task;
     loss = loss_at(w, gradient);
-    if (step == 1 || step % 20 == 0) printf("step %3d  loss %.4f\n", step, loss);
+    if (step == 1 || step % 25 == 0) printf("step %3d  loss %.4f\n", step, loss);
     must(pawl_vector_pushpull(weights, pawl_at_range(0, 3), gradient, w, &task));
     must(pawl_task_finish(task, 10 * PAWL_SECOND));
   }
