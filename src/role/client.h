@@ -143,6 +143,10 @@ PAWL_MUST_USE pawl_status pwi_client_filter(struct pwi_client *client, struct pw
  * where the rows are held, and are not counted here. Valid until the next pwi_client_filter. */
 const struct pawl_filters *pwi_flow_filters(const struct pwi_flow *flow, unsigned direction);
 
+/* What filters have left of a push that is under way, by the caller's keys; NULL if it did not pass through any. Valid until
+ * the task is finished. */
+const struct pawl_rows *pwi_task_rows(const struct pwi_task *task);
+
 /* What has been carried for a flow so far: whole messages, with their heads. */
 struct pwi_flow_traffic {
   uint64_t messages_out, bytes_out, messages_in, bytes_in;

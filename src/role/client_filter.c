@@ -119,6 +119,10 @@ const struct pawl_filters *pwi_flow_filters(const struct pwi_flow *flow, unsigne
   return direction == PAWL_ON_PULL ? flow->filters->pull : flow->filters->push;
 }
 
+const struct pawl_rows *pwi_task_rows(const struct pwi_task *task) {
+  return task->filtered ? &task->filtered->rows : NULL;
+}
+
 struct pwi_flow_traffic pwi_flow_traffic(const struct pwi_flow *flow) {
   return flow->traffic;
 }

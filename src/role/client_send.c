@@ -291,7 +291,7 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
                                 .value_type = (uint8_t)part->flow->entry.is.type,
                                 .count = (uint32_t)(bytes / part->flow->value_size),
                                 .length = bytes};
-  bool is_again = part->sender != 0 && pwi_is_planted(PWI_PLANTED_REFILTER);
+  bool is_again = part->sender != 0 && part->flow->filters && pwi_is_planted(PWI_PLANTED_REFILTER);
   return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
 }
 

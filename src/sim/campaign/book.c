@@ -3,6 +3,9 @@
  * Every key of a vector that is added to must be the sum of all pushes that were acknowledged, and of some of those that
  * were under way when their worker was killed, each in all its columns or not at all.
  *
+ * Of a vector behind lossy filters, a push is what the filters have left of it when it was called: that, and nothing else, is
+ * sent, however often.
+ *
  * A key that is assigned must be what some push said, as a whole row: one that was acknowledged and that no other followed,
  * or one that was under way when its worker was killed. One assignment follows another if it was called after the other was
  * answered, or later by the same worker. */
@@ -26,7 +29,9 @@ void pwi_book_init(struct campaign *campaign) {
     book->universe[LATEST][key] = stride * key + pwi_random_below(random, stride);
   }
   /* Narrow rows make messages that the net copies; wide ones are sent from where they lie. */
-  for (size_t v = 0; v < VECTORS; v++)
+  if (campaign->config.filters)
+    memcpy(book->universe[FILTERED], book->universe[SPARSE], sizeof book->universe[FILTERED]);
+  for (size_t v = 0; v < pwi_campaign_vector_count(campaign); v++)
     book->widths[v] = pwi_random_chance(random, 0.4) ? WIDTH_MAX : 1 + (uint32_t)pwi_random_below(random, 3);
 }
 
