@@ -56,6 +56,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_client_seek_manager(client, now);
   pwi_peers_look(client, now);
   pwi_parts_unpark(client, false);
+  pwi_client_tell_counts(client, false);
 }
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */

@@ -199,6 +199,11 @@ static void count_codec(const struct part *part, const struct pwi_section *value
   bool is_sparse = values->codec == PWI_CODEC_BITMAP;
   pwi_filters_count(chain, &pwi_filter_zeros, part->rows, bytes, is_sparse ? values->length : bytes);
   pwi_filters_count(chain, &pwi_filter_compress, part->rows, bytes, is_packed ? values->length : bytes);
+  /* Lossy ones run where the rows are; what they save is seen here. */
+  bool is_half = values->codec == PWI_CODEC_F16 || values->codec == PWI_CODEC_BF16;
+  pwi_filters_count(chain, &pwi_filter_half, part->rows, bytes, is_half ? values->length : bytes);
+  pwi_filters_count(chain, &pwi_filter_fixed, part->rows, bytes,
+                    values->codec == PWI_CODEC_FIXED ? values->length : bytes);
 }
 
 /* Few values, or values in a codec. */

@@ -109,6 +109,7 @@ pawl_status pwi_client_filter(struct pwi_client *client, struct pwi_flow *flow, 
       return status;
     }
   }
+  pwi_client_tell_counts(client, true);
   pwi_flow_filters_destroy(flow->filters);
   flow->filters = filters;
   return PAWL_OK;
@@ -313,6 +314,7 @@ pawl_status pwi_flow_filter(struct pwi_client *client, struct pwi_flow *flow, en
   bool is_own = true, is_pull = kind == PWI_REQUEST_PULL;
   *filtered_out = NULL;
   if (kind == PWI_REQUEST_RESTORE) return PAWL_OK;
+  pwi_client_count_later(client);
   if (!is_pull && filters->push_is_lossy) {
     if (kind == PWI_REQUEST_PUSHPULL) return PAWL_UNSUPPORTED;
     filtered = take_filtered(client);

@@ -3,6 +3,7 @@
  *   client.c         life, links, the actor, vectors of our own
  *   client_manager.c the manager: joining, news, asks
  *   client_filter.c  what callers push passes through filters; lists that are known by their content
+ *   client_counts.c  what filters have done, for the manager
  *   client_start.c   calls become parts: cutting by arcs and by what was sent
  *   client_part.c    the states of parts: routing, waiting, blocking, finishing
  *   client_send.c    links to holders; parts become messages
@@ -116,7 +117,13 @@ struct flow_filters {
   size_t cached_keys;
   uint64_t list_clock;
   uint64_t seen[PWI_SEEN_LISTS]; /* signatures of lists that came once */
+
+  struct pawl_filter_counters told[2][PAWL_FILTERS_MAX]; /* what the manager knows, of pushes and of pulls */
 };
+
+/* client_counts.c */
+void pwi_client_count_later(struct pwi_client *client); /* something was counted */
+void pwi_client_tell_counts(struct pwi_client *client, bool at_once);
 
 /* What filters have left of a push, until its task is over. */
 struct pwi_filtered {
@@ -317,6 +324,7 @@ struct pwi_client {
   struct pwi_asking *asks;
   uint64_t last_ask;
 
+  int64_t tell_at; /* when the manager is told what filters have done; 0: there is nothing to tell */
   struct pwi_timer tick;
   int64_t tick_at; /* 0: the timer is not set */
 
@@ -338,6 +346,8 @@ void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after wh
 void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
+void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
+                            uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
 PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_letter *letter,
                                                   const void *body);

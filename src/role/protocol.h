@@ -53,7 +53,8 @@
   X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
-  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */
+  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see role/counts.h */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
