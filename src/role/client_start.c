@@ -207,16 +207,19 @@ static size_t join_limit(const struct call *call, uint64_t head) {
   return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
 }
 
-/* Adds a piece that fits into one message. */
+static pawl_status note_sent(const struct call *call, const struct piece *piece) {
+  if (call->task->number == 0) return PAWL_OK;
+  return pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
+}
+
+/* Adds a piece that fits into one message. The clock has it only once it is certain to be sent. */
 static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
-  pawl_status status = PAWL_OK;
-  if (call->task->number != 0) status = pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
-  if (status) {
-    fail_piece(call, piece, status);
-    return;
-  }
   if (call->open && can_join(call, piece, head, join_limit(call, head))) {
-    join(call, piece);
+    pawl_status status = note_sent(call, piece);
+    if (status)
+      fail_piece(call, piece, status);
+    else
+      join(call, piece);
     return;
   }
   settle_open(call);
@@ -227,6 +230,11 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
   }
   fill_part(call, piece, part);
   pwi_part_link_behind(part, NULL);
+  pawl_status status = note_sent(call, piece);
+  if (status) {
+    pwi_part_end(call->client, part, status);
+    return;
+  }
   call->open = part;
   call->open_head = head;
 }
