@@ -120,7 +120,8 @@ struct pwi_task {
 /* --- flows ----------------------------------------------------------------------------------------------------------- */
 
 /* The flow of a vector or group to the servers (node 0) or to a node; made if it is new. It lives as long as the client.
- * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_NO_MEMORY. */
+ * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_UNSUPPORTED or PAWL_INVALID (its filters are not known here, as
+ * pawl_filters_create), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
                                           struct pwi_flow **flow_out);
 const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow); /* lives as long as the flow */

@@ -70,11 +70,12 @@ static pawl_status open_chains(struct pwi_client *client, const struct pwi_flow 
                                const struct pwi_filter_list *list, struct pawl_filters_options *options,
                                struct flow_filters *filters) {
   options->type = flow->entry.is.type;
-  options->width = flow->entry.is.width;
+  options->width = pwi_options_pushed(&flow->entry.is);
   options->adds = flow->entry.is.function == PAWL_ADD;
   options->direction = PAWL_ON_PUSH;
   pawl_status status = pwi_filters_open(list, options, &filters->push);
   options->direction = PAWL_ON_PULL;
+  options->width = pwi_options_stored(&flow->entry.is);
   if (!status) status = pwi_filters_open(list, options, &filters->pull);
   if (!status) status = write_asked(client, list, filters);
   if (status) return status;
@@ -231,7 +232,7 @@ static pawl_status run(struct pwi_flow *flow, struct pwi_filtered *filtered, str
   pawl_status status = name_rows(filtered, flow, where, &source);
   if (!status) status = drop_stale(flow->filters, filtered);
   if (status) return status;
-  size_t skip = source.first * flow->row_bytes;
+  size_t skip = source.first * flow->pushed_bytes;
   const char *values = *in, *weights = where->weights;
   if (values) values += skip;
   if (weights) weights += skip;

@@ -44,7 +44,7 @@ static pawl_status open_chain(const struct pwi_request *request, const struct pw
   struct pawl_filters_options options;
   pawl_filters_options_init(&options);
   options.type = entry->is.type;
-  options.width = entry->is.width;
+  options.width = pwi_options_stored(&entry->is);
   options.direction = PAWL_ON_PULL;
   options.seed = pwi_mix64(entry->id.id);
   status = pwi_filters_open(&list, &options, &chain->filters);

@@ -242,7 +242,11 @@ static bool put_vector(const struct pwi_manager *manager, json_t *array, const s
          put(object, "size", wide(is->size)) &&
          put(object, "placement", json_string(is->placement == PAWL_PLACE_MIXED ? "mixed" : "ordered")) &&
          put(object, "layout", json_string(is->layout == PAWL_LAYOUT_DENSE ? "dense" : "sparse")) &&
-         put(object, "function", json_string(is->function == PAWL_ASSIGN ? "assign" : "add")) &&
+         put(object, "function",
+             json_string(is->function == PAWL_RULE     ? is->rule
+                         : is->function == PAWL_ASSIGN ? "assign"
+                                                       : "add")) &&
+         put(object, "filters", is->filters[0] ? json_string(is->filters) : json_null()) &&
          put_filters(manager, object, entry->id.id);
 }
 

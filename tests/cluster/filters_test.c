@@ -35,7 +35,7 @@ static struct pwi_flow *make_vector(const char *name, enum pawl_type type, uint6
   options.type = type;
   options.size = size;
   struct pawl_vector_options settled;
-  assert_int_equal(pwi_options_settle(&options, &settled), PAWL_OK);
+  assert_int_equal(pwi_options_settle(&options, NULL, &settled), PAWL_OK);
   struct pwi_flow *flow = cluster_vector(&client, name, &settled);
   assert_int_equal(pwi_client_filter(client.client, flow, filters, NULL, problem, sizeof problem), PAWL_OK);
   return flow;
