@@ -28,8 +28,10 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
   if (status == PAWL_OUT_OF_SPAN && range.end > size)
     return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", what,
                      vector->name, range.begin, range.end, size);
-  if (status == PAWL_UNSUPPORTED)
+  if (status == PAWL_UNSUPPORTED && vector->entry->is.placement == PAWL_PLACE_MIXED && !where->keys && !where->list)
     return pwi_error(status, "%s %s: its placement is mixed, so it takes key lists and no ranges", what, vector->name);
+  if (status == PAWL_UNSUPPORTED)
+    return pwi_error(status, "%s %s: it has lossy filters, so push and pull are two calls", what, vector->name);
   if (where->keys) return explain_keys(status, what, vector, where->keys, where->count);
   if (where->node.id) return pwi_error_status(status, "%s %s at node %" PRIu64, what, vector->name, where->node.id);
   return pwi_error_status(status, "%s %s", what, vector->name);
@@ -74,19 +76,27 @@ struct call {
   const void *in;
   void *out;
   uint64_t together, tick; /* a group, and its tick; or 0 */
+  const void *weights;     /* for filters; or NULL */
+  bool flush;              /* of filters: all that they hold is sent */
 };
 
 /* Inside the gate. */
 static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
                          struct pawl_task **task_out) {
   struct pawl_session *session = vector->session;
-  struct pwi_where inner = {where->keys,  where->count,   where->list ? where->list->inner : NULL,
-                            where->range, call->together, call->tick};
+  struct pwi_where inner = {.keys = where->keys,
+                            .count = where->count,
+                            .list = where->list ? where->list->inner : NULL,
+                            .range = where->range,
+                            .together = call->together,
+                            .tick = call->tick,
+                            .weights = call->weights,
+                            .flush = call->flush};
   struct pwi_flow *flow;
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->line, task_out, call->what, vector->name, &task);
   if (status) return status;
-  if (is_nothing(where)) {
+  if (is_nothing(where) && !call->flush) {
     task->inner.finished(&task->inner);
     if (task_out) *task_out = task;
     return PAWL_OK;
@@ -102,6 +112,7 @@ static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where 
   pawl_status status = check_where(call->what, vector, where);
   if (status) return status;
   bool lacks_in = call->kind != PWI_REQUEST_PULL && !call->in, lacks_out = call->kind != PWI_REQUEST_PUSH && !call->out;
+  if (call->flush) lacks_in = false;
   if ((lacks_in || lacks_out) && !is_nothing(where))
     return pwi_error(PAWL_INVALID, "%s %s: no values", call->what, vector->name);
   struct pawl_session *session = vector->session;
@@ -115,26 +126,38 @@ static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where 
 
 pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
                              struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL, 0, 0};
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
                                      uint64_t group, uint64_t tick, struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL, group, tick};
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .together = group, .tick = tick};
   if (vector && where->node.id != 0) return pwi_error(PAWL_UNSUPPORTED, "push together to a node: servers only");
   return run_call(vector, where, &call, task_out);
 }
 
 pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
                              struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PULL, "pull from", NULL, values, 0, 0};
+  struct call call = {.kind = PWI_REQUEST_PULL, .what = "pull from", .out = values};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                  void *values_out, struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSHPULL, "pushpull with", values, values_out, 0, 0};
+  struct call call = {.kind = PWI_REQUEST_PUSHPULL, .what = "pushpull with", .in = values, .out = values_out};
+  return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pawl_vector_push_filtered(struct pawl_vector *vector, struct pawl_where where, const void *values,
+                                      const void *weights, struct pawl_task **task_out) {
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .weights = weights};
+  return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pawl_vector_flush_filters(struct pawl_vector *vector, struct pawl_task **task_out) {
+  struct pawl_where where = {0};
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "flush of filters of", .flush = true};
   return run_call(vector, &where, &call, task_out);
 }
 

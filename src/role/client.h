@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pawl/filter.h>
 #include <pawl/range.h>
 #include <pawl/status.h>
 
@@ -112,16 +113,47 @@ struct pwi_task {
   uint32_t parts; /* not yet answered */
   bool is_starting, is_numbered;
   struct pwi_mixing *mixing;
+  struct pwi_filtered *filtered;  /* what filters have left of the caller's rows */
   struct pwi_task *next, *before; /* of all numbered tasks that are not finished, by rising number */
 };
 
 /* --- flows ----------------------------------------------------------------------------------------------------------- */
 
 /* The flow of a vector or group to the servers (node 0) or to a node; made if it is new. It lives as long as the client.
- * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_NO_MEMORY. */
+ * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_UNSUPPORTED or PAWL_INVALID (its filters are not known here, as
+ * pawl_filters_create), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
                                           struct pwi_flow **flow_out);
 const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow); /* lives as long as the flow */
+
+/* --- filters (docs/filters.md) ---------------------------------------------------------------------------------------- */
+
+/* Lossy filters run once for each push, in the order of calls, when it is started; what they leave is kept with the task, and
+ * is what is cut, sent and sent again. Encodings run whenever a message is built. A push that fails takes with it the rests
+ * that it carried.
+ *
+ * A flow begins with the chain of its entry. This gives it another one, for both directions. Of `options`, which may be
+ * NULL, only seed and rule count. As pawl_filters_create, and
+ *   PAWL_INVALID    rests are held: they have to be flushed first
+ *   PAWL_TOO_LARGE  the filters for pulls are more than a request can name */
+PAWL_MUST_USE pawl_status pwi_client_filter(struct pwi_client *client, struct pwi_flow *flow, const char *text,
+                                            const struct pawl_filters_options *options, char *problem,
+                                            size_t problem_size);
+
+/* The chain at work, for its counters; NULL: none. `direction` is PAWL_ON_PUSH or PAWL_ON_PULL. Lossy filters for pulls run
+ * where the rows are held, and are not counted here. Valid until the next pwi_client_filter. */
+const struct pawl_filters *pwi_flow_filters(const struct pwi_flow *flow, unsigned direction);
+
+/* What filters have left of a push that is under way, by the caller's keys; NULL if it did not pass through any. Valid until
+ * the task is finished. */
+const struct pawl_rows *pwi_task_rows(const struct pwi_task *task);
+
+/* What has been carried for a flow so far: whole messages, with their heads. */
+struct pwi_flow_traffic {
+  uint64_t messages_out, bytes_out, messages_in, bytes_in;
+};
+
+struct pwi_flow_traffic pwi_flow_traffic(const struct pwi_flow *flow);
 
 /* --- key lists that are used again ------------------------------------------------------------------------------------ */
 
@@ -141,6 +173,9 @@ struct pwi_where {
   struct pawl_range range; /* {0, 0}: no limit */
   uint64_t together;       /* PUSH: a group whose members each push once in `tick`, and are applied as one; 0: none */
   uint64_t tick;
+  const void
+      *weights; /* PUSH: what the caller knows to be stored, row by row as `in`, for filters that ask; may be NULL */
+  bool flush;   /* PUSH: drop no row, and send all rests too. No keys and no range: the rests alone */
 };
 
 /* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Or RESTORE, as a

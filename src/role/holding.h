@@ -122,6 +122,8 @@ struct pwi_request {
   pawl_status refusal;      /* PUSH, PUSHPULL: refuse it for this reason, if it is due; keys and values are not read */
   const void *encoded;      /* LIST: the keys as they came, and the section that tells how; not read here */
   struct pwi_section encoded_as;
+  const void *filters; /* PULL, PUSHPULL: what the answer is to pass through, as bytes; not read here */
+  size_t filters_size;
 };
 
 /* How many bytes of values the answer brings if it is OK: 0 but for PULL, PUSHPULL and SCAN (at most). 0 also for a vector

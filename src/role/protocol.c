@@ -63,6 +63,7 @@ void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZ
   bytes[0] = (uint8_t)terms->kind;
   bytes[1] = (uint8_t)terms->keys;
   bytes[2] = terms->keep ? TERMS_KEEP : 0;
+  bytes[3] = terms->codecs;
   put_words(bytes + 8, words, 11);
 }
 
@@ -75,12 +76,13 @@ static bool terms_make_sense(const struct pwi_terms *terms) {
 }
 
 pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out) {
-  static const uint8_t zeros[5];
+  static const uint8_t zeros[4];
   const uint8_t *from = bytes;
   uint64_t words[11];
   if (size != PWI_TERMS_SIZE) return PAWL_CORRUPT;
   for (size_t i = 0; i < 11; i++) words[i] = pwi_get_u64(from + 8 + 8 * i);
-  if ((from[2] & ~TERMS_KEEP) != 0 || memcmp(from + 3, zeros, sizeof zeros) != 0 || words[10] > UINT32_MAX)
+  if ((from[2] & ~TERMS_KEEP) != 0 || (from[3] & 1) != 0 || memcmp(from + 4, zeros, sizeof zeros) != 0 ||
+      words[10] > UINT32_MAX)
     return PAWL_CORRUPT;
   struct pwi_terms terms = {
       .kind = (enum pwi_request_kind)from[0],
@@ -95,6 +97,7 @@ pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *t
       .claim = {words[6], words[7]},
       .range = {words[8], words[9]},
       .incarnation = (uint32_t)words[10],
+      .codecs = from[3],
   };
   if (!terms_make_sense(&terms)) return PAWL_CORRUPT;
   *terms_out = terms;

@@ -53,7 +53,8 @@
   X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
-  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */
+  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see role/counts.h */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
@@ -71,6 +72,9 @@ enum pwi_say {
 #define PWI_SECTION_NOTE 22      /* of a CHAIN message: one record, below */
 #define PWI_SECTION_STATE 23     /* hidden state of rows, in their order; bytes */
 #define PWI_SECTION_STAMPS 24    /* of an update that is a sum: who is in it; u64 sender, u64 task each */
+#define PWI_SECTION_FILTERS 30   /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+
+#define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
@@ -123,15 +127,16 @@ struct pwi_terms {
   struct pawl_range claim;
   struct pawl_range range; /* in the claim */
   uint32_t incarnation;    /* of the vector that is meant */
+  uint8_t codecs;          /* PULL, PUSHPULL: in which values may come back, besides RAW: bits 1 << codec */
 };
 
 #define PWI_TERMS_SIZE 96
 
-/* Layout: u8 kind, u8 keys, u8 flags (1: keep), 5 zeros, then u64 each: vector, number, prior, settled, other, rows,
+/* Layout: u8 kind, u8 keys, u8 flags (1: keep), u8 codecs, 4 zeros, then u64 each: vector, number, prior, settled, other, rows,
  * claim.begin, claim.end, range.begin, range.end, incarnation. */
 void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZE]);
 
-/* PAWL_CORRUPT also if: an unknown kind; number or vector 0; claim empty; range not in the claim, or empty. */
+/* PAWL_CORRUPT also if: an unknown kind; number or vector 0; RAW among the codecs; claim empty; range not in the claim, or empty. */
 PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out);
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */

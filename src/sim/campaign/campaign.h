@@ -50,6 +50,7 @@ struct pwi_campaign_config {
   uint32_t late;              /* processes of one shard that join later */
   uint32_t points;            /* arcs for each shard at first */
   uint32_t workers, calls;    /* and how many calls each of them makes */
+  bool filters;               /* one more vector, behind lossy filters */
   uint32_t crew;              /* members of a group that meets at barriers; 0: none */
   bool shared_hosts;          /* clients and servers on the same machines: data planes everywhere */
   bool checked_hosts;         /* no data planes at all */
