@@ -181,9 +181,16 @@ static pawl_status take_scan(struct part *part, const struct pwi_sections *secti
   return PAWL_OK;
 }
 
-static pawl_status take_small(struct part *part, const struct pwi_sections *sections, const void *body) {
-  const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
-  if (values) memcpy(part->out, (const char *)body + values->offset, values->length);
+/* Values, where any are expected, and clocks. Without memory for these the part fails, and the link goes on. */
+static pawl_status take_small(struct part *part, const struct pwi_letter *letter, const void *body,
+                              struct pwi_outcome *outcome) {
+  size_t size = 0;
+  const struct pwi_section *values = pwi_sections_find(&letter->sections, PWI_SECTION_VALUES);
+  const void *clocks = part->task->clocks ? pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size) : NULL;
+  if (values && values_expected(part) > 0) memcpy(part->out, (const char *)body + values->offset, values->length);
+  pawl_status status = clocks ? pwi_part_take_clocks(part, clocks, size) : PAWL_OK;
+  if (status != PAWL_NO_MEMORY) return status;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
   return PAWL_OK;
 }
 
@@ -204,8 +211,8 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
   }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_SCAN)
     status = take_scan(part, &link->letter.sections, body);
-  else if (outcome.code == PWI_CODE_OK && values_expected(part) > 0)
-    status = take_small(part, &link->letter.sections, body);
+  else if (outcome.code == PWI_CODE_OK)
+    status = take_small(part, &link->letter, body, &outcome);
   if (!status) act(client, part, &outcome);
   return status;
 }

@@ -31,6 +31,7 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
   task->is_numbered = is_numbered;
   task->mixing = NULL;
   task->next = task->before = NULL;
+  if (task->clocks) task->clocks->count = 0;
   client->outstanding++;
   if (!is_numbered) return;
   task->number = ++client->last_number;

@@ -314,10 +314,15 @@ static void limit_to_range(struct call *call) {
   call->list_first = first;
 }
 
+pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow, enum pwi_request_kind kind,
+                             const struct pwi_where *where) {
+  pawl_status status = check_call(client, flow, kind);
+  return status ? status : check_where(flow, kind, where);
+}
+
 pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                              enum pwi_request_kind kind, const struct pwi_where *where, const void *in, void *out) {
-  pawl_status status = check_call(client, flow, kind);
-  if (!status) status = check_where(flow, kind, where);
+  pawl_status status = pwi_client_check(client, flow, kind, where);
   if (status) return status;
   struct call call = {.client = client,
                       .flow = flow,

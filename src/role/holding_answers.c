@@ -1,4 +1,4 @@
-/* Requests that only read: PULL, SCAN, COLLECT. */
+/* Requests that only read: PULL, SCAN, COLLECT; and the clocks that an answer may bring. */
 #include "role/holding_inside.h"
 
 #include <string.h>
@@ -76,7 +76,56 @@ void pwi_serve_pull(struct pwi_holding *holding, struct pwi_held *vector, const 
   }
   if (!pwi_serve_names(holding, vector, request, &named, served)) return;
   pwi_serve_values(holding, vector, request, &named, values, served);
+  pwi_serve_clocks(holding, vector, request, served);
   pwi_samples_draw(&holding->samples, vector, named.keys, terms->range.begin, named.count);
+}
+
+/* --- clocks --------------------------------------------------------------------------------------------------------- */
+
+size_t pwi_holding_clock_bytes(const struct pwi_holding *holding, const struct pwi_request *request) {
+  return request->terms.clocks && holding->roster ? holding->roster->sender_count * PWI_CLOCK_RECORD : 0;
+}
+
+static void write_clock(struct pwi_writer *writer, struct pwi_sender sender, uint64_t time) {
+  pwi_write_u64(writer, sender.id);
+  pwi_write_u64(writer, time);
+}
+
+static void write_tasks(struct pwi_holding *holding, const struct pwi_held *vector, struct pawl_range claim) {
+  for (size_t i = 0; i < holding->roster->sender_count; i++) {
+    const struct pwi_roster_sender *sender = &holding->roster->senders[i];
+    uint64_t time;
+    if (sender->retired || pwi_clock_min(&vector->clocks[PWI_TASKS], sender->sender, claim, &time)) continue;
+    if (time > 0) write_clock(&holding->payload, sender->sender, time);
+  }
+}
+
+static void write_ticks(struct pwi_holding *holding, const struct pwi_held *group) {
+  size_t count;
+  const struct pwi_roster_member *members = pwi_roster_members(holding->roster, group->entry.id, &count);
+  struct pawl_range place = pawl_range_of(group->group_key, group->group_key + 1);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t tick = 0;
+    if (!pwi_clock_min(&group->clocks[PWI_TICKS], members[i].sender, place, &tick))
+      write_clock(&holding->payload, members[i].sender, tick);
+  }
+}
+
+void pwi_serve_clocks(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+                      struct pwi_served *served) {
+  if (!request->terms.clocks || !holding->roster || served->outcome.code != PWI_CODE_OK) return;
+  pwi_writer_reset(&holding->payload);
+  if (vector->is_group)
+    write_ticks(holding, vector);
+  else
+    write_tasks(holding, vector, request->terms.claim);
+  if (holding->payload.status != PAWL_OK) {
+    pwi_served_fail(served, holding->payload.status);
+    served->value_bytes = 0;
+    return;
+  }
+  served->payload = holding->payload.data;
+  served->payload_size = holding->payload.size;
 }
 
 /* --- scan --------------------------------------------------------------------------------------------------------- */
