@@ -93,14 +93,14 @@ PAWL_API pawl_status pawl_graph_check(size_t count, const struct pawl_edge *edge
  * for what changes nothing, or has not started. */
 PAWL_API uint64_t pawl_task_number(const struct pawl_task *task);
 
-/* What a pull has seen of somebody's pushes in a range: all up to this number, and possibly more on some keys. */
+/* What a pull has seen of somebody's pushes in a range: all up to this number. */
 struct pawl_clock {
   struct pawl_range range; /* of keys; as in pawl_task_failure */
   uint64_t node;           /* whose: pawl_session_node */
   uint64_t number;
 };
 
-/* The clocks of a pull that asked for them (where.clocks) and has finished well: up to `room` of them, by range as answers came.
+/* The clocks of a pull that asked for them (where.clocks) and has finished well: up to `room` of them, by range, in the order in which answers came.
  * Who has pushed nothing there is left out. `*count_out` is how many there are, also if `room` is less. */
 PAWL_API pawl_status pawl_task_clocks(const struct pawl_task *task, struct pawl_clock *clocks, size_t room,
                                       size_t *count_out);

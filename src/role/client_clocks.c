@@ -33,7 +33,7 @@ pawl_status pwi_part_take_clocks(const struct part *part, const void *payload, s
   pawl_status status = make_room(list, count);
   if (status) return status;
   for (size_t i = 0; i < count; i++, bytes += PWI_CLOCK_RECORD)
-    list->items[list->count++] =
-        (struct pwi_clock_seen){part->claim, {pwi_get_u64(bytes)}, pwi_get_u64(bytes + sizeof(uint64_t))};
+    list->items[list->count++] = (struct pwi_clock_seen){
+        {pwi_get_u64(bytes), pwi_get_u64(bytes + 8)}, {pwi_get_u64(bytes + 16)}, pwi_get_u64(bytes + 24)};
   return PAWL_OK;
 }

@@ -123,7 +123,7 @@ struct pwi_request {
 PAWL_MUST_USE pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const struct pwi_request *request,
                                                    size_t max, size_t *bytes_out);
 
-/* How many bytes of clocks it brings at most, if it asks for them. */
+/* How many bytes of clocks it brings if it asks for them, as things are now. */
 size_t pwi_holding_clock_bytes(const struct pwi_holding *holding, const struct pwi_request *request);
 
 struct pwi_served {

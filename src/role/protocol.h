@@ -180,10 +180,10 @@ struct pwi_outcome {
 void pwi_outcome_encode(const struct pwi_outcome *outcome, uint8_t bytes[PWI_OUTCOME_SIZE]);
 PAWL_MUST_USE pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcome *outcome_out);
 
-/* Payload of the answer to a PULL or AWAIT that asked for clocks, in front of the values: per sender that is live u64 sender, u64
- * time: the lowest that it has on the claim, by rising sender; who has nothing there is left out. For an AWAIT all members of
- * the group with their ticks, but only if it did not have to wait. */
-#define PWI_CLOCK_RECORD 16
+/* Payload of the answer to a PULL or AWAIT that asked for clocks, in front of the values: u64 begin, u64 end, u64 sender, u64 time
+ * for each piece of the claim on which a live sender's time is not 0, by rising sender, then key. For an AWAIT all members of the
+ * group with their ticks, but only if it did not have to wait. */
+#define PWI_CLOCK_RECORD 32
 
 /* Payload of the answer to COLLECT, with base/cursor.h: u32 count and per piece u64 begin, u64 end, u64 time; then u32
  * count and per refusal u64 begin, u64 end, u64 task, u32 status. */
