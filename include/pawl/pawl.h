@@ -8,6 +8,7 @@
  *   task.h      calls that are under way
  *   group.h     processes that advance together
  *   call.h      functions of one node that others call
+ *   policy.h    iterations, and how far apart they may be
  *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -37,6 +38,7 @@
 #include <pawl/group.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>
+#include <pawl/policy.h>
 #include <pawl/range.h>
 #include <pawl/session.h>
 #include <pawl/status.h>

@@ -90,25 +90,50 @@ static pawl_status settle(const char *name, const struct pawl_vector_options *as
                           struct pawl_vector_options *settled_out) {
   struct pawl_vector_options defaults;
   pawl_vector_options_init(&defaults);
-  if (pwi_options_settle(asked ? asked : &defaults, settled_out) == PAWL_OK) return PAWL_OK;
-  return pwi_error(PAWL_INVALID, "create %s: options that do not go together (type, width, size, placement or layout)",
+  if (!asked) asked = &defaults;
+  if (pwi_options_settle(asked, NULL, settled_out) == PAWL_OK) return pwi_filters_settle(name, settled_out);
+  struct pwi_function_problem problem;
+  struct pwi_rule rule;
+  if (strnlen(asked->rule, sizeof asked->rule) < sizeof asked->rule && asked->rule[0] &&
+      pwi_rule_parse(NULL, asked->rule, &rule, &problem) == PAWL_INVALID)
+    return pwi_error(PAWL_INVALID, "create %s: %s", name, problem.text);
+  return pwi_error(PAWL_INVALID,
+                   "create %s: options that do not go together (type, width, size, function, placement or layout)",
                    name);
 }
 
-/* As in the catalogue: u8 type, u32 width, u64 size, u8 function, u8 placement, u8 layout. */
 static pawl_status ask_to_create(struct pawl_session *session, const char *name,
                                  const struct pawl_vector_options *settled, int64_t deadline) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, name);
-  pwi_write_u8(&writer, (uint8_t)settled->type);
-  pwi_write_u32(&writer, settled->width);
-  pwi_write_u64(&writer, settled->size);
-  pwi_write_u8(&writer, (uint8_t)settled->function);
-  pwi_write_u8(&writer, (uint8_t)settled->placement);
-  pwi_write_u8(&writer, (uint8_t)settled->layout);
+  pwi_options_write(&writer, settled);
   pawl_status status = pwi_session_ask(session, PWI_ASK_CREATE, &writer, deadline, NULL, NULL);
   pwi_writer_fini(&writer);
   return status;
+}
+
+/* That the manager refuses, in words. */
+static pawl_status explain_create(pawl_status status, const char *name, const struct pawl_vector_options *options) {
+  int size = (int)strcspn(options->rule, " ");
+  if (status != PAWL_NOT_FOUND) return pwi_error_status(status, "create %s", name);
+  return pwi_error(
+      status,
+      "create %s: the manager knows no server function '%.*s' (docs/functions.md lists those that are built in; "
+      "others come from the directory that it and all servers are given with --functions)",
+      name, size, options->rule);
+}
+
+/* The vector may have filters that this process does not know. */
+static pawl_status explain_open(struct pawl_session *session, const char *name, pawl_status status) {
+  struct pawl_vector_options is = {0};
+  pwi_driver_enter(&session->driver);
+  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(session->client), name);
+  if (entry) is = entry->is;
+  pwi_driver_leave(&session->driver);
+  char problem[PWI_FILTERS_PROBLEM_MAX] = "";
+  if (is.filters[0] && pwi_filters_try(&is, problem, NULL) == status)
+    return pwi_error(status, "open %s: its filters cannot be used here: %s", name, problem);
+  return pwi_error_status(status, "open %s", name);
 }
 
 pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
@@ -119,7 +144,8 @@ pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
   if (!status) status = settle(name, options, &settled);
   if (status) return status;
   status = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
-  if (!status) status = open_known(session, name, false, NULL, vector_out);
+  if (status) return explain_create(status, name, &settled);
+  status = open_known(session, name, false, NULL, vector_out);
   return status ? pwi_error_status(status, "create %s", name) : PAWL_OK;
 }
 
@@ -133,11 +159,11 @@ pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
   status = open_known(session, name, false, &settled, vector_out);
   if (status == PAWL_NOT_FOUND || status == PAWL_EXISTS) { /* or what we know of it is old */
     pawl_status created = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
-    if (created && created != PAWL_EXISTS) return pwi_error_status(created, "create %s", name);
+    if (created && created != PAWL_EXISTS) return explain_create(created, name, &settled);
     status = open_known(session, name, false, &settled, vector_out);
   }
   if (status == PAWL_EXISTS) return pwi_error(status, "create %s: it exists with other options", name);
-  return status ? pwi_error_status(status, "open %s", name) : PAWL_OK;
+  return status ? explain_open(session, name, status) : PAWL_OK;
 }
 
 static pawl_status sync_with_manager(struct pawl_session *session, int64_t timeout_ns) {
@@ -153,7 +179,7 @@ static pawl_status open_by_name(struct pawl_session *session, const char *name, 
     status = sync_with_manager(session, timeout_ns);
     if (!status) status = open_known(session, name, is_local, NULL, vector_out);
   }
-  return status ? pwi_error_status(status, "open %s", name) : PAWL_OK;
+  return status ? explain_open(session, name, status) : PAWL_OK;
 }
 
 pawl_status pawl_vector_open(struct pawl_session *session, const char *name, int64_t timeout_ns,
@@ -182,7 +208,10 @@ pawl_status pawl_vector_delete(struct pawl_session *session, const char *name, i
 /* --- what there is -------------------------------------------------------------------------------------------------- */
 
 static struct pawl_vector_info info_of(const struct pwi_entry *entry) {
-  struct pawl_vector_info info = {.id = entry->id.id, .options = entry->is};
+  struct pawl_vector_info info = {.id = entry->id.id,
+                                  .options = entry->is,
+                                  .pushed_width = pwi_options_pushed(&entry->is),
+                                  .pulled_width = pwi_options_stored(&entry->is)};
   memcpy(info.name, entry->name, sizeof info.name);
   return info;
 }

@@ -30,7 +30,9 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
   task->is_starting = true;
   task->is_numbered = is_numbered;
   task->mixing = NULL;
+  task->filtered = NULL;
   task->next = task->before = NULL;
+  if (task->clocks) task->clocks->count = 0;
   client->outstanding++;
   if (!is_numbered) return;
   task->number = ++client->last_number;
@@ -44,6 +46,7 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
 
 static void task_over(struct pwi_client *client, struct pwi_task *task) {
   if (task->mixing) pwi_client_unmix(client, task);
+  pwi_filtered_free(client, task->filtered);
   client->outstanding--;
   if (task->is_numbered) {
     if (task->before)
@@ -357,9 +360,8 @@ void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status
 /* --- narrowing -------------------------------------------------------------------------------------------------------- */
 
 static void skip_rows(struct part *part, size_t rows) {
-  size_t bytes = rows * part->flow->row_bytes;
-  if (part->in) part->in += bytes;
-  if (part->out) part->out += bytes;
+  if (part->in) part->in += rows * pwi_flow_bytes_in(part->flow, part->kind);
+  if (part->out) part->out += rows * part->flow->row_bytes;
 }
 
 static const uint64_t no_keys[1];

@@ -50,6 +50,12 @@ struct pwi_holding_config {
   uint64_t memory_max; /* bytes of rows and lists; UINT64_MAX: no cap */
   uint64_t cache_max;  /* bytes of kept lists, slots included; 0: 256 MiB */
 
+  /* Server functions besides the built-in ones; borrowed, NULL: none. They may take long, so they are called by way of
+   * `run`, which calls `work` once and returns when that has returned; NULL: they are simply called. */
+  const struct pwi_function_set *functions;
+  void (*run)(void *context, void (*work)(void *argument), void *argument);
+  void *run_context;
+
   /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. Called
    * from inside any function below; it must not call back into the holding. */
   void (*answer)(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome);
@@ -116,6 +122,8 @@ struct pwi_request {
   pawl_status refusal;      /* PUSH, PUSHPULL: refuse it for this reason, if it is due; keys and values are not read */
   const void *encoded;      /* LIST: the keys as they came, and the section that tells how; not read here */
   struct pwi_section encoded_as;
+  const void *filters; /* PULL, PUSHPULL: what the answer is to pass through, as bytes; not read here */
+  size_t filters_size;
 };
 
 /* How many bytes of values the answer brings if it is OK: 0 but for PULL, PUSHPULL and SCAN (at most). 0 also for a vector
@@ -123,12 +131,15 @@ struct pwi_request {
 PAWL_MUST_USE pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const struct pwi_request *request,
                                                    size_t max, size_t *bytes_out);
 
+/* How many bytes of clocks it brings if it asks for them, as things are now. */
+size_t pwi_holding_clock_bytes(const struct pwi_holding *holding, const struct pwi_request *request);
+
 struct pwi_served {
   struct pwi_outcome outcome;
   bool put_off;        /* it has to wait: config.answer will tell (AWAIT), or the end of a sum */
   size_t value_bytes;  /* written to `values`: what the answer is to carry */
   uint64_t rows;       /* SCAN: rows found */
-  const void *payload; /* COLLECT, SCAN: valid until the next request */
+  const void *payload; /* COLLECT, SCAN, clocks: valid until the next request */
   size_t payload_size;
   enum pwi_effect effect; /* what those behind us in the chain must be told; NONE also for a duplicate */
   uint64_t tick;          /* TICK: where the sender stands now */
@@ -202,7 +213,8 @@ struct pwi_change {
   enum pwi_effect effect;
   pawl_status status; /* REFUSAL */
   struct pwi_request request;
-  const void *state;              /* ROWS: in the order of the rows; NULL if the vector has none */
+  const void *state; /* ROWS: in the order of the rows; NULL if the vector has none */
+  size_t state_bytes;
   const struct pwi_stamp *stamps; /* of a sum: who is in it, besides the request's sender */
   size_t stamp_count;
 };
