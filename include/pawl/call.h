@@ -46,10 +46,10 @@ struct pawl_session;
 struct pawl_task;
 struct pawl_invocation;
 
-#define PAWL_CALL_BYTES (16 << 20) /* of names and arguments in one call or graph, and of results in one answer */
-#define PAWL_CALL_THREADS 64       /* functions of one session that run at the same time; others wait for their turn */
-#define PAWL_CALL_NONE UINT32_MAX  /* no call of a graph */
-#define PAWL_GRAPH_CALLS 4096      /* in one graph */
+#define PAWL_CALL_BYTES (4 << 20) /* of names and arguments in one call or graph, and of results in one answer */
+#define PAWL_CALL_THREADS 64      /* functions of one session that run at the same time; others wait for their turn */
+#define PAWL_CALL_NONE UINT32_MAX /* no call of a graph */
+#define PAWL_GRAPH_CALLS 4096     /* in one graph */
 #define PAWL_GRAPH_EDGES (1 << 16)
 
 /* --- offering --------------------------------------------------------------------------------------------------------- */
