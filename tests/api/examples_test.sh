@@ -34,6 +34,9 @@ run optimiser -- 'y = 2.00 + 3.00 x1 + -1.00 x2'
 run together -- '4 workers, 20 rounds: w is 2.500'
 run filter_clip -- 'clip(limit=2) | significant(threshold=0.1)'
 run filter_clip -- 'held back: 1'
+run calls -- '3 workers, sum of squares 1.01505e+06'
+run calls -- 'after tick 1: 103'
+run calls -- 'call of fly at node'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 
