@@ -49,7 +49,7 @@ static void check_entry(const struct pwi_catalogue *catalogue, const struct pwi_
   assert(pwi_catalogue_find(catalogue, entry->id) == entry && pwi_catalogue_named(catalogue, entry->name) == entry);
   assert(pwi_place_check(&place) == PAWL_OK && table.span.end == place.size && !(place.mixed && !table.sparse));
   assert(pwi_entry_row_bytes(entry) == table.width * pwi_scalar_size(table.type));
-  assert(pwi_options_settle(&entry->is, &settled) == PAWL_OK && settled.layout == entry->is.layout);
+  assert(pwi_options_settle(&entry->is, NULL, &settled) == PAWL_OK && settled.layout == entry->is.layout);
   memcpy(space, entry->name, strcspn(entry->name, "/"));
   assert(pwi_name_is_in(entry->name, space) && !pwi_name_is_in(entry->name, space + 1));
   assert(pwi_group_key(entry->name) < PAWL_KEY_END);
@@ -102,7 +102,7 @@ static struct pwi_entry draw_entry(struct input *input, uint64_t last) {
   entry.is.function = (enum pawl_function)(draw_u8(input) % 3);
   entry.is.placement = (enum pawl_placement)(draw_u8(input) % 4);
   entry.is.layout = (enum pawl_layout)(draw_u8(input) % 4);
-  if (shape % 2) (void)!pwi_options_settle(&entry.is, &entry.is);
+  if (shape % 2) (void)!pwi_options_settle(&entry.is, NULL, &entry.is);
   return entry;
 }
 

@@ -22,7 +22,12 @@ static uint64_t sparse_rows[2 * SPARSE], sparse_again[2 * SPARSE];
 
 static void open_vector(struct pwi_holding *holding, uint64_t id, bool group) {
   struct pwi_entry entry = {.id = {id}, .kind = group ? PWI_ENTRY_GROUP : PWI_ENTRY_VECTOR, .name = "f/.g"};
-  entry.is = (struct pawl_vector_options){PAWL_U64, 1, PAWL_KEY_END, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_SPARSE};
+  entry.is = (struct pawl_vector_options){.type = PAWL_U64,
+                                          .width = 1,
+                                          .size = PAWL_KEY_END,
+                                          .function = PAWL_ADD,
+                                          .placement = PAWL_PLACE_ORDERED,
+                                          .layout = PAWL_LAYOUT_SPARSE};
   if (id == 1) entry.is.type = PAWL_I32, entry.is.size = DENSE, entry.is.layout = PAWL_LAYOUT_DENSE;
   if (id == 2) entry.is.width = 2, entry.is.size = SPARSE;
   pawl_status status = pwi_holding_open(holding, &entry);

@@ -84,7 +84,12 @@ static void write_entry(struct input *input, const struct pwi_ledger *ledger, st
   uint8_t shape = draw_u8(input);
   struct pwi_entry entry = {.id = {ledger->last_vector + shape % 3}};
   entry.kind = shape & 0x80 ? PWI_ENTRY_GROUP : PWI_ENTRY_VECTOR;
-  entry.is = (struct pawl_vector_options){PAWL_U64, 1, PAWL_KEY_END, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_SPARSE};
+  entry.is = (struct pawl_vector_options){.type = PAWL_U64,
+                                          .width = 1,
+                                          .size = PAWL_KEY_END,
+                                          .function = PAWL_ADD,
+                                          .placement = PAWL_PLACE_ORDERED,
+                                          .layout = PAWL_LAYOUT_SPARSE};
   memcpy(entry.name, shape & 0x80 ? "a/.g?" : "a/vv?", 6);
   entry.name[4] = (char)('a' + draw_u8(input) % 26);
   pwi_record_entry(record, &entry);

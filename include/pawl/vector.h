@@ -62,13 +62,15 @@ struct pawl_task;
 
 #define PAWL_NAME_MAX 127           /* characters of `space/name` */
 #define PAWL_WIDTH_MAX (1u << 20)   /* values per key */
+#define PAWL_RULE_MAX 255           /* characters of a rule */
+#define PAWL_FILTERS_OPTION_MAX 255 /* characters of a chain of filters */
 #define PAWL_SLICE_BYTES (64 << 20) /* values that a push carries for one arc before it is cut into slices */
 
 /* Numbers of all three are part of the wire format. */
 enum pawl_type { PAWL_F32 = 1, PAWL_F64 = 2, PAWL_I32 = 3, PAWL_I64 = 4, PAWL_U64 = 5 };
 
-/* What a push does to the stored value. Integer sums wrap around. */
-enum pawl_function { PAWL_ADD = 0, PAWL_ASSIGN = 1 };
+/* What a push does to the stored value. Integer sums wrap around. RULE: what `rule` says. */
+enum pawl_function { PAWL_ADD = 0, PAWL_ASSIGN = 1, PAWL_RULE = 2 };
 
 /* Where keys lie. ORDERED keeps neighbours together, which ranges need. MIXED scatters them, so that any set of keys
  * spreads over all servers; it is for the full span, takes key lists only, and sorting a list costs the client time. */
@@ -81,9 +83,19 @@ struct pawl_vector_options {
   enum pawl_type type;           /* default PAWL_F32 */
   uint32_t width;                /* default 1 */
   uint64_t size;                 /* keys are [0, size); default PAWL_KEY_END, all 64 bits (but the last key) */
-  enum pawl_function function;   /* default PAWL_ADD */
+  enum pawl_function function;   /* default PAWL_ADD; of no account if there is a rule */
   enum pawl_placement placement; /* AUTO: MIXED for the full span, else ORDERED */
   enum pawl_layout layout;       /* AUTO: DENSE for spans of up to 2^28 keys, else SPARSE */
+
+  /* Another server function, with its parameters: "adagrad rate=0.1 eps=1e-8". docs/functions.md lists them. */
+  char rule[PAWL_RULE_MAX + 1];
+
+  /* What happens to rows on their way, unless a handle asks for something else: <pawl/filter.h>. */
+  char filters[PAWL_FILTERS_OPTION_MAX + 1];
+
+  /* Values per key that a push carries, that are stored and pulled, and that are kept besides. They follow from the rule
+   * and the width; leave them 0. 0 for the first two means: as `width` says. */
+  uint32_t pushed_width, stored_width, state_width;
 };
 
 /* Fills in the defaults. */
@@ -99,7 +111,7 @@ PAWL_API pawl_status pawl_vector_create(struct pawl_session *session, const char
                                         struct pawl_vector **vector_out);
 
 /* Opens the vector, creating it if it is not there: what the workers of a job call side by side. PAWL_EXISTS if it is
- * there with other options. */
+ * there with other options. PAWL_NOT_FOUND if no server function has the rule's name where the manager runs. */
 PAWL_API pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
                                         const struct pawl_vector_options *options, int64_t timeout_ns,
                                         struct pawl_vector **vector_out);
@@ -124,6 +136,8 @@ struct pawl_vector_info {
   char name[PAWL_NAME_MAX + 1];
   uint64_t id;
   struct pawl_vector_options options; /* nothing in it is AUTO */
+  uint32_t pushed_width;              /* values per key that a push takes, */
+  uint32_t pulled_width;              /* and that a pull brings */
 };
 
 /* Never fails. */
@@ -177,7 +191,8 @@ PAWL_API size_t pawl_keys_count(const struct pawl_keys *list);
 
 /* --- push and pull -------------------------------------------------------------------------------------------------- */
 
-/* Hand the servers one row of values per key, to be added or assigned as the vector's function says.
+/* Hand the servers one row of values per key, for the vector's function to do its work with. Rows are of `pushed_width`
+ * values (pawl_vector_info), which for most functions is the vector's width.
  *   PAWL_UNSORTED     the keys do not rise strictly
  *   PAWL_OUT_OF_SPAN  a key, or the range, reaches beyond the vector's span
  *   PAWL_UNSUPPORTED  a range of a vector with mixed placement
@@ -185,12 +200,12 @@ PAWL_API size_t pawl_keys_count(const struct pawl_keys *list);
 PAWL_API pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                       struct pawl_task **task_out);
 
-/* Fetch one row of values per key. Errors as push. */
+/* Fetch one row of `pulled_width` values per key. Errors as push. */
 PAWL_API pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
                                       struct pawl_task **task_out);
 
 /* Both in one message: `values_out` receives what is stored right after the push was applied. The two arrays may be the
- * same. Errors as push. */
+ * same if their rows are of one width. Errors as push. */
 PAWL_API pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                           void *values_out, struct pawl_task **task_out);
 

@@ -73,12 +73,7 @@ static pawl_status begin_vector(struct loading *loading, size_t index) {
   struct pawl_session *session = loading->session;
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, vector->name);
-  pwi_write_u8(&writer, (uint8_t)vector->is.type);
-  pwi_write_u32(&writer, vector->is.width);
-  pwi_write_u64(&writer, vector->is.size);
-  pwi_write_u8(&writer, (uint8_t)vector->is.function);
-  pwi_write_u8(&writer, (uint8_t)vector->is.placement);
-  pwi_write_u8(&writer, (uint8_t)vector->is.layout);
+  pwi_options_write(&writer, &vector->is);
   pawl_status status = pwi_session_ask(session, PWI_ASK_RESTORE_BEGIN, &writer, loading->deadline, NULL, NULL);
   pwi_writer_fini(&writer);
   if (status == PAWL_MISMATCH) return refuse_other(vector);
@@ -106,8 +101,22 @@ static pawl_status await_slot(struct loading *loading, struct slot *slot) {
   return status ? pwi_error_status(status, "load") : PAWL_OK;
 }
 
+/* Each row, and what is kept with it. */
+static void copy_rows(char *to, const struct pwi_chunk *chunk) {
+  if (chunk->state_bytes == 0) {
+    memcpy(to, chunk->values, chunk->count * chunk->row_bytes);
+    return;
+  }
+  for (size_t i = 0; i < chunk->count; i++) {
+    memcpy(to, chunk->values + i * chunk->row_bytes, chunk->row_bytes);
+    memcpy(to + chunk->row_bytes, chunk->state + i * chunk->state_bytes, chunk->state_bytes);
+    to += chunk->row_bytes + chunk->state_bytes;
+  }
+}
+
 static pawl_status fill_slot(struct slot *slot, const struct pwi_chunk *chunk) {
-  size_t keys = chunk->keys ? chunk->count * sizeof(uint64_t) : 0, values = chunk->count * chunk->row_bytes;
+  size_t keys = chunk->keys ? chunk->count * sizeof(uint64_t) : 0,
+         values = chunk->count * (chunk->row_bytes + chunk->state_bytes);
   if (slot->room < keys + values) {
     char *memory = pwi_resize(slot->memory, keys + values);
     if (!memory) return PAWL_NO_MEMORY;
@@ -118,7 +127,7 @@ static pawl_status fill_slot(struct slot *slot, const struct pwi_chunk *chunk) {
     uint64_t key = pwi_chunk_key(chunk, i);
     memcpy(slot->memory + i * sizeof key, &key, sizeof key);
   }
-  memcpy(slot->memory + keys, chunk->values, values);
+  copy_rows(slot->memory + keys, chunk);
   return PAWL_OK;
 }
 

@@ -90,22 +90,23 @@ static pawl_status settle(const char *name, const struct pawl_vector_options *as
                           struct pawl_vector_options *settled_out) {
   struct pawl_vector_options defaults;
   pawl_vector_options_init(&defaults);
-  if (pwi_options_settle(asked ? asked : &defaults, settled_out) == PAWL_OK) return PAWL_OK;
-  return pwi_error(PAWL_INVALID, "create %s: options that do not go together (type, width, size, placement or layout)",
+  if (!asked) asked = &defaults;
+  if (pwi_options_settle(asked, NULL, settled_out) == PAWL_OK) return PAWL_OK;
+  struct pwi_function_problem problem;
+  struct pwi_rule rule;
+  if (strnlen(asked->rule, sizeof asked->rule) < sizeof asked->rule && asked->rule[0] &&
+      pwi_rule_parse(NULL, asked->rule, &rule, &problem) == PAWL_INVALID)
+    return pwi_error(PAWL_INVALID, "create %s: %s", name, problem.text);
+  return pwi_error(PAWL_INVALID,
+                   "create %s: options that do not go together (type, width, size, function, placement or layout)",
                    name);
 }
 
-/* As in the catalogue: u8 type, u32 width, u64 size, u8 function, u8 placement, u8 layout. */
 static pawl_status ask_to_create(struct pawl_session *session, const char *name,
                                  const struct pawl_vector_options *settled, int64_t deadline) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, name);
-  pwi_write_u8(&writer, (uint8_t)settled->type);
-  pwi_write_u32(&writer, settled->width);
-  pwi_write_u64(&writer, settled->size);
-  pwi_write_u8(&writer, (uint8_t)settled->function);
-  pwi_write_u8(&writer, (uint8_t)settled->placement);
-  pwi_write_u8(&writer, (uint8_t)settled->layout);
+  pwi_options_write(&writer, settled);
   pawl_status status = pwi_session_ask(session, PWI_ASK_CREATE, &writer, deadline, NULL, NULL);
   pwi_writer_fini(&writer);
   return status;
@@ -182,7 +183,10 @@ pawl_status pawl_vector_delete(struct pawl_session *session, const char *name, i
 /* --- what there is -------------------------------------------------------------------------------------------------- */
 
 static struct pawl_vector_info info_of(const struct pwi_entry *entry) {
-  struct pawl_vector_info info = {.id = entry->id.id, .options = entry->is};
+  struct pawl_vector_info info = {.id = entry->id.id,
+                                  .options = entry->is,
+                                  .pushed_width = pwi_options_pushed(&entry->is),
+                                  .pulled_width = pwi_options_stored(&entry->is)};
   memcpy(info.name, entry->name, sizeof info.name);
   return info;
 }

@@ -78,10 +78,10 @@ static int print_vector(const struct pwi_command *command, const struct pwi_mani
         command,
         json_pack("{s:s, s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s}", "vector", vector->name, "id", (json_int_t)vector->id,
                   "incarnation", (json_int_t)vector->incarnation, "type", pwi_value_type_name(is->type), "width",
-                  (json_int_t)is->width, "size", size, "function", pwi_value_function_name(is->function), "placement",
+                  (json_int_t)is->width, "size", size, "function", pwi_value_function_text(is), "placement",
                   pwi_value_placement_name(is->placement), "layout", pwi_value_layout_name(is->layout)));
   printf("%-32s %-4s %7" PRIu32 " %20s %-8s %-9s %s\n", vector->name, pwi_value_type_name(is->type), is->width,
-         is->size == PAWL_KEY_END ? "64 bits" : size, pwi_value_function_name(is->function),
+         is->size == PAWL_KEY_END ? "64 bits" : size, pwi_value_function_text(is),
          pwi_value_placement_name(is->placement), pwi_value_layout_name(is->layout));
   return PWI_EXIT_OK;
 }

@@ -41,7 +41,7 @@ static void print_row(struct get *get, uint64_t key, const unsigned char *row) {
   const struct pawl_vector_options *is = &get->info.options;
   size_t bytes = pawl_type_size(is->type);
   printf(get->json ? "{\"key\":\"%" PRIu64 "\",\"values\":[" : "%" PRIu64, key);
-  for (uint32_t i = 0; i < is->width; i++) {
+  for (uint32_t i = 0; i < get->info.pulled_width; i++) {
     if (!get->json || i > 0) putchar(get->json ? ',' : ' ');
     pwi_value_print(stdout, is->type, row + i * bytes, get->json);
   }
@@ -182,7 +182,7 @@ static int get_vector(struct get *get) {
                            get->name);
   if (status) return fail(get, status);
   pawl_vector_info(get->vector, &get->info);
-  get->row_bytes = pawl_type_size(get->info.options.type) * get->info.options.width;
+  get->row_bytes = pawl_type_size(get->info.options.type) * get->info.pulled_width;
   get->batch = BATCH_BYTES / get->row_bytes;
   if (get->batch == 0) get->batch = 1;
   if (get->batch > BATCH_ROWS) get->batch = BATCH_ROWS;
@@ -202,7 +202,7 @@ static void print_info(const struct get *get, const struct pawl_vector_info *inf
   printf(get->json ? "{\"name\":\"%s\",\"type\":\"%s\",\"width\":%" PRIu32
                      ",\"size\":\"%s\",\"function\":\"%s\",\"placement\":\"%s\",\"layout\":\"%s\"}\n"
                    : "%-32s %-4s %7" PRIu32 " %20s %-8s %-9s %s\n",
-         info->name, pwi_value_type_name(is->type), is->width, size, pwi_value_function_name(is->function),
+         info->name, pwi_value_type_name(is->type), is->width, size, pwi_value_function_text(is),
          pwi_value_placement_name(is->placement), pwi_value_layout_name(is->layout));
 }
 

@@ -54,7 +54,7 @@ static int refuse_row(const struct put *put, const char *where, enum pwi_row_fau
   case PWI_ROW_TOO_FEW:
   case PWI_ROW_TOO_MANY:
     return pwi_cli_failure(put->command, "%s has too %s values: %s has %" PRIu32 " for each key", where,
-                           fault == PWI_ROW_TOO_FEW ? "few" : "many", put->name, is->width);
+                           fault == PWI_ROW_TOO_FEW ? "few" : "many", put->name, put->info.pushed_width);
   default:
     return pwi_cli_failure(put->command, "out of memory");
   }
@@ -100,7 +100,7 @@ static int read_file(struct put *put) {
 static int read_rows(struct put *put) {
   uint64_t twice;
   put->rows.type = put->info.options.type;
-  put->rows.width = put->info.options.width;
+  put->rows.width = put->info.pushed_width;
   int exit_code = read_words(put);
   if (exit_code == PWI_EXIT_OK && put->file) exit_code = read_file(put);
   if (exit_code != PWI_EXIT_OK) return exit_code;
@@ -128,7 +128,7 @@ static pawl_status push(struct put *put, size_t at, size_t count, size_t row_byt
 
 static int push_rows(struct put *put) {
   const struct pawl_vector_options *is = &put->info.options;
-  size_t row_bytes = pawl_type_size(is->type) * is->width, batch = BATCH_BYTES / row_bytes;
+  size_t row_bytes = pawl_type_size(is->type) * put->info.pushed_width, batch = BATCH_BYTES / row_bytes;
   if (batch == 0) batch = 1;
   for (size_t at = 0; at < put->rows.count; at += batch) {
     size_t left = put->rows.count - at;
@@ -143,11 +143,13 @@ static int push_rows(struct put *put) {
 }
 
 static int say_done(const struct put *put) {
-  const char *verb = put->info.options.function == PAWL_ASSIGN ? "assigned" : "added";
+  const char *verb = put->info.options.function == PAWL_ASSIGN ? "assigned"
+                     : put->info.options.function == PAWL_ADD  ? "added"
+                                                               : "pushed";
   if (put->json)
     return pwi_cli_print_json(put->command,
                               json_pack("{s:s, s:I, s:s}", "vector", put->name, "rows", (json_int_t)put->rows.count,
-                                        "function", pwi_value_function_name(put->info.options.function)));
+                                        "function", pwi_value_function_text(&put->info.options)));
   printf("%s %zu %s of %s\n", verb, put->rows.count, put->rows.count == 1 ? "row" : "rows", put->name);
   return PWI_EXIT_OK;
 }
@@ -199,7 +201,7 @@ static const char *read_own(struct put *put, int letter, const char *value) {
   case LETTER_SIZE:
     return read_whole(value, PAWL_KEY_END, &options->size) ? NULL : "a number of keys";
   case LETTER_FUNCTION:
-    return pwi_value_function_read(value, &options->function) ? NULL : "add or assign";
+    return pwi_value_function_read(value, options) ? NULL : "a server function, such as add or 'adagrad rate=0.1'";
   case LETTER_PLACEMENT:
     return pwi_value_placement_read(value, &options->placement) ? NULL : "auto, ordered or mixed";
   case LETTER_LAYOUT:
@@ -247,7 +249,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_TYPE, "type", "TYPE", "of its values: f32 (default), f64, i32, i64, u64"},
     {LETTER_WIDTH, "width", "N", "values for each key (default: 1)"},
     {LETTER_SIZE, "size", "N", "keys are 0 to N-1 (default: all of 64 bits)"},
-    {LETTER_FUNCTION, "function", "WORD", "what a push does to what is stored: add (default) or assign"},
+    {LETTER_FUNCTION, "function", "RULE",
+     "what a push does to what is stored: add (default), assign, 'adagrad rate=0.1', …"},
     {LETTER_PLACEMENT, "placement", "WORD", "how keys lie on the servers: auto, ordered or mixed"},
     {LETTER_LAYOUT, "layout", "WORD", "how rows are kept: auto, dense or sparse"},
     PWI_SESSION_OPTIONS,

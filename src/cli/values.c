@@ -20,7 +20,6 @@ static const char *const placements[] = {
     [PAWL_PLACE_AUTO] = "auto", [PAWL_PLACE_ORDERED] = "ordered", [PAWL_PLACE_MIXED] = "mixed"};
 static const char *const layouts[] = {
     [PAWL_LAYOUT_AUTO] = "auto", [PAWL_LAYOUT_DENSE] = "dense", [PAWL_LAYOUT_SPARSE] = "sparse"};
-static const char *const functions[] = {[PAWL_ADD] = "add", [PAWL_ASSIGN] = "assign"};
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -49,7 +48,18 @@ static bool find_in(const char *const *names, size_t count, const char *word, un
 NAMED(type, pawl_type, types)
 NAMED(placement, pawl_placement, placements)
 NAMED(layout, pawl_layout, layouts)
-NAMED(function, pawl_function, functions)
+
+const char *pwi_value_function_text(const struct pawl_vector_options *options) {
+  return options->function == PAWL_RULE ? options->rule : options->function == PAWL_ASSIGN ? "assign" : "add";
+}
+
+bool pwi_value_function_read(const char *text, struct pawl_vector_options *options) {
+  size_t size = strlen(text);
+  if (size == 0 || size > PAWL_RULE_MAX) return false;
+  memset(options->rule, 0, sizeof options->rule);
+  memcpy(options->rule, text, size);
+  return true;
+}
 
 /* --- one number ----------------------------------------------------------------------------------------------------- */
 

@@ -16,8 +16,10 @@ const char *pwi_value_placement_name(enum pawl_placement placement);
 bool pwi_value_placement_read(const char *word, enum pawl_placement *placement_out);
 const char *pwi_value_layout_name(enum pawl_layout layout);
 bool pwi_value_layout_read(const char *word, enum pawl_layout *layout_out);
-const char *pwi_value_function_name(enum pawl_function function);
-bool pwi_value_function_read(const char *word, enum pawl_function *function_out);
+
+/* The server function of a vector, with its parameters; and back, without looking at the parameters. False: too long. */
+const char *pwi_value_function_text(const struct pawl_vector_options *options);
+bool pwi_value_function_read(const char *text, struct pawl_vector_options *options);
 
 /* Reads one number that ends at a blank, a comma or the end of the text, and stores it as the type wants it. Returns what
  * follows it; NULL if it is no number, or does not fit. */

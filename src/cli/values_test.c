@@ -106,7 +106,7 @@ static void test_words_name_what_they_mean(void **state) {
   enum pawl_type type = PAWL_F64;
   enum pawl_placement placement;
   enum pawl_layout layout;
-  enum pawl_function function;
+  struct pawl_vector_options options = {0};
   assert_false(pwi_value_type_read("f16", &type));
   assert_false(pwi_value_type_read("", &type));
   assert_string_equal(pwi_value_type_name((enum pawl_type)99), "?");
@@ -114,8 +114,13 @@ static void test_words_name_what_they_mean(void **state) {
   assert_int_equal(placement, PAWL_PLACE_MIXED);
   assert_true(pwi_value_layout_read("sparse", &layout));
   assert_int_equal(layout, PAWL_LAYOUT_SPARSE);
-  assert_true(pwi_value_function_read("assign", &function));
-  assert_int_equal(function, PAWL_ASSIGN);
+  assert_string_equal(pwi_value_function_text(&options), "add");
+  options.function = PAWL_ASSIGN;
+  assert_string_equal(pwi_value_function_text(&options), "assign");
+  assert_true(pwi_value_function_read("adagrad rate=0.1", &options));
+  assert_false(pwi_value_function_read("", &options));
+  options.function = PAWL_RULE;
+  assert_string_equal(pwi_value_function_text(&options), "adagrad rate=0.1");
 }
 
 static void test_rows_are_read_and_sorted(void **state) {

@@ -9,13 +9,15 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-#define VERSION 2
-#define OLD_VERSION 1  /* without incarnations */
-#define ENTRY_LEAST 30 /* bytes of an entry whose name is as short as can be: one letter, a slash, one letter */
+#define VERSION 3
+#define VERSION_PLAIN 2 /* without rules */
+#define VERSION_FIRST 1 /* without incarnations either */
+#define ENTRY_LEAST 30  /* bytes of an entry whose name is as short as can be: one letter, a slash, one letter */
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define DENSE_AUTO_MAX                                                                                                 \
   (UINT64_C(1) << 28) /* keys of a span that is kept as an array unless it asks for something else */
 #define DENSE_MAX (UINT64_C(1) << 32)
+#define ROW_BYTES_MAX (1u << 30)
 
 /* The two lists of numbers are one: what the application asks for is what the store is told. */
 static_assert((int)PAWL_F32 == (int)PWI_SCALAR_F32 && (int)PAWL_F64 == (int)PWI_SCALAR_F64, "floats");
@@ -47,16 +49,76 @@ uint64_t pwi_group_key(const char *name) {
 
 /* --- options ---------------------------------------------------------------------------------------------------- */
 
+/* Of characters that can be shown, with nothing behind its end. */
+static bool is_text(const char *text, size_t room) {
+  size_t size = strnlen(text, room);
+  for (size_t i = 0; i < size; i++)
+    if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~') return false;
+  return size < room;
+}
+
 /* Every field by itself. They may have been made from any number. */
 static bool are_in_bounds(const struct pawl_vector_options *options) {
   return pwi_scalar_size((enum pwi_scalar)options->type) > 0 && options->width > 0 &&
-         options->width <= PAWL_WIDTH_MAX && options->size > 0 && (unsigned)options->function <= PAWL_ASSIGN &&
-         (unsigned)options->placement <= PAWL_PLACE_MIXED && (unsigned)options->layout <= PAWL_LAYOUT_SPARSE;
+         options->width <= PAWL_WIDTH_MAX && options->size > 0 && (unsigned)options->function <= PAWL_RULE &&
+         (unsigned)options->placement <= PAWL_PLACE_MIXED && (unsigned)options->layout <= PAWL_LAYOUT_SPARSE &&
+         is_text(options->rule, sizeof options->rule) && is_text(options->filters, sizeof options->filters);
 }
 
-pawl_status pwi_options_settle(const struct pawl_vector_options *asked, struct pawl_vector_options *settled_out) {
+static void set_rule(struct pawl_vector_options *is, const char *text) {
+  memset(is->rule, 0, sizeof is->rule);
+  memcpy(is->rule, text, strlen(text));
+}
+
+/* One blank between words, and none around them. */
+static void squeeze(struct pawl_vector_options *is) {
+  char text[sizeof is->rule];
+  size_t size = 0;
+  for (const char *at = is->rule; *at; at++)
+    if (*at != ' ' || (size > 0 && text[size - 1] != ' ')) text[size++] = *at;
+  if (size > 0 && text[size - 1] == ' ') size--;
+  text[size] = '\0';
+  set_rule(is, text);
+}
+
+/* Built-in functions have one form, which everybody knows. Others are left as they were asked for: not everybody who asks
+ * knows their parameters. Plain ones are known by their number, whichever way they were asked for. */
+static pawl_status print_rule(const struct pwi_rule *rule, struct pawl_vector_options *is) {
+  char text[PWI_RULE_TEXT_MAX] = "";
+  uint32_t number;
+  if (!pwi_function_number(rule->function, &number)) return PAWL_OK;
+  if (number <= PWI_FUNCTION_ASSIGN)
+    is->function = number == PWI_FUNCTION_ADD ? PAWL_ADD : PAWL_ASSIGN;
+  else
+    pwi_rule_print(rule, text);
+  if (strlen(text) > PAWL_RULE_MAX) return PAWL_INVALID;
+  set_rule(is, text);
+  return PAWL_OK;
+}
+
+static pawl_status settle_rule(const struct pwi_function_set *functions, struct pawl_vector_options *is) {
+  struct pwi_function_problem problem;
+  struct pwi_rule_shape shape;
+  struct pwi_rule rule;
+  is->pushed_width = is->stored_width = is->state_width = 0;
+  if (is->rule[0] == '\0') return is->function == PAWL_RULE ? PAWL_INVALID : PAWL_OK;
+  is->function = PAWL_RULE;
+  squeeze(is);
+  pawl_status status = pwi_rule_parse(functions, is->rule, &rule, &problem);
+  if (status == PAWL_NOT_FOUND) return PAWL_OK;
+  if (!status) status = pwi_rule_shape(&rule, (enum pwi_scalar)is->type, is->width, &shape);
+  if (!status) status = print_rule(&rule, is);
+  if (status || is->function != PAWL_RULE) return status ? PAWL_INVALID : PAWL_OK;
+  is->pushed_width = shape.pushed;
+  is->stored_width = shape.stored;
+  is->state_width = shape.state;
+  return PAWL_OK;
+}
+
+pawl_status pwi_options_settle(const struct pawl_vector_options *asked, const struct pwi_function_set *functions,
+                               struct pawl_vector_options *settled_out) {
   struct pawl_vector_options is = *asked;
-  if (!are_in_bounds(&is)) return PAWL_INVALID;
+  if (!are_in_bounds(&is) || settle_rule(functions, &is)) return PAWL_INVALID;
   bool full = is.size == PAWL_KEY_END;
   if (is.placement == PAWL_PLACE_AUTO) is.placement = full ? PAWL_PLACE_MIXED : PAWL_PLACE_ORDERED;
   if (is.layout == PAWL_LAYOUT_AUTO) is.layout = is.size <= DENSE_AUTO_MAX ? PAWL_LAYOUT_DENSE : PAWL_LAYOUT_SPARSE;
@@ -68,18 +130,31 @@ pawl_status pwi_options_settle(const struct pawl_vector_options *asked, struct p
 
 bool pwi_options_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
   return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
-         a->placement == b->placement && a->layout == b->layout;
+         a->placement == b->placement && a->layout == b->layout && strcmp(a->rule, b->rule) == 0 &&
+         strcmp(a->filters, b->filters) == 0;
 }
 
+static bool is_row(uint32_t width, enum pawl_type type) {
+  return width > 0 && width <= ROW_BYTES_MAX / pwi_scalar_size((enum pwi_scalar)type);
+}
+
+/* Widths are believed where the function is not known here: they only have to be possible. */
 static bool are_settled(const struct pawl_vector_options *is) {
   struct pawl_vector_options settled;
-  return pwi_options_settle(is, &settled) == PAWL_OK && settled.placement == is->placement &&
-         settled.layout == is->layout;
+  if (pwi_options_settle(is, NULL, &settled) != PAWL_OK || settled.placement != is->placement ||
+      settled.layout != is->layout || settled.function != is->function)
+    return false;
+  if (is->function != PAWL_RULE) return is->pushed_width == 0 && is->stored_width == 0 && is->state_width == 0;
+  if (settled.stored_width > 0)
+    return settled.pushed_width == is->pushed_width && settled.stored_width == is->stored_width &&
+           settled.state_width == is->state_width;
+  return is_row(is->pushed_width, is->type) && is_row(is->stored_width, is->type) &&
+         (is->state_width == 0 || is_row(is->state_width, is->type));
 }
 
 static bool are_of_a_group(const struct pawl_vector_options *is) {
-  return is->type == PAWL_U64 && is->width == 1 && is->size == PAWL_KEY_END && is->placement == PAWL_PLACE_ORDERED &&
-         is->layout == PAWL_LAYOUT_SPARSE;
+  return is->function != PAWL_RULE && is->filters[0] == '\0' && is->type == PAWL_U64 && is->width == 1 &&
+         is->size == PAWL_KEY_END && is->placement == PAWL_PLACE_ORDERED && is->layout == PAWL_LAYOUT_SPARSE;
 }
 
 /* --- entries ---------------------------------------------------------------------------------------------------- */
@@ -91,14 +166,19 @@ struct pwi_place pwi_entry_place(const struct pwi_entry *entry) {
 struct pwi_table_options pwi_entry_table(const struct pwi_entry *entry) {
   return (struct pwi_table_options){
       .type = (enum pwi_scalar)entry->is.type,
-      .width = entry->is.width,
+      .width = pwi_options_stored(&entry->is),
+      .state_width = entry->is.state_width,
       .span = pawl_range_of(0, entry->is.size),
       .sparse = entry->is.layout == PAWL_LAYOUT_SPARSE,
   };
 }
 
 size_t pwi_entry_row_bytes(const struct pwi_entry *entry) {
-  return entry->is.width * pwi_scalar_size((enum pwi_scalar)entry->is.type);
+  return pwi_options_stored(&entry->is) * pwi_scalar_size((enum pwi_scalar)entry->is.type);
+}
+
+size_t pwi_entry_pushed_bytes(const struct pwi_entry *entry) {
+  return pwi_options_pushed(&entry->is) * pwi_scalar_size((enum pwi_scalar)entry->is.type);
 }
 
 static bool is_sound(const struct pwi_entry *entry) {
@@ -180,6 +260,46 @@ pawl_status pwi_catalogue_restore(struct pwi_catalogue *catalogue, struct pwi_ve
 
 /* --- as bytes --------------------------------------------------------------------------------------------------- */
 
+void pwi_options_write(struct pwi_writer *writer, const struct pawl_vector_options *options) {
+  pwi_write_u8(writer, (uint8_t)options->type);
+  pwi_write_u32(writer, options->width);
+  pwi_write_u64(writer, options->size);
+  pwi_write_u8(writer, (uint8_t)options->function);
+  pwi_write_u8(writer, (uint8_t)options->placement);
+  pwi_write_u8(writer, (uint8_t)options->layout);
+  pwi_write_text(writer, options->rule);
+  pwi_write_text(writer, options->filters);
+  pwi_write_u32(writer, options->pushed_width);
+  pwi_write_u32(writer, options->stored_width);
+  pwi_write_u32(writer, options->state_width);
+}
+
+static void read_rule(struct pwi_reader *reader, struct pawl_vector_options *options) {
+  pwi_read_text(reader, options->rule, sizeof options->rule);
+  pwi_read_text(reader, options->filters, sizeof options->filters);
+  options->pushed_width = pwi_read_u32(reader);
+  options->stored_width = pwi_read_u32(reader);
+  options->state_width = pwi_read_u32(reader);
+}
+
+struct pawl_vector_options pwi_options_read(struct pwi_reader *reader, bool is_old) {
+  struct pawl_vector_options options = {0};
+  options.type = (enum pawl_type)pwi_read_u8(reader);
+  options.width = pwi_read_u32(reader);
+  options.size = pwi_read_u64(reader);
+  options.function = (enum pawl_function)pwi_read_u8(reader);
+  options.placement = (enum pawl_placement)pwi_read_u8(reader);
+  options.layout = (enum pawl_layout)pwi_read_u8(reader);
+  if (!is_old) read_rule(reader, &options);
+  return options;
+}
+
+struct pawl_vector_options pwi_options_read_last(struct pwi_reader *reader) {
+  struct pawl_vector_options options = pwi_options_read(reader, true);
+  if (reader->at < reader->end) read_rule(reader, &options);
+  return options;
+}
+
 void pwi_catalogue_encode(const struct pwi_catalogue *catalogue, struct pwi_writer *writer) {
   pwi_write_u8(writer, VERSION);
   pwi_write_u64(writer, catalogue->number);
@@ -189,12 +309,7 @@ void pwi_catalogue_encode(const struct pwi_catalogue *catalogue, struct pwi_writ
     pwi_write_u64(writer, entry->id.id);
     pwi_write_u8(writer, (uint8_t)entry->kind);
     pwi_write_text(writer, entry->name);
-    pwi_write_u8(writer, (uint8_t)entry->is.type);
-    pwi_write_u32(writer, entry->is.width);
-    pwi_write_u64(writer, entry->is.size);
-    pwi_write_u8(writer, (uint8_t)entry->is.function);
-    pwi_write_u8(writer, (uint8_t)entry->is.placement);
-    pwi_write_u8(writer, (uint8_t)entry->is.layout);
+    pwi_options_write(writer, &entry->is);
     pwi_write_u32(writer, entry->incarnation);
   }
 }
@@ -203,13 +318,8 @@ static void read_entry(struct pwi_reader *reader, uint8_t version, struct pwi_en
   entry->id.id = pwi_read_u64(reader);
   entry->kind = (enum pwi_entry_kind)pwi_read_u8(reader);
   pwi_read_text(reader, entry->name, sizeof entry->name);
-  entry->is.type = (enum pawl_type)pwi_read_u8(reader);
-  entry->is.width = pwi_read_u32(reader);
-  entry->is.size = pwi_read_u64(reader);
-  entry->is.function = (enum pawl_function)pwi_read_u8(reader);
-  entry->is.placement = (enum pawl_placement)pwi_read_u8(reader);
-  entry->is.layout = (enum pawl_layout)pwi_read_u8(reader);
-  entry->incarnation = version == OLD_VERSION ? 0 : pwi_read_u32(reader);
+  entry->is = pwi_options_read(reader, version < VERSION);
+  entry->incarnation = version == VERSION_FIRST ? 0 : pwi_read_u32(reader);
 }
 
 /* There is room for all entries. */
@@ -246,7 +356,7 @@ static pawl_status check_names_differ(const struct pwi_catalogue *catalogue) {
 
 static pawl_status read_catalogue(struct pwi_reader *reader, struct pwi_catalogue *catalogue) {
   uint8_t version = pwi_read_u8(reader);
-  if (version != VERSION && version != OLD_VERSION) pwi_reader_fail(reader, PAWL_UNSUPPORTED);
+  if (version < VERSION_FIRST || version > VERSION) pwi_reader_fail(reader, PAWL_UNSUPPORTED);
   catalogue->number = pwi_read_u64(reader);
   size_t count = pwi_read_count(reader, ENTRY_LEAST);
   if (reader->status) return reader->status;

@@ -21,6 +21,7 @@
 #include <pawl/vector.h>
 
 #include "ring/place.h"
+#include "store/functions.h"
 #include "store/table.h"
 
 #define PWI_CATALOGUE_MAX (1 << 20) /* entries */
@@ -58,17 +59,45 @@ bool pwi_name_is_in(const char *name, const char *space);
 
 /* Checks options and replaces what is AUTO: full span MIXED else ORDERED; DENSE up to 2^28 keys of ordered placement,
  * else SPARSE. PAWL_INVALID (no such type, width 0 or beyond PAWL_WIDTH_MAX, empty span, mixed placement or a dense
- * layout that the span does not allow, a row beyond 2^30 bytes). */
+ * layout that the span does not allow, a row beyond 2^30 bytes).
+ *
+ * A rule is looked up among the built-in functions and `functions`, which may be NULL, and written down in its one form;
+ * widths follow from it. If it is not found there its text stays as it is, the widths are 0, and the options are settled but
+ * for that: whoever knows the function has to settle them again. pwi_rule_parse tells what is wrong with a rule. */
 PAWL_MUST_USE pawl_status pwi_options_settle(const struct pawl_vector_options *asked,
+                                             const struct pwi_function_set *functions,
                                              struct pawl_vector_options *settled_out);
 
-/* True if all of it is the same; both are settled. */
+/* False: the rule's function was not found when they were settled. */
+static inline bool pwi_options_are_known(const struct pawl_vector_options *is) {
+  return is->function != PAWL_RULE || is->stored_width > 0;
+}
+
+/* Values per key that a push carries, and that are stored. */
+static inline uint32_t pwi_options_pushed(const struct pawl_vector_options *is) {
+  return is->pushed_width > 0 ? is->pushed_width : is->width;
+}
+static inline uint32_t pwi_options_stored(const struct pawl_vector_options *is) {
+  return is->stored_width > 0 ? is->stored_width : is->width;
+}
+
+/* True if all of it is the same, but for widths that only one of them knows; both are settled. */
 bool pwi_options_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b);
+
+/* Options as bytes: u8 type, u32 width, u64 size, u8 function, u8 placement, u8 layout, text rule, text filters, u32 pushed,
+ * u32 stored and u32 state width. Before there were rules they ended with the layout; `is_old` reads those. Where options are the last of the bytes
+ * there is no need to know. */
+struct pwi_writer;
+struct pwi_reader;
+void pwi_options_write(struct pwi_writer *writer, const struct pawl_vector_options *options);
+struct pawl_vector_options pwi_options_read(struct pwi_reader *reader, bool is_old);
+struct pawl_vector_options pwi_options_read_last(struct pwi_reader *reader);
 
 /* What the rooms below want to know of a vector. */
 struct pwi_place pwi_entry_place(const struct pwi_entry *entry);
 struct pwi_table_options pwi_entry_table(const struct pwi_entry *entry); /* spans the whole vector */
-size_t pwi_entry_row_bytes(const struct pwi_entry *entry);
+size_t pwi_entry_row_bytes(const struct pwi_entry *entry);               /* as it is stored, and pulled */
+size_t pwi_entry_pushed_bytes(const struct pwi_entry *entry);            /* of a row that is pushed */
 
 /* The stored key (a ring position) that stands for a group: the arc that holds it keeps the group's ticks. */
 uint64_t pwi_group_key(const char *name);
@@ -86,10 +115,9 @@ PAWL_MUST_USE pawl_status pwi_catalogue_remove(struct pwi_catalogue *catalogue, 
 /* A vector begins anew as its next incarnation; raises the number. PAWL_NOT_FOUND (also for a group), PAWL_TOO_LARGE. */
 PAWL_MUST_USE pawl_status pwi_catalogue_restore(struct pwi_catalogue *catalogue, struct pwi_vector_id id);
 
-/* As bytes, with base/cursor.h: u8 version (2), u64 number, u32 count, and per entry u64 id, u8 kind, text name, u8 type,
- * u32 width, u64 size, u8 function, u8 placement, u8 layout, u32 incarnation. In version 1, which is read as well, there
- * are no incarnations. One catalogue has one form. */
-struct pwi_writer;
+/* As bytes, with base/cursor.h: u8 version (3), u64 number, u32 count, and per entry u64 id, u8 kind, text name, options,
+ * u32 incarnation. Read as well are version 2, with options as they were before there were rules, and version 1, which
+ * besides has no incarnations. One catalogue has one form. */
 void pwi_catalogue_encode(const struct pwi_catalogue *catalogue, struct pwi_writer *writer);
 
 /* Safe on any bytes. PAWL_TRUNCATED, PAWL_UNSUPPORTED (version), PAWL_CORRUPT (also for entries that break a rule),

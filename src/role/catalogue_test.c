@@ -15,9 +15,18 @@
 
 #define SEED UINT64_C(1707)
 
-static const struct pawl_vector_options plain = {PAWL_F32, 1, 100, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_DENSE};
-static const struct pawl_vector_options of_groups = {PAWL_U64,          1, PAWL_KEY_END, PAWL_ADD, PAWL_PLACE_ORDERED,
-                                                     PAWL_LAYOUT_SPARSE};
+static const struct pawl_vector_options plain = {.type = PAWL_F32,
+                                                 .width = 1,
+                                                 .size = 100,
+                                                 .function = PAWL_ADD,
+                                                 .placement = PAWL_PLACE_ORDERED,
+                                                 .layout = PAWL_LAYOUT_DENSE};
+static const struct pawl_vector_options of_groups = {.type = PAWL_U64,
+                                                     .width = 1,
+                                                     .size = PAWL_KEY_END,
+                                                     .function = PAWL_ADD,
+                                                     .placement = PAWL_PLACE_ORDERED,
+                                                     .layout = PAWL_LAYOUT_SPARSE};
 
 static struct pwi_vector_id id_of(uint64_t id) { return (struct pwi_vector_id){id}; }
 
@@ -42,8 +51,12 @@ static void add(struct pwi_catalogue *catalogue, struct pwi_entry entry) {
 static struct pwi_catalogue example(void) {
   struct pwi_catalogue catalogue = {0};
   struct pwi_entry weights = entry_of(7, "ctr/w");
-  weights.is =
-      (struct pawl_vector_options){PAWL_F64, 3, PAWL_KEY_END, PAWL_ASSIGN, PAWL_PLACE_MIXED, PAWL_LAYOUT_SPARSE};
+  weights.is = (struct pawl_vector_options){.type = PAWL_F64,
+                                            .width = 3,
+                                            .size = PAWL_KEY_END,
+                                            .function = PAWL_ASSIGN,
+                                            .placement = PAWL_PLACE_MIXED,
+                                            .layout = PAWL_LAYOUT_SPARSE};
   add(&catalogue, entry_of(5, "ctr/gone"));
   add(&catalogue, weights);
   add(&catalogue, group_of(9, "ctr/.w"));
@@ -131,8 +144,14 @@ static void test_the_key_of_a_group_is_fixed_by_its_name(void **state) {
 
 static void settles(uint64_t size, enum pawl_placement placement, enum pawl_layout layout, pawl_status status,
                     enum pawl_placement placed, enum pawl_layout laid) {
-  struct pawl_vector_options asked = {PAWL_I32, 2, size, PAWL_ASSIGN, placement, layout}, settled = {0};
-  assert_int_equal(pwi_options_settle(&asked, &settled), status);
+  struct pawl_vector_options asked = {.type = PAWL_I32,
+                                      .width = 2,
+                                      .size = size,
+                                      .function = PAWL_ASSIGN,
+                                      .placement = placement,
+                                      .layout = layout},
+                             settled = {0};
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), status);
   if (status) {
     assert_int_equal(settled.type, 0);
     return;
@@ -167,7 +186,7 @@ static void test_what_is_left_open_is_settled_by_the_span(void **state) {
 
 static void refuses(struct pawl_vector_options asked) {
   struct pawl_vector_options settled = {.width = 77};
-  assert_int_equal(pwi_options_settle(&asked, &settled), PAWL_INVALID);
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_INVALID);
   assert_int_equal(settled.width, 77);
 }
 
@@ -175,7 +194,7 @@ static void test_options_out_of_bounds_are_refused(void **state) {
   (void)state;
   struct pawl_vector_options asked = plain;
   asked.width = PAWL_WIDTH_MAX;
-  assert_int_equal(pwi_options_settle(&asked, &asked), PAWL_OK);
+  assert_int_equal(pwi_options_settle(&asked, NULL, &asked), PAWL_OK);
   asked.width = PAWL_WIDTH_MAX + 1;
   refuses(asked);
   asked.width = 0;
@@ -326,18 +345,83 @@ static void test_a_group_is_what_every_group_is(void **state) {
   refuses_entry(&entry, PAWL_INVALID);
 }
 
+/* --- rules ------------------------------------------------------------------------------------------------------ */
+
+static struct pawl_vector_options ruled(const char *rule) {
+  struct pawl_vector_options asked = plain;
+  snprintf(asked.rule, sizeof asked.rule, "%s", rule);
+  return asked;
+}
+
+static void test_rules_are_settled(void **state) {
+  (void)state;
+  struct pawl_vector_options settled, other, asked = ruled("  adagrad   rate=0.25 ");
+  asked.width = 3;
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
+  assert_int_equal(settled.function, PAWL_RULE);
+  assert_true(settled.pushed_width == 3 && settled.stored_width == 3 && settled.state_width == 3);
+  assert_non_null(strstr(settled.rule, "adagrad rate=0.25"));
+  assert_int_equal(pwi_options_settle(&settled, NULL, &other), PAWL_OK); /* and stay so */
+  assert_true(pwi_options_equal(&settled, &other));
+  asked = ruled("block_proximal");
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
+  assert_true(settled.pushed_width == 2 && settled.stored_width == 1);
+  asked = ruled("assign"); /* plain ones have numbers */
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
+  assert_true(settled.function == PAWL_ASSIGN && settled.rule[0] == '\0' && settled.stored_width == 0);
+  asked = ruled("adagrad rate=-1");
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_INVALID);
+  asked = ruled("adagrad");
+  asked.type = PAWL_I32;
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_INVALID);
+  asked = ruled(" somebodys   own=1"); /* others may know it */
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
+  assert_string_equal(settled.rule, "somebodys own=1");
+  assert_false(pwi_options_are_known(&settled));
+  struct pwi_entry entry = entry_of(1, "a/b");
+  entry.is = settled;
+  refuses_entry(&entry, PAWL_INVALID); /* nobody has said how wide it is */
+  entry.is.pushed_width = 5;
+  entry.is.stored_width = 2;
+  struct pwi_catalogue catalogue = {0};
+  add(&catalogue, entry);
+  struct pwi_writer writer = bytes_of(&catalogue);
+  struct pwi_catalogue again = {0};
+  assert_int_equal(pwi_catalogue_decode(writer.data, writer.size, &again), PAWL_OK);
+  assert_int_equal(pwi_entry_pushed_bytes(&again.entries[0]), 20);
+  assert_int_equal(pwi_entry_row_bytes(&again.entries[0]), 8);
+  pwi_writer_fini(&writer);
+  pwi_catalogue_fini(&again);
+  pwi_catalogue_fini(&catalogue);
+}
+
 /* --- bytes ------------------------------------------------------------------------------------------------------ */
 
 /* Places in the example. */
-enum { NUMBER = 1, COUNT = 9, FIRST = 13, SECOND = 49, END = 86 };
-enum { KIND = 8, LENGTH = 9, NAME = 11, TYPE = 16, WIDTH = 17, SIZE = 21, FUNCTION = 29, PLACEMENT = 30, LAYOUT = 31 };
+enum { NUMBER = 1, COUNT = 9, FIRST = 13, SECOND = 65, END = 118 };
+enum {
+  KIND = 8,
+  LENGTH = 9,
+  NAME = 11,
+  TYPE = 16,
+  WIDTH = 17,
+  SIZE = 21,
+  FUNCTION = 29,
+  PLACEMENT = 30,
+  LAYOUT = 31,
+  RULE = 32,
+  FILTERS = 34,
+  PUSHED = 36
+};
 
 static void test_the_layout_is_the_documented_one(void **state) {
   (void)state;
   const unsigned char wanted[] =
-      "\x02\x04\0\0\0\0\0\0\0\x02\0\0\0"
+      "\x03\x04\0\0\0\0\0\0\0\x02\0\0\0"
       "\x07\0\0\0\0\0\0\0\0\x05\0ctr/w\x02\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02\x02\0\0\0\0"
-      "\x09\0\0\0\0\0\0\0\x01\x06\0ctr/.w\x05\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x01\x02\0\0\0\0";
+      "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+      "\x09\0\0\0\0\0\0\0\x01\x06\0ctr/.w\x05\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x01\x02\0\0\0\0"
+      "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
   struct pwi_writer writer = example_bytes();
   assert_int_equal(writer.size, sizeof wanted - 1);
   assert_memory_equal(writer.data, wanted, sizeof wanted - 1);
@@ -417,7 +501,7 @@ static void test_every_kind_of_damage_is_seen(void **state) {
   (void)state;
   const struct damage damages[] = {
       {0, "\0", 1, PAWL_UNSUPPORTED},
-      {0, "\3", 1, PAWL_UNSUPPORTED},
+      {0, "\4", 1, PAWL_UNSUPPORTED},
       {COUNT, "\3", 1, PAWL_TRUNCATED},
       {COUNT, "\xff\xff\xff\xff", 4, PAWL_TRUNCATED},
       {COUNT, "\1", 1, PAWL_CORRUPT}, /* bytes left over */
@@ -435,9 +519,13 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {FIRST + WIDTH, "\0", 1, PAWL_CORRUPT},
       {FIRST + WIDTH, "\1\0\x10", 3, PAWL_CORRUPT},
       {FIRST + SIZE, "\0\0\0\0\0\0\0\0", 8, PAWL_CORRUPT},
-      {FIRST + SIZE, "\xfe", 1, PAWL_CORRUPT}, /* mixed, and not full */
-      {FIRST + FUNCTION, "\2", 1, PAWL_CORRUPT},
-      {FIRST + PLACEMENT, "\0", 1, PAWL_CORRUPT}, /* left open */
+      {FIRST + SIZE, "\xfe", 1, PAWL_CORRUPT},   /* mixed, and not full */
+      {FIRST + FUNCTION, "\2", 1, PAWL_CORRUPT}, /* a rule that is not there */
+      {FIRST + FUNCTION, "\3", 1, PAWL_CORRUPT},
+      {FIRST + RULE, "\xff\xff", 2, PAWL_TRUNCATED},
+      {FIRST + FILTERS, "\x0c\0\1\0\0\0\0\0\0\0\0\0\0\0", 14, PAWL_CORRUPT}, /* no text */
+      {FIRST + PUSHED, "\1", 1, PAWL_CORRUPT},                               /* widths of its own, without a rule */
+      {FIRST + PLACEMENT, "\0", 1, PAWL_CORRUPT},                            /* left open */
       {FIRST + PLACEMENT, "\3", 1, PAWL_CORRUPT},
       {FIRST + LAYOUT, "\0", 1, PAWL_CORRUPT}, /* left open */
       {FIRST + LAYOUT, "\1", 1, PAWL_CORRUPT}, /* an array of 2^64 */
@@ -446,7 +534,7 @@ static void test_every_kind_of_damage_is_seen(void **state) {
       {SECOND, "\6", 1, PAWL_CORRUPT}, /* in disorder */
       {SECOND + KIND, "\0", 1, PAWL_CORRUPT},
       {SECOND + TYPE + 1, "\1", 1, PAWL_CORRUPT}, /* a group of f32 */
-      {END - 6, "\2", 1, PAWL_CORRUPT},           /* a mixed group */
+      {END - 22, "\2", 1, PAWL_CORRUPT},          /* a mixed group */
       {END - 4, "\1", 1, PAWL_CORRUPT},           /* a group that was loaded */
       {SECOND - 4, "\5", 1, PAWL_OK},             /* a vector that was */
       {NUMBER, "\xff", 1, PAWL_OK},
@@ -462,7 +550,7 @@ static void test_every_kind_of_damage_is_seen(void **state) {
 }
 
 /* Entries as an encoder would write them that forgot to check. */
-static void write_entry(struct pwi_writer *writer, uint64_t id, const char *name) {
+static void write_entry_of(struct pwi_writer *writer, int version, uint64_t id, const char *name) {
   pwi_write_u64(writer, id);
   pwi_write_u8(writer, PWI_ENTRY_VECTOR);
   pwi_write_text(writer, name);
@@ -472,11 +560,20 @@ static void write_entry(struct pwi_writer *writer, uint64_t id, const char *name
   pwi_write_u8(writer, PAWL_ADD);
   pwi_write_u8(writer, PAWL_PLACE_ORDERED);
   pwi_write_u8(writer, PAWL_LAYOUT_DENSE);
-  pwi_write_u32(writer, 0);
+  if (version > 2) {
+    pwi_write_text(writer, "");
+    pwi_write_text(writer, "");
+    for (int i = 0; i < 3; i++) pwi_write_u32(writer, 0);
+  }
+  if (version > 1) pwi_write_u32(writer, 0);
+}
+
+static void write_entry(struct pwi_writer *writer, uint64_t id, const char *name) {
+  write_entry_of(writer, 3, id, name);
 }
 
 static void write_head(struct pwi_writer *writer, uint32_t count) {
-  pwi_write_u8(writer, 2);
+  pwi_write_u8(writer, 3);
   pwi_write_u64(writer, count);
   pwi_write_u32(writer, count);
 }
@@ -488,19 +585,35 @@ static void test_a_name_twice_is_damage(void **state) {
   write_head(&writer, 6);
   for (size_t i = 0; i < 6; i++) write_entry(&writer, i + 1, names[i]);
   assert_int_equal(decode(writer.data, writer.size), PAWL_CORRUPT);
-  writer.data[writer.size - 21] = 'c'; /* a/c */
+  writer.data[writer.size - 37] = 'c'; /* a/c */
   assert_int_equal(decode(writer.data, writer.size), PAWL_OK);
   pwi_writer_fini(&writer);
 }
 
-static void test_a_catalogue_without_incarnations_is_read(void **state) {
+static void test_catalogues_of_earlier_versions_are_read(void **state) {
+  (void)state;
+  for (int version = 1; version < 3; version++) {
+    struct pwi_writer writer = {0};
+    struct pwi_catalogue catalogue = {0};
+    write_head(&writer, 1);
+    write_entry_of(&writer, version, 1, "a/b");
+    writer.data[0] = (unsigned char)version;
+    assert_int_equal(pwi_catalogue_decode(writer.data, writer.size, &catalogue), PAWL_OK);
+    assert_int_equal(catalogue.count, 1);
+    assert_int_equal(catalogue.entries[0].is.stored_width, 0);
+    assert_int_equal(catalogue.entries[0].is.function, PAWL_ADD);
+    pwi_catalogue_fini(&catalogue);
+    pwi_writer_fini(&writer);
+  }
+}
+
+static void test_a_restored_vector_is_of_the_next_incarnation(void **state) {
   (void)state;
   struct pwi_writer writer = {0};
   struct pwi_catalogue catalogue = {0};
   write_head(&writer, 1);
   write_entry(&writer, 1, "a/b");
-  writer.data[0] = 1;
-  assert_int_equal(pwi_catalogue_decode(writer.data, writer.size - 4, &catalogue), PAWL_OK);
+  assert_int_equal(pwi_catalogue_decode(writer.data, writer.size, &catalogue), PAWL_OK);
   assert_int_equal(catalogue.count, 1);
   assert_int_equal(catalogue.entries[0].incarnation, 0);
   assert_int_equal(pwi_catalogue_restore(&catalogue, (struct pwi_vector_id){1}), PAWL_OK);
@@ -634,7 +747,9 @@ int main(void) {
       cmocka_unit_test(test_a_catalogue_that_was_cut_off_is_truncated),
       cmocka_unit_test(test_every_kind_of_damage_is_seen),
       cmocka_unit_test(test_a_name_twice_is_damage),
-      cmocka_unit_test(test_a_catalogue_without_incarnations_is_read),
+      cmocka_unit_test(test_catalogues_of_earlier_versions_are_read),
+      cmocka_unit_test(test_a_restored_vector_is_of_the_next_incarnation),
+      cmocka_unit_test(test_rules_are_settled),
       cmocka_unit_test(test_a_name_that_is_too_long_is_damage),
       cmocka_unit_test(test_as_many_entries_as_there_may_be_and_one_more),
       cmocka_unit_test(test_any_bytes_are_refused_or_are_what_the_encoder_writes),

@@ -92,8 +92,10 @@ struct pwi_flow {
   struct pwi_flow *next;
   struct pwi_entry entry;
   struct pwi_place place;
-  uint64_t node; /* 0: the servers; else a sender, with its bit */
-  size_t row_bytes, value_size;
+  uint64_t node;                    /* 0: the servers; else a sender, with its bit */
+  size_t row_bytes;                 /* of a row that comes back, */
+  size_t pushed_bytes, state_bytes; /* that goes out, and of what is kept with it */
+  size_t value_size;
   struct pwi_clock sent;
   struct part *first, *last;
   size_t held_back; /* parts that are not SENT */
@@ -109,6 +111,11 @@ struct pwi_flow {
   struct pwi_task reenter;
   struct pwi_client *client;
 };
+
+/* Of a row that a request of this kind carries: a RESTORE brings what is stored and what is kept with it. */
+static inline size_t pwi_flow_bytes_in(const struct pwi_flow *flow, enum pwi_request_kind kind) {
+  return kind == PWI_REQUEST_RESTORE ? flow->row_bytes + flow->state_bytes : flow->pushed_bytes;
+}
 
 /* --- lists ------------------------------------------------------------------------------------------------------------ */
 
@@ -137,7 +144,7 @@ struct pwi_mixing {
   struct pwi_mixer mixer;
   struct pwi_keylist *list; /* whose order counts; NULL: the mixer's */
   struct pwi_pages in, out;
-  size_t rows, row_bytes;
+  size_t rows, bytes_in, row_bytes;
   char *caller_out;
 };
 

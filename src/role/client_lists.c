@@ -124,18 +124,20 @@ static const uint32_t *order_of(const struct pwi_mixing *mixing) {
 
 static pawl_status prepare(struct pwi_mixing *mixing, const struct pwi_where *where, const void *in, void *out) {
   pawl_status status = PAWL_OK;
-  size_t bytes;
+  size_t bytes_in, bytes_out;
   if (where->list)
     mixing->list = pwi_keylist_retain(where->list);
   else
     status = pwi_mixer_sort(&mixing->mixer, where->keys, where->count);
   mixing->rows = where->list ? where->list->count : where->count;
-  if (!pwi_mul_size(mixing->rows, mixing->row_bytes, &bytes)) return PAWL_NO_MEMORY;
-  if (!status && in) status = pwi_pages_grow(&mixing->in, bytes);
-  if (!status && out) status = pwi_pages_grow(&mixing->out, bytes);
+  if (!pwi_mul_size(mixing->rows, mixing->bytes_in, &bytes_in) ||
+      !pwi_mul_size(mixing->rows, mixing->row_bytes, &bytes_out))
+    return PAWL_NO_MEMORY;
+  if (!status && in) status = pwi_pages_grow(&mixing->in, bytes_in);
+  if (!status && out) status = pwi_pages_grow(&mixing->out, bytes_out);
   if (status) return status;
   mixing->caller_out = out;
-  if (in) gather_rows(mixing->in.memory, in, order_of(mixing), mixing->rows, mixing->row_bytes);
+  if (in) gather_rows(mixing->in.memory, in, order_of(mixing), mixing->rows, mixing->bytes_in);
   return PAWL_OK;
 }
 
@@ -151,6 +153,7 @@ pawl_status pwi_client_mix(struct pwi_client *client, struct pwi_task *task, con
     client->mixings = mixing;
   }
   mixing->row_bytes = flow->row_bytes;
+  mixing->bytes_in = flow->pushed_bytes;
   pawl_status status = prepare(mixing, where, in, out);
   if (status) {
     free_mixing(client, mixing);

@@ -357,9 +357,8 @@ void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status
 /* --- narrowing -------------------------------------------------------------------------------------------------------- */
 
 static void skip_rows(struct part *part, size_t rows) {
-  size_t bytes = rows * part->flow->row_bytes;
-  if (part->in) part->in += bytes;
-  if (part->out) part->out += bytes;
+  if (part->in) part->in += rows * pwi_flow_bytes_in(part->flow, part->kind);
+  if (part->out) part->out += rows * part->flow->row_bytes;
 }
 
 static const uint64_t no_keys[1];

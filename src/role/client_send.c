@@ -62,7 +62,10 @@ const char *pwi_client_node_address(const struct pwi_client *client, uint64_t no
   return sender && !sender->retired && sender->address[0] ? sender->address : NULL;
 }
 
-static size_t bytes_out(const struct part *part) { return part->in ? part->rows * part->flow->row_bytes : 0; }
+static size_t bytes_out(const struct part *part) {
+  return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
+}
+
 static size_t bytes_back(const struct part *part) { return part->out ? part->rows * part->flow->row_bytes : 0; }
 
 void pwi_peer_remove(struct client_peer *peer, struct part *part) {

@@ -34,6 +34,8 @@ static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *
   flow->node = node;
   if (node != 0) flow->entry.incarnation = 0; /* what somebody holds locally is in no checkpoint */
   flow->row_bytes = pwi_entry_row_bytes(entry);
+  flow->pushed_bytes = pwi_entry_pushed_bytes(entry);
+  flow->state_bytes = entry->is.state_width * pawl_type_size(entry->is.type);
   flow->value_size = pawl_type_size(entry->is.type);
   struct pawl_range span = pawl_range_of(0, flow->place.size);
   pawl_status status = pwi_clock_init(&flow->sent, &span, 1);
@@ -101,7 +103,8 @@ static pawl_status check_where(const struct pwi_flow *flow, enum pwi_request_kin
     return PAWL_OUT_OF_SPAN;
   bool has_keys = where->list || where->keys;
   uint64_t all = has_range ? pawl_range_size(where->range) : flow->place.size;
-  if (!has_keys && all > RANGE_BYTES_MAX / flow->row_bytes) return PAWL_TOO_LARGE;
+  size_t row_bytes = flow->pushed_bytes > flow->row_bytes ? flow->pushed_bytes : flow->row_bytes;
+  if (!has_keys && all > RANGE_BYTES_MAX / row_bytes) return PAWL_TOO_LARGE;
   if (is_mixed(flow, kind) && (has_range || !has_keys)) return PAWL_UNSUPPORTED;
   if (!has_keys && !has_range && where->count > 0) return PAWL_INVALID;
   if (where->list) return where->list->vector.id == flow->entry.id.id ? PAWL_OK : PAWL_MISMATCH;
@@ -145,8 +148,7 @@ static size_t first_row(const struct call *call, const struct piece *piece) {
 }
 
 static void fill_part(const struct call *call, const struct piece *piece, struct part *part) {
-  size_t row_bytes = call->flow->row_bytes;
-  size_t skip = first_row(call, piece) * row_bytes;
+  size_t skip = first_row(call, piece);
   part->kind = call->kind;
   part->number = call->task->number;
   part->prior = piece->prior;
@@ -156,8 +158,8 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
   part->keys = call->keys ? call->keys + piece->first : part->rows == 0 ? no_keys : NULL;
-  part->in = call->in && part->rows > 0 ? call->in + skip : NULL;
-  part->out = call->out && part->rows > 0 ? call->out + skip : NULL;
+  part->in = call->in && part->rows > 0 ? call->in + skip * pwi_flow_bytes_in(call->flow, call->kind) : NULL;
+  part->out = call->out && part->rows > 0 ? call->out + skip * call->flow->row_bytes : NULL;
   if (call->list && part->rows > 0) {
     part->list = pwi_keylist_retain(call->list);
     part->list_first = call->list_first + piece->first;
@@ -177,6 +179,12 @@ static void settle_open(struct call *call) {
   if (part) pwi_part_settle(call->client, part);
 }
 
+/* Of the larger of what goes and what comes. */
+static size_t row_bytes_of(const struct call *call) {
+  size_t in = call->in ? pwi_flow_bytes_in(call->flow, call->kind) : 0, out = call->out ? call->flow->row_bytes : 0;
+  return in > out ? in : out;
+}
+
 static bool can_join(const struct call *call, const struct piece *piece, uint64_t head, size_t limit) {
   const struct part *open = call->open;
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
@@ -184,7 +192,7 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
   /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
   if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
-  return (open->rows + rows_of(call, piece)) * call->flow->row_bytes <= limit;
+  return (open->rows + rows_of(call, piece)) * row_bytes_of(call) <= limit;
 }
 
 static void join(const struct call *call, const struct piece *piece) {
@@ -238,7 +246,7 @@ static struct piece tightened(const struct call *call, struct piece piece) {
 
 /* Cuts a piece into slices of what one message carries. */
 static void add_slices(struct call *call, struct piece piece, uint64_t head) {
-  size_t per_slice = limit_of(call) / call->flow->row_bytes;
+  size_t row_bytes = row_bytes_of(call), per_slice = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
   if (per_slice == 0) per_slice = 1;
   while (rows_of(call, &piece) > per_slice) {
     struct piece slice = piece;
@@ -306,9 +314,8 @@ static void cut(struct call *call) {
 static void limit_to_range(struct call *call) {
   size_t first = pwi_first_not_below(call->keys, call->count, call->range.begin);
   size_t last = pwi_first_not_below(call->keys, call->count, call->range.end);
-  size_t skip = first * call->flow->row_bytes;
-  if (call->in) call->in += skip;
-  if (call->out) call->out += skip;
+  if (call->in) call->in += first * pwi_flow_bytes_in(call->flow, call->kind);
+  if (call->out) call->out += first * call->flow->row_bytes;
   call->keys += first;
   call->count = last - first;
   call->list_first = first;

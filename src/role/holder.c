@@ -349,7 +349,7 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
     pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
     if (!status)
       pwi_holding_end_sum(holding, sum, tell_in, &telling);
-    else if (status == PAWL_NODE_FULL) /* then each uses up its own number */
+    else if (status == PAWL_NODE_FULL || status == PAWL_REFUSED) /* then each uses up its own number */
       pwi_holding_break_sum(holding, sum);
     else /* nothing has happened: they send it again */
       pwi_holding_drop_sum(holding, sum, PWI_CODE_NOT_HERE, PAWL_OK);

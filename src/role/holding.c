@@ -28,6 +28,7 @@ pawl_status pwi_holding_create(const struct pwi_holding_config *config, struct p
 /* --- vectors ------------------------------------------------------------------------------------------------------ */
 
 static void destroy_vector(struct pwi_held *vector) {
+  pwi_held_close_rule(vector);
   pwi_table_destroy(vector->table);
   for (int which = 0; which < PWI_CLOCKS; which++) {
     pwi_clock_fini(&vector->clocks[which]);
@@ -102,6 +103,8 @@ static enum pwi_apply apply_of(enum pawl_function function) {
     return PWI_APPLY_ADD;
   case PAWL_ASSIGN:
     return PWI_APPLY_ASSIGN;
+  case PAWL_RULE: /* of which those of the kernels find their own */
+    break;
   }
   return PWI_APPLY_ADD;
 }
@@ -110,6 +113,7 @@ static pawl_status start_vector(const struct pwi_holding *holding, struct pwi_he
   struct pwi_table_options options = pwi_entry_table(&vector->entry);
   pawl_status status = PAWL_OK;
   if (!vector->is_group) status = pwi_table_create(&options, &vector->table);
+  if (!status && vector->table) status = pwi_held_open_rule(holding, vector);
   for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
     status = start_clock(holding, &vector->place, &vector->clocks[which]);
   return status;

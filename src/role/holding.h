@@ -50,6 +50,12 @@ struct pwi_holding_config {
   uint64_t memory_max; /* bytes of rows and lists; UINT64_MAX: no cap */
   uint64_t cache_max;  /* bytes of kept lists, slots included; 0: 256 MiB */
 
+  /* Server functions besides the built-in ones; borrowed, NULL: none. They may take long, so they are called by way of
+   * `run`, which calls `work` once and returns when that has returned; NULL: they are simply called. */
+  const struct pwi_function_set *functions;
+  void (*run)(void *context, void (*work)(void *argument), void *argument);
+  void *run_context;
+
   /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. Called
    * from inside any function below; it must not call back into the holding. */
   void (*answer)(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome);
@@ -202,7 +208,8 @@ struct pwi_change {
   enum pwi_effect effect;
   pawl_status status; /* REFUSAL */
   struct pwi_request request;
-  const void *state;              /* ROWS: in the order of the rows; NULL if the vector has none */
+  const void *state; /* ROWS: in the order of the rows; NULL if the vector has none */
+  size_t state_bytes;
   const struct pwi_stamp *stamps; /* of a sum: who is in it, besides the request's sender */
   size_t stamp_count;
 };

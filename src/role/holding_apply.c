@@ -8,62 +8,17 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/feed.h"
 #include "base/memory.h"
 #include "base/search.h"
 #include "store/dense.h"
 
-/* --- values, in parts that may be cut anywhere -------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
-struct feed {
-  const struct iovec *part;
-  size_t at; /* in it */
-};
-
-static void feed_skip(struct feed *feed, size_t bytes) {
-  while (bytes > feed->part->iov_len - feed->at) {
-    bytes -= feed->part->iov_len - feed->at;
-    feed->part++;
-    feed->at = 0;
-  }
-  feed->at += bytes;
-}
-
-static void feed_copy(struct feed *feed, char *to, size_t bytes) {
-  while (bytes > 0) {
-    size_t left = feed->part->iov_len - feed->at, step = left < bytes ? left : bytes;
-    if (step > 0) memcpy(to, (const char *)feed->part->iov_base + feed->at, step);
-    to += step;
-    bytes -= step;
-    feed->at += step;
-    if (bytes == 0) return;
-    feed->part++;
-    feed->at = 0;
-  }
-}
-
-/* As many whole units of `unit` bytes as lie together, at most `wanted` and at least one: where they are, or, for one that
- * is cut, in `cut`. */
-static const char *feed_next(struct feed *feed, size_t unit, size_t wanted, char *cut, size_t *units_out) {
-  while (feed->at == feed->part->iov_len) {
-    feed->part++;
-    feed->at = 0;
-  }
-  size_t whole = (feed->part->iov_len - feed->at) / unit;
-  if (whole == 0) {
-    feed_copy(feed, cut, unit);
-    *units_out = 1;
-    return cut;
-  }
-  const char *units = (const char *)feed->part->iov_base + feed->at;
-  *units_out = whole < wanted ? whole : wanted;
-  feed->at += *units_out * unit;
-  return units;
-}
-
-bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows) {
+bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows, size_t row_bytes) {
   size_t wanted, sum = 0;
   if (request->value_type != (uint8_t)vector->entry.is.type) return false;
-  if (!pwi_mul_size(rows, vector->table->row_bytes, &wanted)) return false;
+  if (!pwi_mul_size(rows, row_bytes, &wanted)) return false;
   for (size_t i = 0; i < request->value_parts; i++)
     if (!pwi_add_size(sum, request->values[i].iov_len, &sum)) return false;
   return sum == wanted;
@@ -118,7 +73,9 @@ static pawl_status ready_blocks(struct pwi_holding *holding, struct pwi_held *ve
 
 pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                            const struct pwi_named *named, struct pawl_range range) {
-  pawl_status status = request->value_parts > 1 ? ready_row(holding, vector->table->row_bytes) : PAWL_OK;
+  size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
+  if (row_bytes < vector->table->row_bytes) row_bytes = vector->table->row_bytes;
+  pawl_status status = request->value_parts > 1 ? ready_row(holding, row_bytes) : PAWL_OK;
   if (status != PAWL_OK) return status;
   if (named->keys || named->count == 0) return ready_list(holding, vector, named);
   return vector->table->is.sparse ? ready_blocks(holding, vector, range) : pwi_rows_reserve(holding, vector, range);
@@ -127,21 +84,21 @@ pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
 /* --- applying: nothing here fails --------------------------------------------------------------------------------- */
 
 static void apply_slots(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_slots *slots,
-                        size_t from, size_t count, struct feed *feed, enum pwi_apply how, char *result) {
+                        size_t from, size_t count, struct pwi_feed *feed, enum pwi_apply how, char *result) {
   size_t size = vector->table->row_bytes;
   for (size_t done = 0, units; done < count; done += units) {
-    const char *rows = feed_next(feed, size, count - done, holding->row, &units);
+    const char *rows = pwi_feed_next(feed, size, count - done, holding->row, &units);
     pwi_table_scatter(vector->table, how, slots, from + done, units, rows, result ? result + done * size : NULL);
   }
 }
 
-static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct feed *feed, enum pwi_apply how,
+static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, struct pwi_feed *feed, enum pwi_apply how,
                         char *result) {
   size_t width = vector->table->is.width, size = vector->table->row_bytes / width, count = rows * width;
   char cut[sizeof(uint64_t)];
   pawl_status status = PAWL_OK;
   for (size_t done = 0, units; done < count && !status; done += units) {
-    const char *values = feed_next(feed, size, count - done, cut, &units);
+    const char *values = pwi_feed_next(feed, size, count - done, cut, &units);
     status =
         pwi_table_range_apply(vector->table, how, first, done, units, values, result ? result + done * size : NULL);
   }
@@ -151,7 +108,7 @@ static void apply_dense(struct pwi_held *vector, uint64_t first, size_t rows, st
 
 /* All keys are there and so is the room to find them: each block is resolved as it was when they were made. */
 static void apply_blocks(struct pwi_holding *holding, struct pwi_held *vector, uint64_t first, uint64_t rows,
-                         struct feed *feed, enum pwi_apply how, char *result) {
+                         struct pwi_feed *feed, enum pwi_apply how, char *result) {
   for (uint64_t done = 0; done < rows;) {
     size_t count = block_size(done, rows);
     pawl_status status = pwi_holding_block(holding, first + done, count);
@@ -166,7 +123,7 @@ static void apply_blocks(struct pwi_holding *holding, struct pwi_held *vector, u
 
 void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how) {
-  struct feed feed = {request->values, 0};
+  struct pwi_feed feed = {request->values, 0};
   part = pawl_range_common(part, request->terms.range);
   if (pawl_range_is_empty(part) || named->count == 0) return;
   size_t from = (size_t)(part.begin - request->terms.range.begin), count = (size_t)pawl_range_size(part);
@@ -177,7 +134,7 @@ void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const 
   if (count == 0) return;
   size_t skip = (named->first + from) * vector->table->row_bytes;
   char *result = request->result ? (char *)request->result + skip : NULL;
-  if (skip > 0) feed_skip(&feed, skip);
+  if (skip > 0) pwi_feed_skip(&feed, skip);
   if (named->keys)
     apply_slots(holding, vector, named->slots, from, count, &feed, how, result);
   else if (vector->table->is.sparse)

@@ -99,7 +99,8 @@ static pawl_status follow_rows(struct pwi_holding *holding, struct pwi_held *vec
     return served.outcome.code == PWI_CODE_FAILED ? PAWL_CORRUPT : PAWL_OK;
   }
   holding->named = named;
-  if (!pwi_values_match(vector, request, named.count)) return PAWL_CORRUPT;
+  if (!pwi_values_match(vector, request, named.count, vector->table->row_bytes)) return PAWL_CORRUPT;
+  if (change->state_bytes != named.count * vector->table->state_bytes) return PAWL_CORRUPT;
   struct pwi_named part = narrow(holding, &named, keys);
   struct pawl_range range = pawl_range_common(request->terms.range, keys);
   pawl_status status = PAWL_OK;

@@ -4,6 +4,7 @@
  *   holding_positions.c which positions are held or frozen
  *   holding_serve.c     requests: order of checks, pushes
  *   holding_apply.c     values into tables
+ *   holding_rules.c     values through server functions
  *   holding_follow.c    what members of a chain do
  *   holding_answers.c   requests that only read
  *   holding_lists.c     kept key lists
@@ -21,6 +22,7 @@
 #include "role/holding.h"
 #include "store/changes.h"
 #include "store/clock.h"
+#include "store/functions_apply.h"
 #include "store/table.h"
 
 /* --- refusals ----------------------------------------------------------------------------------------------------- */
@@ -67,7 +69,9 @@ struct pwi_held {
   struct pwi_entry entry;
   struct pwi_place place;
   bool is_group;
-  enum pwi_apply apply;
+  enum pwi_apply apply;                /* unless there is a rule */
+  struct pwi_applying *rule;           /* NULL: `apply` is all there is to it */
+  bool is_unknown;                     /* we have no function of that name: pushes are refused */
   struct pwi_table *table;             /* NULL for a group */
   uint64_t bytes;                      /* of the table, when it was last looked at; part of holding->row_bytes */
   struct pwi_clock clocks[PWI_CLOCKS]; /* on exactly the keys that are held */
@@ -86,6 +90,12 @@ struct pwi_held {
 
 static inline struct pawl_range pwi_held_keys(const struct pwi_held *vector, struct pawl_range positions) {
   return pwi_place_keys(&vector->place, positions);
+}
+
+/* Of one row of a request: what is pushed; of RESTORE what is stored and kept, row by row. */
+static inline size_t pwi_held_pushed_bytes(const struct pwi_held *vector, enum pwi_request_kind kind) {
+  if (kind == PWI_REQUEST_RESTORE) return vector->table->row_bytes + vector->table->state_bytes;
+  return pwi_entry_pushed_bytes(&vector->entry);
 }
 
 static inline int pwi_held_clocks(const struct pwi_held *vector) { return vector->is_group ? PWI_CLOCKS : 1; }
@@ -252,8 +262,8 @@ bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector,
 
 /* --- values into tables (holding_apply.c) ------------------------------------------------------------------------- */
 
-/* True if as many values of the right type came as `rows` rows have. */
-bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows);
+/* True if as many values of the right type came as `rows` rows of `row_bytes` have. */
+bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *request, size_t rows, size_t row_bytes);
 
 /* Makes sure that applying cannot fail: rows are there, with new ones of zeros, in `range` of the named keys. PAWL_INVALID,
  * PAWL_NODE_FULL, PAWL_NO_MEMORY. */
@@ -269,6 +279,25 @@ PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_holding *holding, struct p
  * wanted. Nothing here fails. */
 void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
+
+/* --- values through server functions (holding_rules.c) -------------------------------------------------------------- */
+
+/* Finds the vector's function; the table is there. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_held_open_rule(const struct pwi_holding *holding, struct pwi_held *vector);
+void pwi_held_close_rule(struct pwi_held *vector);
+
+/* Whether the function takes the values of keys of `part`. Rows are ready. The function's own status, or PAWL_REFUSED. */
+PAWL_MUST_USE pawl_status pwi_held_check(struct pwi_holding *holding, struct pwi_held *vector,
+                                         const struct pwi_request *request, const struct pwi_named *named,
+                                         struct pawl_range part);
+
+/* Applies what was checked. Nothing here fails. */
+void pwi_held_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                    const struct pwi_named *named, struct pawl_range part);
+
+/* Puts rows with their state where they were: RESTORE of a vector that has state. */
+void pwi_held_restore(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, struct pawl_range part);
 
 /* Remembers, for each piece of `keys` that is due, that the task was refused, and sets the clock. */
 PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock,

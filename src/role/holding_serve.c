@@ -74,19 +74,29 @@ bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector,
 
 /* --- numbered requests -------------------------------------------------------------------------------------------- */
 
+static void apply_part(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                       const struct pwi_named *named, struct pawl_range part) {
+  bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
+  if (restores && vector->table->state_bytes > 0)
+    pwi_held_restore(holding, vector, request, named, part);
+  else if (vector->rule && !restores)
+    pwi_held_apply(holding, vector, request, named, part);
+  else
+    pwi_rows_apply(holding, vector, request, named, part, restores ? PWI_APPLY_ASSIGN : vector->apply);
+}
+
 static void apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                   const struct pwi_named *named, bool whole) {
   struct pwi_clock *clock = &vector->clocks[PWI_TASKS];
   struct pwi_clock_pieces pieces;
   struct pawl_range due;
   pawl_status status = PAWL_OK;
-  enum pwi_apply how = request->terms.kind == PWI_REQUEST_RESTORE ? PWI_APPLY_ASSIGN : vector->apply;
   if (whole) {
-    pwi_rows_apply(holding, vector, request, named, request->terms.range, how);
+    apply_part(holding, vector, request, named, request->terms.range);
   } else {
     status = pwi_clock_walk(clock, request->sender, request->terms.claim, &pieces);
     while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due))
-      pwi_rows_apply(holding, vector, request, named, due, how);
+      apply_part(holding, vector, request, named, due);
   }
   if (status == PAWL_OK) status = pwi_clock_set(clock, request->sender, request->terms.claim, request->task);
   assert(status == PAWL_OK);
@@ -104,10 +114,26 @@ void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, cons
   served->outcome = (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = why};
 }
 
+/* What the function says to all that is due, before any of it is applied. */
+static pawl_status check_rule(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                              const struct pwi_named *named, bool whole) {
+  struct pwi_clock_pieces pieces;
+  struct pawl_range due;
+  if (whole) return pwi_held_check(holding, vector, request, named, request->terms.range);
+  pawl_status status = pwi_clock_walk(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim, &pieces);
+  while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due))
+    status = pwi_held_check(holding, vector, request, named, due);
+  return status;
+}
+
 static pawl_status make_ready(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
-                              const struct pwi_named *named) {
-  if (!pwi_values_match(vector, request, named->count)) return PAWL_MISMATCH;
+                              const struct pwi_named *named, bool whole) {
+  bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
+  if (vector->is_unknown && !restores) return PAWL_UNSUPPORTED;
+  size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
+  if (!pwi_values_match(vector, request, named->count, row_bytes)) return PAWL_MISMATCH;
   pawl_status status = pwi_rows_ready(holding, vector, request, named, request->terms.range);
+  if (status == PAWL_OK && vector->rule && !restores) status = check_rule(holding, vector, request, named, whole);
   if (status != PAWL_OK) return status;
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
@@ -116,7 +142,7 @@ static void push(struct pwi_holding *holding, struct pwi_held *vector, const str
                  void *values, struct pwi_served *served) {
   struct pwi_named named;
   if (!request->refusal && !pwi_serve_names(holding, vector, request, &named, served)) return;
-  pawl_status status = request->refusal ? request->refusal : make_ready(holding, vector, request, &named);
+  pawl_status status = request->refusal ? request->refusal : make_ready(holding, vector, request, &named, whole);
   if (status == PAWL_INVALID) {
     pwi_served_fail(served, status);
     return;
@@ -132,7 +158,7 @@ static void push(struct pwi_holding *holding, struct pwi_held *vector, const str
   vector->pushes++;
   holding->totals.pushes++;
   holding->totals.keys_pushed += named.count;
-  holding->totals.bytes_in += named.count * vector->table->row_bytes;
+  holding->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, request->terms.kind);
   pwi_samples_draw(&holding->samples, vector, named.keys, request->terms.range.begin, named.count);
   pwi_served_say(served, PWI_CODE_OK, 0);
   if (request->terms.kind == PWI_REQUEST_PUSHPULL) pwi_serve_values(holding, vector, request, &named, values, served);

@@ -181,13 +181,19 @@ static struct pwi_gathering *open_gathering(struct pwi_holding *holding, const s
   return gathering;
 }
 
+/* Whether pushes may be added up and the sum be applied. */
+static bool can_sum(const struct pwi_held *vector) {
+  if (vector->rule) return vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
+  return vector->apply == PWI_APPLY_ADD && !vector->is_unknown;
+}
+
 /* True if the sum takes it. */
 static bool take_part(struct pwi_held *vector, struct pwi_gathering *gathering, const struct pwi_request *request,
                       bool whole) {
-  size_t bytes = (size_t)request->terms.rows * vector->table->row_bytes;
+  size_t row_bytes = pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH), bytes = (size_t)request->terms.rows * row_bytes;
   bool is_arc = request->terms.claim.begin == request->arc.begin && request->terms.claim.end == request->arc.end;
-  if (!whole || !is_arc || request->terms.kind != PWI_REQUEST_PUSH || vector->apply != PWI_APPLY_ADD) return false;
-  if (!pwi_values_match(vector, request, (size_t)request->terms.rows)) return false;
+  if (!whole || !is_arc || request->terms.kind != PWI_REQUEST_PUSH || !can_sum(vector)) return false;
+  if (!pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes)) return false;
   if (!gathering->has_sum) return begin_sum(gathering, request, bytes) == PAWL_OK;
   if (!same_keys(gathering, request)) return false;
   add_to_sum(gathering, request);
@@ -316,6 +322,8 @@ static pawl_status ready_sum(struct pwi_holding *holding, struct pwi_held *vecto
                              struct pwi_served *served) {
   if (!pwi_serve_names(holding, vector, request, named, served)) return PAWL_CORRUPT;
   pawl_status status = pwi_rows_ready(holding, vector, request, named, request->terms.range);
+  if (!status && vector->rule && pwi_held_check(holding, vector, request, named, request->terms.range))
+    status = PAWL_REFUSED; /* whose part it was is seen when each is served by itself */
   for (size_t i = 0; i < gathering->count && !status; i++)
     if (gathering->parts[i].is_in_sum)
       status = pwi_clock_reserve(&vector->clocks[PWI_TASKS], gathering->parts[i].sender, gathering->arc);
@@ -332,7 +340,10 @@ pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gather
   if (!gathering->has_sum) return PAWL_OK;
   pawl_status status = ready_sum(holding, vector, request, gathering, &named, served);
   if (status) return status;
-  pwi_rows_apply(holding, vector, request, &named, request->terms.range, vector->apply);
+  if (vector->rule)
+    pwi_held_apply(holding, vector, request, &named, request->terms.range);
+  else
+    pwi_rows_apply(holding, vector, request, &named, request->terms.range, vector->apply);
   for (size_t i = 0; i < gathering->count; i++) {
     if (!gathering->parts[i].is_in_sum) continue;
     status =
@@ -341,7 +352,7 @@ pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gather
     vector->pushes++;
     holding->totals.pushes++;
     holding->totals.keys_pushed += named.count;
-    holding->totals.bytes_in += named.count * vector->table->row_bytes;
+    holding->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
   }
   named.has_result = request->result;
   holding->named = named;

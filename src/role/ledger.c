@@ -100,26 +100,6 @@ void pwi_record_forget(struct pwi_writer *record, uint64_t sender) {
   pwi_write_u64(record, sender);
 }
 
-void pwi_options_write(struct pwi_writer *writer, const struct pawl_vector_options *options) {
-  pwi_write_u8(writer, (uint8_t)options->type);
-  pwi_write_u32(writer, options->width);
-  pwi_write_u64(writer, options->size);
-  pwi_write_u8(writer, (uint8_t)options->function);
-  pwi_write_u8(writer, (uint8_t)options->placement);
-  pwi_write_u8(writer, (uint8_t)options->layout);
-}
-
-struct pawl_vector_options pwi_options_read(struct pwi_reader *reader) {
-  struct pawl_vector_options options;
-  options.type = (enum pawl_type)pwi_read_u8(reader);
-  options.width = pwi_read_u32(reader);
-  options.size = pwi_read_u64(reader);
-  options.function = (enum pawl_function)pwi_read_u8(reader);
-  options.placement = (enum pawl_placement)pwi_read_u8(reader);
-  options.layout = (enum pawl_layout)pwi_read_u8(reader);
-  return options;
-}
-
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry) {
   begin(record, PWI_RECORD_ENTRY);
   pwi_write_u64(record, entry->id.id);
@@ -307,11 +287,11 @@ static pawl_status apply_address(struct pwi_ledger *ledger, struct pwi_reader *r
 
 /* --- vectors and groups ------------------------------------------------------------------------------------------- */
 
-static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *reader, bool is_old) {
   struct pwi_entry entry = {.id = {pwi_read_u64(reader)}};
   entry.kind = (enum pwi_entry_kind)pwi_read_u8(reader);
   pwi_read_text(reader, entry.name, sizeof entry.name);
-  entry.is = pwi_options_read(reader);
+  entry.is = pwi_options_read(reader, is_old);
   pawl_status status = pwi_reader_end(reader);
   if (status) return status;
   if (entry.id.id <= ledger->last_vector) return PAWL_INVALID;
@@ -391,7 +371,9 @@ static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_rea
   case PWI_RECORD_FORGET:
     return apply_forget(ledger, reader);
   case PWI_RECORD_ENTRY:
-    return apply_entry(ledger, reader);
+    return apply_entry(ledger, reader, false);
+  case PWI_RECORD_PLAIN_ENTRY:
+    return apply_entry(ledger, reader, true);
   case PWI_RECORD_REMOVE:
     return apply_remove(ledger, reader);
   case PWI_RECORD_MEMBER:

@@ -75,13 +75,14 @@ bool pwi_ledger_refused(pawl_status status);
   X(SENDER, 4, "u64 id, u64 secret, text job, text address")                                                           \
   X(RETIRE, 5, "u64 sender")                                                                                           \
   X(FORGET, 6, "u64 sender")                                                                                           \
-  X(ENTRY, 7, "u64 id, u8 kind, text name, u8 type, u32 width, u64 size, u8 function, u8 placement, u8 layout")        \
+  X(PLAIN_ENTRY, 7, "u64 id, u8 kind, text name, options as they were before there were rules; read only")             \
   X(REMOVE, 8, "u64 id of a vector")                                                                                   \
   X(MEMBER, 9, "u64 group, u32 size, u64 sender")                                                                      \
   X(UNMEMBER, 10, "u64 group, u64 sender")                                                                             \
   X(ADDRESS, 11, "u64 sender, text address")                                                                           \
   X(SNAPSHOT, 12, "all of a ledger, see below; only ever the first record")                                            \
-  X(RESTORE, 16, "u64 id of a vector, u32 its incarnation from now on")
+  X(RESTORE, 16, "u64 id of a vector, u32 its incarnation from now on")                                                \
+  X(ENTRY, 17, "u64 id, u8 kind, text name, options as in role/catalogue.h")
 
 enum pwi_record_kind {
 #define PWI_RECORD_ENUM(name, number, fields) PWI_RECORD_##name = (number),
@@ -110,9 +111,5 @@ void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *led
 /* What follows the kind, for pwi_ledger_apply. Safe on any bytes; any error but PAWL_NO_MEMORY means that they are no
  * snapshot. */
 PAWL_MUST_USE pawl_status pwi_snapshot_read(struct pwi_reader *reader, struct pwi_ledger *ledger_out);
-
-/* The options of a vector as they stand in ENTRY, and in the ask CREATE. */
-void pwi_options_write(struct pwi_writer *writer, const struct pawl_vector_options *options);
-struct pawl_vector_options pwi_options_read(struct pwi_reader *reader);
 
 #endif

@@ -104,7 +104,12 @@ static void tell_arcs(struct story *story, uint64_t holder) {
 
 static void tell_entry(struct story *story, uint64_t id, enum pwi_entry_kind kind, const char *name) {
   struct pwi_entry entry = {.id = {id}, .kind = kind};
-  entry.is = (struct pawl_vector_options){PAWL_U64, 1, PAWL_KEY_END, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_SPARSE};
+  entry.is = (struct pawl_vector_options){.type = PAWL_U64,
+                                          .width = 1,
+                                          .size = PAWL_KEY_END,
+                                          .function = PAWL_ADD,
+                                          .placement = PAWL_PLACE_ORDERED,
+                                          .layout = PAWL_LAYOUT_SPARSE};
   snprintf(entry.name, sizeof entry.name, "%s", name);
   pwi_record_entry(next_record(story), &entry);
 }

@@ -84,13 +84,14 @@ struct pwi_manager_config {
   uint64_t term;               /* of this leadership, where managers take turns; 0: 1, for those that do not */
   pwi_rights_of rights;        /* NULL: everybody may do everything */
   void *rights_context;
-  uint32_t first_processes; /* 0: 1 */
-  int64_t client_grace_ns;  /* 0: 2 s */
-  int64_t server_grace_ns;  /* 0: 1 s; until a server that nobody can replace, or one of most, is marked down */
-  int64_t keep_retired_ns;  /* 0: one hour */
-  uint32_t points;          /* arcs per node at first; 0: as many as is good */
-  uint32_t replicas;        /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */
-  uint64_t journal_bytes;   /* 0: 1 MiB; a journal below that is left as it is */
+  const struct pwi_function_set *functions; /* besides the built-in ones; borrowed. NULL: none */
+  uint32_t first_processes;                 /* 0: 1 */
+  int64_t client_grace_ns;                  /* 0: 2 s */
+  int64_t server_grace_ns; /* 0: 1 s; until a server that nobody can replace, or one of most, is marked down */
+  int64_t keep_retired_ns; /* 0: one hour */
+  uint32_t points;         /* arcs per node at first; 0: as many as is good */
+  uint32_t replicas;       /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */
+  uint64_t journal_bytes;  /* 0: 1 MiB; a journal below that is left as it is */
 
   /* Checkpoints. */
   struct pwi_depot *depot;          /* role/depot.h; borrowed. NULL: there are none */

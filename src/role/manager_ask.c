@@ -37,15 +37,23 @@ static pawl_status decide_create(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-static pawl_status read_create(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+/* Whoever asks need not know the function; we must. */
+static pawl_status settle(const struct pwi_manager *manager, const struct pawl_vector_options *asked,
+                          struct pawl_vector_options *settled_out) {
+  pawl_status status = pwi_options_settle(asked, manager->config.functions, settled_out);
+  return status || pwi_options_are_known(settled_out) ? status : PAWL_NOT_FOUND;
+}
+
+static pawl_status read_create(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                               struct decision *decision) {
   struct pwi_entry *entry = &decision->entry;
   pwi_read_text(reader, entry->name, sizeof entry->name);
-  struct pawl_vector_options asked = pwi_options_read(reader);
+  struct pawl_vector_options asked = pwi_options_read_last(reader);
   if (pwi_reader_end(reader)) return PAWL_INVALID;
   entry->kind = PWI_ENTRY_VECTOR;
   decision->decide = decide_create;
   pawl_status status = pwi_name_check(entry->name, PWI_ENTRY_VECTOR);
-  if (!status) status = pwi_options_settle(&asked, &entry->is);
+  if (!status) status = settle(manager, &asked, &entry->is);
   if (status) return status;
   return may_change(peer, entry->name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
@@ -293,13 +301,13 @@ static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t
 }
 
 /* What becomes a decision: reads it, and says what is wrong with it as far as that can be seen now. */
-static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_reader *reader,
-                            struct decision *decision) {
+static pawl_status read_ask(const struct pwi_manager *manager, const struct peer *peer, uint64_t what,
+                            struct pwi_reader *reader, struct decision *decision) {
   switch (what) {
   case PWI_ASK_CREATE:
-    return read_create(peer, reader, decision);
+    return read_create(manager, peer, reader, decision);
   case PWI_ASK_RESTORE_BEGIN: {
-    pawl_status status = read_create(peer, reader, decision);
+    pawl_status status = read_create(manager, peer, reader, decision);
     decision->decide = decide_restore;
     return status;
   }
@@ -327,7 +335,7 @@ static pawl_status read_ask(const struct peer *peer, uint64_t what, struct pwi_r
 static void ask_decision(struct pwi_manager *manager, struct peer *peer, uint64_t what, struct pwi_reader *reader,
                          uint64_t task) {
   struct decision decision = {.conclude = conclude_ask, .link = peer->link, .task = task};
-  pawl_status status = read_ask(peer, what, reader, &decision);
+  pawl_status status = read_ask(manager, peer, what, reader, &decision);
   if (status) {
     pwi_manager_say_reply(manager, peer, task, status, 0);
     return;

@@ -213,7 +213,11 @@ static bool put_vector(json_t *array, const struct pwi_entry *entry) {
          put(object, "size", wide(is->size)) &&
          put(object, "placement", json_string(is->placement == PAWL_PLACE_MIXED ? "mixed" : "ordered")) &&
          put(object, "layout", json_string(is->layout == PAWL_LAYOUT_DENSE ? "dense" : "sparse")) &&
-         put(object, "function", json_string(is->function == PAWL_ASSIGN ? "assign" : "add"));
+         put(object, "function",
+             json_string(is->function == PAWL_RULE     ? is->rule
+                         : is->function == PAWL_ASSIGN ? "assign"
+                                                       : "add")) &&
+         put(object, "filters", is->filters[0] ? json_string(is->filters) : json_null());
 }
 
 static bool put_group(json_t *array, const struct pwi_roster *roster, const struct pwi_entry *entry) {

@@ -134,7 +134,7 @@ static pawl_status start(struct exporting *exporting, const struct pwi_saved *sa
   exporting->values = (struct pwi_array){
       .type = (enum pwi_scalar)vector->is.type,
       .rows = is_sparse(exporting) ? exporting->count : vector->is.size,
-      .width = vector->is.width,
+      .width = pwi_options_stored(&vector->is),
   };
   return status;
 }

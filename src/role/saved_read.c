@@ -122,8 +122,10 @@ struct walk {
 
 static pawl_status check_rows(const struct walk *walk, const struct pwi_manifest_vector *vector,
                               const struct pwi_chunk *chunk) {
-  size_t row_bytes = pwi_scalar_size((enum pwi_scalar)vector->is.type) * vector->is.width;
-  if (chunk->row_bytes == row_bytes && pwi_chunk_key(chunk, chunk->count - 1) < vector->is.size) return PAWL_OK;
+  size_t size = pwi_scalar_size((enum pwi_scalar)vector->is.type);
+  bool fits =
+      chunk->row_bytes == size * pwi_options_stored(&vector->is) && chunk->state_bytes == size * vector->is.state_width;
+  if (fits && pwi_chunk_key(chunk, chunk->count - 1) < vector->is.size) return PAWL_OK;
   return pwi_problem_tell(walk->problem, PAWL_MISMATCH, "%s: rows of %s have another width or lie outside its span",
                           walk->layer->name, vector->name);
 }

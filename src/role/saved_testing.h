@@ -112,10 +112,30 @@ static inline void saving_end(struct saving *saving, bool with_manifest) {
 
 static inline struct pawl_vector_options example_options(int id) {
   static const struct pawl_vector_options options[] = {
-      {PAWL_F32, 2, 10, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_DENSE},
-      {PAWL_I64, 1, PAWL_KEY_END, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_SPARSE},
-      {PAWL_U64, 1, PAWL_KEY_END, PAWL_ASSIGN, PAWL_PLACE_MIXED, PAWL_LAYOUT_SPARSE},
-      {PAWL_I32, 1, 4, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_DENSE},
+      {.type = PAWL_F32,
+       .width = 2,
+       .size = 10,
+       .function = PAWL_ADD,
+       .placement = PAWL_PLACE_ORDERED,
+       .layout = PAWL_LAYOUT_DENSE},
+      {.type = PAWL_I64,
+       .width = 1,
+       .size = PAWL_KEY_END,
+       .function = PAWL_ADD,
+       .placement = PAWL_PLACE_ORDERED,
+       .layout = PAWL_LAYOUT_SPARSE},
+      {.type = PAWL_U64,
+       .width = 1,
+       .size = PAWL_KEY_END,
+       .function = PAWL_ASSIGN,
+       .placement = PAWL_PLACE_MIXED,
+       .layout = PAWL_LAYOUT_SPARSE},
+      {.type = PAWL_I32,
+       .width = 1,
+       .size = 4,
+       .function = PAWL_ADD,
+       .placement = PAWL_PLACE_ORDERED,
+       .layout = PAWL_LAYOUT_DENSE},
   };
   return options[id - 1];
 }

@@ -405,6 +405,9 @@ static pawl_status make_parts(struct pwi_server *server) {
   server->chains.starve = pwi_server_chain_starve;
   server->chains.context = server;
   struct pwi_holding_config holding = {.memory_max = server->config.memory_max,
+                                       .functions = server->config.functions,
+                                       .run = server->config.run,
+                                       .run_context = server->config.run_context,
                                        .cache_max = server->config.cache_max,
                                        .answer = pwi_holder_answer,
                                        .context = server->holder};
@@ -455,6 +458,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_parcels_fini(&server->parcels);
   pwi_reading_fini(&server->reading);
   pwi_pages_fini(&server->stamps);
+  pwi_pages_fini(&server->state);
   pwi_holder_destroy(server->holder);
   pwi_holding_destroy(server->holding);
   pwi_view_release(server->view);

@@ -63,6 +63,11 @@ struct pwi_server_config {
   pwi_rights_of rights; /* NULL: everybody may do everything */
   void *rights_context;
   struct pwi_depot *depot; /* where checkpoints go, see role/depot.h; borrowed. NULL: none can be saved here */
+
+  /* Server functions besides the built-in ones, and how they are run: as in role/holding.h. Borrowed. */
+  const struct pwi_function_set *functions;
+  void (*run)(void *context, void (*work)(void *argument), void *argument);
+  void *run_context;
 };
 
 struct pwi_depot;

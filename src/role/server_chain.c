@@ -353,6 +353,18 @@ static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox
   return PAWL_OK;
 }
 
+/* What is kept beside the rows. Its size is checked by whoever puts it where it belongs. */
+static pawl_status read_state(struct pwi_server *server, const struct pwi_inbox *inbox,
+                              const struct pwi_sections *sections, struct pwi_change *change) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_STATE);
+  if (!section || section->length == 0) return PAWL_OK;
+  pawl_status status = pwi_pages_grow(&server->state, section->length);
+  if (status) return status;
+  change->state = pwi_inbox_at(inbox, section->offset, section->length, server->state.memory);
+  change->state_bytes = section->length;
+  return PAWL_OK;
+}
+
 /* Reads what the head changed. */
 static pawl_status read_change(struct pwi_server *server, struct server_peer *peer, const struct pwi_sections *sections,
                                const struct pwi_note *note, struct pwi_change *change) {
@@ -366,6 +378,7 @@ static pawl_status read_change(struct pwi_server *server, struct server_peer *pe
   const struct pwi_entry *entry = pwi_catalogue_find(&server->catalogue, change->request.terms.vector);
   if (entry) change->request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
   status = pwi_reading_body(&server->reading, &peer->inbox, sections, &change->request);
+  if (!status) status = read_state(server, &peer->inbox, sections, change);
   return status ? status : read_stamps(server, &peer->inbox, sections, change);
 }
 
@@ -384,7 +397,7 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   size_t values = bytes_of(request->values, request->value_parts);
   struct pwi_parcel *parcel;
   size_t stamps = change->stamp_count * PWI_STAMP_SIZE;
-  pawl_status status = pwi_parcel_measure(keys, values, 0, stamps, &bytes);
+  pawl_status status = pwi_parcel_measure(keys, values, change->state_bytes, stamps, &bytes);
   if (!status) status = pwi_parcel_take(&server->parcels, bytes, &parcel);
   if (status) return status;
   parcel->version = note->version;
@@ -401,12 +414,14 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   parcel->value_size = request->value_type ? pwi_scalar_size((enum pwi_scalar)request->value_type) : 0;
   parcel->key_bytes = keys;
   parcel->value_bytes = values;
+  parcel->state_bytes = change->state_bytes;
   parcel->stamp_bytes = stamps;
   for (size_t i = 0; i < change->stamp_count; i++) {
     pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE, change->stamps[i].sender.id);
     pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE + 8, change->stamps[i].task);
   }
   if (keys > 0) memcpy(pwi_parcel_keys(parcel), request->encoded, keys);
+  if (change->state_bytes > 0) memcpy(pwi_parcel_state(parcel), change->state, change->state_bytes);
   unsigned char *place = pwi_parcel_values(parcel);
   for (size_t i = 0; i < request->value_parts; i++) {
     memcpy(place, request->values[i].iov_base, request->values[i].iov_len);

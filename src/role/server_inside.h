@@ -96,7 +96,7 @@ struct pwi_server {
   struct pwi_parcels parcels;
   struct pwi_chains chains;
   struct pwi_reading reading;
-  struct pwi_pages stamps; /* of the update that is being read */
+  struct pwi_pages stamps, state; /* of the update that is being read */
   struct pwi_timer chain_timer;
   struct moving *movings;
   struct filling *fillings;

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "store/table.h"
 
+#define ROW_MAX (1u << 28)                      /* values */
 #define DENSE_MAX (UINT64_C(1) << 32)           /* keys of a dense vector */
 #define PATH_SIZE (PWI_CHECKPOINT_NAME_MAX * 4) /* of the directory and the file in it */
 
@@ -79,7 +80,9 @@ static bool vector_name_is_valid(const char *name) {
 static bool options_are_valid(const struct pawl_vector_options *is) {
   if (pwi_scalar_size((enum pwi_scalar)is->type) == 0 || is->width == 0 || is->width > PAWL_WIDTH_MAX || is->size == 0)
     return false;
-  if (is->function != PAWL_ADD && is->function != PAWL_ASSIGN) return false;
+  if (is->function != PAWL_ADD && is->function != PAWL_ASSIGN && is->function != PAWL_RULE) return false;
+  if ((is->function == PAWL_RULE) != (is->rule[0] != '\0')) return false;
+  if (is->pushed_width > ROW_MAX || is->stored_width > ROW_MAX || is->state_width > ROW_MAX) return false;
   if (is->placement != PAWL_PLACE_ORDERED && is->placement != PAWL_PLACE_MIXED) return false;
   if (is->placement == PAWL_PLACE_MIXED && is->size != PAWL_KEY_END) return false;
   if (is->layout != PAWL_LAYOUT_DENSE && is->layout != PAWL_LAYOUT_SPARSE) return false;

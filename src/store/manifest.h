@@ -12,6 +12,8 @@
  *     "base": "nightly-4",                       or null
  *     "vectors": [{"id": 1, "incarnation": 1, "name": "ads/weights", "type": "f32", "width": 1, "size": "1000000",
  *                  "function": "add", "placement": "ordered", "layout": "dense"}],
+ *                                               "function": "rule" comes with "rule", a text, and with "pushed", "stored"
+ *                                               and "state", values per key; "filters" is there if there are any
  *     "files": [{"name": "node-2-1.pawl", "node": 2, "size": 1234, "checksum": "0123456789abcdef",
  *                "arcs": [{"begin": "0", "end": "9223372036854775808", "epoch": 7, "sequence": "1234"}]}],
  *     "checksum": "0123456789abcdef"

@@ -19,7 +19,12 @@
 
 static struct pwi_manifest_vector vector_of(uint64_t id, const char *name) {
   struct pwi_manifest_vector vector = {.id = id, .incarnation = 2};
-  vector.is = (struct pawl_vector_options){PAWL_F32, 3, 1000, PAWL_ADD, PAWL_PLACE_ORDERED, PAWL_LAYOUT_DENSE};
+  vector.is = (struct pawl_vector_options){.type = PAWL_F32,
+                                           .width = 3,
+                                           .size = 1000,
+                                           .function = PAWL_ADD,
+                                           .placement = PAWL_PLACE_ORDERED,
+                                           .layout = PAWL_LAYOUT_DENSE};
   snprintf(vector.name, sizeof vector.name, "%s", name);
   return vector;
 }
@@ -40,8 +45,12 @@ static struct pwi_manifest example(void) {
       .cluster = 0xc0ffee, .number = 5, .time_s = 1738367999, .name = "nightly-5", .base = "nightly-4"};
   struct pwi_manifest_vector wide = vector_of(9, "ads/.");
   memcpy(wide.name, "ads/w-2", 8);
-  wide.is = (struct pawl_vector_options){PAWL_U64,    PAWL_WIDTH_MAX,   PAWL_KEY_END,
-                                         PAWL_ASSIGN, PAWL_PLACE_MIXED, PAWL_LAYOUT_SPARSE};
+  wide.is = (struct pawl_vector_options){.type = PAWL_U64,
+                                         .width = PAWL_WIDTH_MAX,
+                                         .size = PAWL_KEY_END,
+                                         .function = PAWL_ASSIGN,
+                                         .placement = PAWL_PLACE_MIXED,
+                                         .layout = PAWL_LAYOUT_SPARSE};
   add_vector(&manifest, vector_of(1, "ads/weights"));
   add_vector(&manifest, wide);
   add_file(&manifest, "node-2-1.pawl", 0, HALF);

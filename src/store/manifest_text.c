@@ -24,7 +24,7 @@ struct word {
 
 static const struct word types[] = {{PAWL_F32, "f32"}, {PAWL_F64, "f64"}, {PAWL_I32, "i32"},
                                     {PAWL_I64, "i64"}, {PAWL_U64, "u64"}, {0, NULL}};
-static const struct word functions[] = {{PAWL_ADD, "add"}, {PAWL_ASSIGN, "assign"}, {0, NULL}};
+static const struct word functions[] = {{PAWL_ADD, "add"}, {PAWL_ASSIGN, "assign"}, {PAWL_RULE, "rule"}, {0, NULL}};
 static const struct word placements[] = {{PAWL_PLACE_ORDERED, "ordered"}, {PAWL_PLACE_MIXED, "mixed"}, {0, NULL}};
 static const struct word layouts[] = {{PAWL_LAYOUT_DENSE, "dense"}, {PAWL_LAYOUT_SPARSE, "sparse"}, {0, NULL}};
 
@@ -46,14 +46,27 @@ static bool format_time(int64_t seconds, char *text, size_t size) {
   return strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0;
 }
 
+static bool add_rule(json_t *object, const struct pawl_vector_options *is) {
+  return json_object_set_new(object, "rule", json_string(is->rule)) == 0 &&
+         json_object_set_new(object, "pushed", json_integer((json_int_t)is->pushed_width)) == 0 &&
+         json_object_set_new(object, "stored", json_integer((json_int_t)is->stored_width)) == 0 &&
+         json_object_set_new(object, "state", json_integer((json_int_t)is->state_width)) == 0;
+}
+
 /* NULL if there was no memory for any part of it: jansson passes a NULL on. */
 static json_t *vector_object(const struct pwi_manifest_vector *vector) {
   const struct pawl_vector_options *is = &vector->is;
-  return json_pack("{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)vector->id, "incarnation",
-                   (json_int_t)vector->incarnation, "name", vector->name, "type", word_of(types, (int)is->type),
-                   "width", (json_int_t)is->width, "size", decimal(is->size), "function",
-                   word_of(functions, (int)is->function), "placement", word_of(placements, (int)is->placement),
-                   "layout", word_of(layouts, (int)is->layout));
+  json_t *object =
+      json_pack("{s:I, s:I, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)vector->id, "incarnation",
+                (json_int_t)vector->incarnation, "name", vector->name, "type", word_of(types, (int)is->type), "width",
+                (json_int_t)is->width, "size", decimal(is->size), "function", word_of(functions, (int)is->function),
+                "placement", word_of(placements, (int)is->placement), "layout", word_of(layouts, (int)is->layout));
+  bool made = object != NULL;
+  if (made && is->rule[0]) made = add_rule(object, is);
+  if (made && is->filters[0]) made = json_object_set_new(object, "filters", json_string(is->filters)) == 0;
+  if (made) return object;
+  json_decref(object);
+  return NULL;
 }
 
 static json_t *arc_object(const struct pwi_archive_cut *arc) {
@@ -194,6 +207,19 @@ static json_t *array_in(struct look *look, const json_t *object, const char *nam
   return array;
 }
 
+static uint32_t width_in(struct look *look, const json_t *object, const char *name) {
+  uint64_t width = whole_in(look, object, name);
+  if (width > UINT32_MAX) look->bad = true;
+  return look->bad ? 0 : (uint32_t)width;
+}
+
+static void read_rule(struct look *look, const json_t *object, struct pawl_vector_options *is) {
+  copy_in(look, object, "rule", is->rule, sizeof is->rule);
+  is->pushed_width = width_in(look, object, "pushed");
+  is->stored_width = width_in(look, object, "stored");
+  is->state_width = width_in(look, object, "state");
+}
+
 static pawl_status read_vector(const json_t *object, struct pwi_manifest *manifest) {
   struct look look = {false};
   struct pwi_manifest_vector vector = {
@@ -207,6 +233,9 @@ static pawl_status read_vector(const json_t *object, struct pwi_manifest *manife
   };
   uint64_t width = whole_in(&look, object, "width");
   copy_in(&look, object, "name", vector.name, sizeof vector.name);
+  if (vector.is.function == PAWL_RULE) read_rule(&look, object, &vector.is);
+  if (json_object_get(object, "filters"))
+    copy_in(&look, object, "filters", vector.is.filters, sizeof vector.is.filters);
   if (look.bad || width > PAWL_WIDTH_MAX) return PAWL_CORRUPT;
   vector.is.width = (uint32_t)width;
   return pwi_manifest_add_vector(manifest, &vector);
