@@ -7,6 +7,7 @@
  *   vector.h    named rows of numbers: push and pull
  *   task.h      calls that are under way
  *   group.h     processes that advance together
+ *   sketch.h    counts of very many things
  *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -37,6 +38,7 @@
 #include <pawl/memory.h>
 #include <pawl/range.h>
 #include <pawl/session.h>
+#include <pawl/sketch.h>
 #include <pawl/status.h>
 #include <pawl/task.h>
 #include <pawl/vector.h>
