@@ -121,6 +121,11 @@ size_t pwi_sketch_batch_bytes(uint32_t narrow, uint32_t wide);
 void pwi_sketch_add(const struct pwi_sketch_bank *bank, uint64_t *stored, uint64_t hash, uint64_t weight,
                     bool is_minus);
 
+/* The same for numbers that weigh 1 each, into the `banks` rows of a whole sketch, as fast as one thread can: what servers and
+ * writers are measured against. */
+void pwi_sketch_add_numbers(const struct pwi_sketch_bank *bank, uint64_t *rows, uint32_t banks, const uint64_t *numbers,
+                            size_t count);
+
 /* The estimate of one thing; signed for a count sketch. */
 int64_t pwi_sketch_median(const struct pwi_sketch_bank *bank, const uint64_t *stored, uint64_t hash);
 uint64_t pwi_sketch_least(const struct pwi_sketch_bank *bank, const uint64_t *stored, uint64_t hash);

@@ -75,6 +75,25 @@ void pwi_sketch_add(const struct pwi_sketch_bank *bank, uint64_t *stored, uint64
   add_one(bank, stored, (struct wide){hash & PWI_SKETCH_HASH_MASK, weight, is_minus});
 }
 
+static inline __attribute__((always_inline)) void add_numbers(uint64_t *rows, uint32_t banks, const uint64_t *numbers,
+                                                              size_t count, uint32_t depth, uint32_t bits,
+                                                              bool is_signed, bool is_mixed) {
+  size_t width = ((size_t)depth << bits) + PWI_SKETCH_HEAD;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t hash = pwi_mix64(numbers[i]), *row = rows + pwi_sketch_bank_number(hash, banks) * width;
+    add_item(row + PWI_SKETCH_HEAD, depth, bits, is_signed, is_mixed, hash & PWI_SKETCH_HASH_MASK, 1);
+    row[1]++;
+  }
+}
+
+void pwi_sketch_add_numbers(const struct pwi_sketch_bank *bank, uint64_t *rows, uint32_t banks, const uint64_t *numbers,
+                            size_t count) {
+  if (!bank->is_signed && bank->depth == 4 && bank->bits == 10)
+    add_numbers(rows, banks, numbers, count, 4, 10, false, false);
+  else
+    add_numbers(rows, banks, numbers, count, bank->depth, bank->bits, bank->is_signed, bank->is_mixed);
+}
+
 /* --- rows ------------------------------------------------------------------------------------------------------------- */
 
 static void apply_row(const struct pwi_sketch_bank *bank, uint64_t *stored, const uint64_t *pushed, uint32_t width) {

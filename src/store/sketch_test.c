@@ -351,6 +351,23 @@ static void test_adding_in_place_is_the_same_as_a_batch(void **state) {
   assert_memory_equal(stored, other, sizeof stored);
 }
 
+static void test_numbers_go_where_their_hash_says(void **state) {
+  (void)state;
+  static uint64_t rows[3 * WIDTH], wanted[3 * WIDTH], numbers[1000];
+  for (int is_signed = 0; is_signed < 2; is_signed++) {
+    struct pwi_sketch_bank bank;
+    pwi_sketch_bank_init(&bank, 4, 1024, is_signed);
+    memset(rows, 0, sizeof rows);
+    memset(wanted, 0, sizeof wanted);
+    for (uint64_t i = 0; i < 1000; i++) {
+      uint64_t hash = pwi_mix64(numbers[i] = i * i);
+      pwi_sketch_add(&bank, wanted + (size_t)pwi_sketch_bank_number(hash, 3) * WIDTH, hash, 1, false);
+    }
+    pwi_sketch_add_numbers(&bank, rows, 3, numbers, 1000);
+    assert_memory_equal(rows, wanted, sizeof rows);
+  }
+}
+
 static void test_windows_add_up(void **state) {
   (void)state;
   struct pwi_sketch_bank bank;
@@ -391,6 +408,7 @@ int main(void) {
       cmocka_unit_test_setup(test_countsketch_is_right_on_average_and_within_its_error, clear),
       cmocka_unit_test_setup(test_several_writers_come_to_what_one_does, clear),
       cmocka_unit_test_setup(test_adding_in_place_is_the_same_as_a_batch, clear),
+      cmocka_unit_test(test_numbers_go_where_their_hash_says),
       cmocka_unit_test_setup(test_windows_add_up, clear),
       cmocka_unit_test(test_banks_are_chosen_evenly),
   };
