@@ -168,7 +168,7 @@ struct pawl_sketch_entry {
   struct pawl_sketch_count is;
 };
 
-/* The things seen most, the first first; at most `room`. A thing that weighs more than one part in 2048 of all that one of the
+/* The things seen most, the first first; at most `room`. A thing that weighs more than one part in 1600 of all that one of the
  * writers has added is never missed, as long as no more than 16 others of the same 256th of all hashes weigh more.
  * PAWL_UNSUPPORTED if the sketch does without names. */
 PAWL_API pawl_status pawl_sketch_top(struct pawl_sketch *sketch, size_t room, const struct pawl_sketch_span *span,

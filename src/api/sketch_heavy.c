@@ -1,10 +1,19 @@
 #include "api/sketch_heavy.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+static void forget_places(struct pwi_heavy *heavy) { memset(heavy->places, 0, sizeof heavy->places); }
+
+static void close_door(struct pwi_heavy *heavy) {
+  memset(heavy->door, 0, sizeof heavy->door);
+  heavy->at_door = 0;
+}
 
 void pwi_heavy_clear(struct pwi_heavy *heavy) {
   heavy->count = 0;
-  memset(heavy->places, 0, sizeof heavy->places);
+  forget_places(heavy);
+  close_door(heavy);
 }
 
 static void take_place(struct pwi_heavy *heavy, size_t thing) {
@@ -49,13 +58,22 @@ static void make_room(struct pwi_heavy *heavy) {
     if (kept != i) heavy->things[kept] = heavy->things[i];
     heavy->things[kept++].count -= off;
   }
-  pwi_heavy_clear(heavy);
+  forget_places(heavy);
   heavy->count = kept;
   for (size_t i = 0; i < kept; i++) take_place(heavy, i);
 }
 
+static bool is_let_in(struct pwi_heavy *heavy, uint64_t hash) {
+  uint64_t *word = &heavy->door[hash >> 38 & (PWI_HEAVY_DOOR_BITS / 64 - 1)], bit = UINT64_C(1) << (hash >> 32 & 63);
+  if (*word & bit) return true;
+  *word |= bit;
+  if (++heavy->at_door == PWI_HEAVY_DOOR) close_door(heavy);
+  return false;
+}
+
 void pwi_heavy_admit(struct pwi_heavy *heavy, uint64_t hash, uint64_t weight, enum pwi_top_kind kind, const char *name,
                      size_t length) {
+  if (weight == 1 && heavy->count >= PWI_HEAVY_KEPT && !is_let_in(heavy, hash)) return;
   if (heavy->count == PWI_HEAVY_ROOM) make_room(heavy);
   struct pwi_heavy_thing *thing = &heavy->things[heavy->count];
   if (length > PWI_TOP_NAME_MAX) length = PWI_TOP_NAME_MAX;

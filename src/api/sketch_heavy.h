@@ -6,6 +6,10 @@
  * lost more than N / PWI_HEAVY_KEPT, and one that weighs more than that is in the table. The cost is spread: half of the
  * places are free after each time.
  *
+ * Most things of a long tail come once and are never seen again. Once the table is half full they are kept out at the *door*:
+ * a thing of weight 1 that is not in the table is let in only if it has come before since the door was last closed, which is
+ * after PWI_HEAVY_DOOR such things. So another N / PWI_HEAVY_DOOR and one may be lost; all in all a thing that weighs more than N / 1600 is in the table.
+ *
  * Names are copied when a thing comes in, cut to what the servers keep. Numbers have none: their hash can be undone.
  *
  * Threads: one at a time.
@@ -22,7 +26,9 @@
 
 #define PWI_HEAVY_KEPT 2048
 #define PWI_HEAVY_ROOM (2 * PWI_HEAVY_KEPT)
-#define PWI_HEAVY_PLACES (4 * PWI_HEAVY_KEPT) /* of the hash table; a power of two */
+#define PWI_HEAVY_DOOR 8192
+#define PWI_HEAVY_DOOR_BITS (16 * PWI_HEAVY_DOOR) /* so few are let in by mistake */
+#define PWI_HEAVY_PLACES (4 * PWI_HEAVY_KEPT)     /* of the hash table; a power of two */
 
 struct pwi_heavy_thing {
   uint64_t hash, count;
@@ -39,6 +45,8 @@ struct pwi_heavy {
   } places[PWI_HEAVY_PLACES];
   struct pwi_heavy_thing things[PWI_HEAVY_ROOM];
   uint64_t counts[PWI_HEAVY_ROOM]; /* to find the one in the middle */
+  uint64_t door[PWI_HEAVY_DOOR_BITS / 64];
+  uint32_t at_door; /* things that came there since it was closed */
 };
 
 /* A struct of zeros is an empty table; this makes it one again. */

@@ -11,10 +11,12 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "host/clock.h"
 
 #define OUTSTANDING 64
 #define OUTSTANDING_MAX 4096
 #define TIMEOUT_NS (60 * PAWL_SECOND)
+#define GATHERED_AT_ONCE 512
 #define GATHERED_MOST (UINT64_C(1) << 32) /* heavier things go their own way: sums stay far from overflow */
 
 /* --- failures --------------------------------------------------------------------------------------------------------------- */
@@ -95,9 +97,35 @@ static inline void put(struct pawl_sketch_writer *writer, uint64_t hash, uint64_
   if (writer->registers) see(writer->registers, hash);
 }
 
+/* Numbers that weigh 1 each. Whatever the compiler would have to read again, because bytes that are written might be it, is
+ * read once. */
+static void put_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count) {
+  struct pwi_sketch_batch *batches = writer->batch;
+  uint32_t banks = writer->sketch->banks;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t hash = pwi_mix64(keys[i]);
+    uint32_t bank = pwi_sketch_bank_number(hash, banks);
+    struct pwi_sketch_batch *batch = &batches[bank];
+    if (__builtin_expect(!pwi_sketch_batch_has_room(batch), 0) && send(writer, bank) != PAWL_OK) return;
+    pwi_sketch_batch_narrow(batch, hash, 1);
+  }
+  writer->figures.pairs += count;
+  if (writer->registers)
+    for (size_t i = 0; i < count; i++) see(writer->registers, pwi_mix64(keys[i]));
+}
+
 /* --- gathering -------------------------------------------------------------------------------------------------------------- */
 
-static inline void gather(struct pawl_sketch_writer *writer, uint64_t hash, uint64_t weight) {
+/* What leaves the table. Numbers need no name, so that the table of heavy things is told of them only now, once for all that
+ * was gathered. */
+static inline void let_go(struct pawl_sketch_writer *writer, const struct pwi_gather_place *place) {
+  uint64_t weight = place->weight & ~PWI_GATHER_PENDING;
+  if (place->weight & PWI_GATHER_PENDING) pwi_heavy_add(writer->heavy, place->hash, weight, PWI_TOP_NUMBER, NULL, 0);
+  put(writer, place->hash, weight, false);
+}
+
+/* `pending` is PWI_GATHER_PENDING or 0; a thing's hash decides which, but for two things with one hash. */
+static inline void gather(struct pawl_sketch_writer *writer, uint64_t hash, uint64_t weight, uint64_t pending) {
   struct pwi_gather *gather = writer->gather;
   struct pwi_gather_place *place = &gather->places[hash >> 20 & (PWI_GATHER_PLACES - 1)];
   if (place->hash == hash && place->weight > 0) {
@@ -105,31 +133,62 @@ static inline void gather(struct pawl_sketch_writer *writer, uint64_t hash, uint
     gather->found++;
     return;
   }
-  if (place->weight > 0) put(writer, place->hash, place->weight, false);
-  *place = (struct pwi_gather_place){hash, weight};
+  if (place->weight > 0) let_go(writer, place);
+  *place = (struct pwi_gather_place){hash, weight | pending};
+}
+
+/* Whether a number meets itself is a coin that no processor can foresee, so nothing here depends on it: what leaves is written
+ * down in any case, and counts only if it does leave. */
+static size_t gather_some(struct pwi_gather *gather, const uint64_t *keys, size_t count, uint64_t pending,
+                          struct pwi_gather_place *out) {
+  size_t left = 0, found = 0;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t hash = pwi_mix64(keys[i]);
+    struct pwi_gather_place *place = &gather->places[hash >> 20 & (PWI_GATHER_PLACES - 1)], was = *place;
+    uint64_t is_same = (was.hash == hash) & (was.weight > 0);
+    out[left] = was;
+    left += (was.weight > 0) & !is_same;
+    found += is_same;
+    *place = (struct pwi_gather_place){hash, ((0 - is_same) & was.weight) + 1 + ((is_same - 1) & pending)};
+  }
+  gather->found += found;
+  return left;
+}
+
+static void gather_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count) {
+  struct pwi_gather_place out[GATHERED_AT_ONCE + 1];
+  uint64_t pending = writer->heavy ? PWI_GATHER_PENDING : 0;
+  for (size_t done = 0, some; done < count; done += some) {
+    some = count - done < GATHERED_AT_ONCE ? count - done : GATHERED_AT_ONCE;
+    size_t left = gather_some(writer->gather, keys + done, some, pending, out);
+    for (size_t i = 0; i < left; i++) let_go(writer, &out[i]);
+  }
 }
 
 static void empty(struct pawl_sketch_writer *writer) {
   struct pwi_gather *gather = writer->gather;
   for (size_t i = 0; i < PWI_GATHER_PLACES; i++) {
-    if (gather->places[i].weight > 0) put(writer, gather->places[i].hash, gather->places[i].weight, false);
+    if (gather->places[i].weight > 0) let_go(writer, &gather->places[i]);
     gather->places[i].weight = 0;
   }
 }
 
-/* The end of a block: a thing in four must have been found for the table to pay. */
-static void judge(struct pawl_sketch_writer *writer) {
+/* The second block of each kind counts: the first pays for the change. */
+static bool choose(struct pwi_gather *gather, int64_t took) {
+  if (gather->block == 1 || gather->block == 3) gather->took[gather->block == 1] = took;
+  gather->block = (gather->block + 1) % PWI_GATHER_PHASE;
+  return gather->block < 2 || (gather->block >= 4 && gather->took[1] <= gather->took[0]);
+}
+
+static void end_of_block(struct pawl_sketch_writer *writer) {
   struct pwi_gather *gather = writer->gather;
-  bool pays = gather->found * 4 >= gather->seen;
+  int64_t now = pwi_host_now();
+  bool was_on = gather->is_on;
   writer->figures.merged += gather->found;
-  if (gather->is_on && !pays) {
-    empty(writer);
-    gather->is_on = false;
-    gather->resting = PWI_GATHER_REST;
-  } else if (!gather->is_on && gather->is_allowed && --gather->resting == 0) {
-    gather->is_on = true;
-  }
   gather->seen = gather->found = 0;
+  gather->is_on = gather->is_allowed && choose(gather, now - gather->began);
+  if (was_on && !gather->is_on) empty(writer);
+  gather->began = now;
 }
 
 /* How many of `count` things belong to this block. */
@@ -141,7 +200,7 @@ static size_t begin_block(struct pawl_sketch_writer *writer, size_t count) {
 static void end_block(struct pawl_sketch_writer *writer, size_t count) {
   writer->figures.added += count;
   writer->gather->seen += count;
-  if (writer->gather->seen == PWI_GATHER_BLOCK) judge(writer);
+  if (writer->gather->seen == PWI_GATHER_BLOCK) end_of_block(writer);
 }
 
 /* --- adding ----------------------------------------------------------------------------------------------------------------- */
@@ -153,9 +212,11 @@ static pawl_status add_one(struct pawl_sketch_writer *writer, uint64_t hash, int
   uint64_t size = is_minus ? 0 - (uint64_t)weight : (uint64_t)weight;
   if (weight == 0 || (is_minus && !writer->sketch->bank.is_signed))
     return pwi_error(PAWL_INVALID, "sketch %s: a weight of %lld", writer->sketch->info.name, (long long)weight);
-  if (writer->heavy && !is_minus) pwi_heavy_add(writer->heavy, hash, size, kind, name, length);
-  if (writer->gather->is_on && !is_minus && size < GATHERED_MOST)
-    gather(writer, hash, size);
+  bool is_gathered = writer->gather->is_on && !is_minus && size < GATHERED_MOST;
+  bool is_pending = writer->heavy && is_gathered && kind == PWI_TOP_NUMBER;
+  if (writer->heavy && !is_minus && !is_pending) pwi_heavy_add(writer->heavy, hash, size, kind, name, length);
+  if (is_gathered)
+    gather(writer, hash, size, is_pending ? PWI_GATHER_PENDING : 0);
   else
     put(writer, hash, size, is_minus);
   end_block(writer, 1);
@@ -171,12 +232,13 @@ pawl_status pawl_sketch_add_number(struct pawl_sketch_writer *writer, uint64_t k
 }
 
 static void add_block(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count) {
+  if (writer->gather->is_on) {
+    gather_numbers(writer, keys, count);
+    return;
+  }
   if (writer->heavy)
     for (size_t i = 0; i < count; i++) pwi_heavy_add(writer->heavy, pwi_mix64(keys[i]), 1, PWI_TOP_NUMBER, NULL, 0);
-  if (writer->gather->is_on)
-    for (size_t i = 0; i < count; i++) gather(writer, pwi_mix64(keys[i]), 1);
-  else
-    for (size_t i = 0; i < count; i++) put(writer, pwi_mix64(keys[i]), 1, false);
+  put_numbers(writer, keys, count);
 }
 
 pawl_status pawl_sketch_add_numbers(struct pawl_sketch_writer *writer, const uint64_t *keys, size_t count) {
@@ -293,6 +355,7 @@ pawl_status pawl_sketch_writer_open(struct pawl_sketch *sketch, const struct paw
   clock_gettime(CLOCK_REALTIME, &now);
   writer->window = pwi_sketch_window(sketch, now.tv_sec * PAWL_SECOND);
   writer->gather->is_on = writer->gather->is_allowed = !is.no_aggregate;
+  writer->gather->began = pwi_host_now();
   *writer_out = writer;
   return PAWL_OK;
 }

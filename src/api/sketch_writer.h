@@ -2,8 +2,8 @@
  * writer has seen besides counts.
  *
  * Things pass through three steps, each of which fits a cache. *Gathering*: a small table adds up what comes again soon, and
- * lets go of what was there when another thing needs its place. It is asked only while it pays: each block of things begins by
- * looking at how the last ones fared. *Partitioning*: what leaves it is written to the end of the row of its bank, in memory
+ * lets go of what was there when another thing needs its place. It is used only while it pays, which depends on the stream,
+ * the servers and what lies between: both ways are tried every now and then, and the faster one is kept to. *Partitioning*: what leaves it is written to the end of the row of its bank, in memory
  * that servers on this machine read in place. *Sending*: a row that is full is pushed, and another takes its place; there are
  * as many spare ones as pushes may be under way.
  *
@@ -18,15 +18,20 @@
 
 #define PWI_GATHER_PLACES 4096 /* a power of two */
 #define PWI_GATHER_BLOCK 65536 /* things between two looks at whether it pays */
-#define PWI_GATHER_REST 32     /* blocks without it, after one in which it did not */
+#define PWI_GATHER_PHASE                                                                                               \
+  32 /* blocks of which the first two gather, the next two do not, and the others do what was faster */
+#define PWI_GATHER_PENDING (UINT64_C(1) << 63)
+
+struct pwi_gather_place {
+  uint64_t hash, weight; /* 0: free. PWI_GATHER_PENDING: a number that the table of heavy things was not told of yet */
+};
 
 struct pwi_gather {
   bool is_on, is_allowed;
-  uint32_t resting;     /* blocks before it is tried again */
-  uint64_t seen, found; /* of this block */
-  struct pwi_gather_place {
-    uint64_t hash, weight; /* 0: free */
-  } places[PWI_GATHER_PLACES];
+  uint32_t block;         /* of this phase */
+  int64_t began, took[2]; /* this block; the last one without and with, of those that were tried */
+  uint64_t seen, found;   /* of this block */
+  struct pwi_gather_place places[PWI_GATHER_PLACES];
 };
 
 /* Which ranks have risen since they were handed in, row by row. */

@@ -52,7 +52,7 @@ static pawl_status pour(struct kill_run *run, struct pawl_sketch_writer *writer,
 }
 
 static bool pour_and_kill(struct kill_run *run, struct pawl_sketch *sketch) {
-  struct pawl_sketch_writer_options options = {.no_aggregate = true};
+  struct pawl_sketch_writer_options options = {.no_aggregate = true, .outstanding = 4}; /* few: pauses show */
   struct pawl_sketch_writer *writer;
   size_t chain[SERVERS], count;
   pawl_status status = pawl_sketch_writer_open(sketch, &options, &writer);
