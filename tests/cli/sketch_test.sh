@@ -61,13 +61,13 @@ started() {
   done
   fail "no process got ready: $1"
 }
-"$pawl" manager --listen 127.0.0.1:0 --http none --data none --replicas 0 --ready-fd 3 3>manager >/dev/null 2>&1 &
+"$pawl" manager --listen 127.0.0.1:0 --http none --data none --replicas 0 --ready-fd 3 3>manager.ready >/dev/null 2>&1 &
 pids="$pids $!"
-PAWL_ADDRESS=$(started manager)
+PAWL_ADDRESS=$(started manager.ready)
 export PAWL_ADDRESS
-"$pawl" server --join "$PAWL_ADDRESS" --http none --ready-fd 3 3>server >/dev/null 2>&1 &
+"$pawl" server --join "$PAWL_ADDRESS" --http none --ready-fd 3 3>server.ready >/dev/null 2>&1 &
 pids="$pids $!"
-started server >/dev/null
+started server.ready >/dev/null
 
 expect 0 "$pawl" sketch create web/words --banks 16
 expect 1 "$pawl" sketch create web/words
@@ -121,8 +121,8 @@ said '^7 2 '
 said '^8 0 '
 
 # Time windows, by a column.
-awk 'BEGIN { for (t = 1000; t < 1006; t++) print t * 60 "\tx\t" t }' >times
-expect 0 "$pawl" sketch insert web/times --from times --times --weights --window 60s --windows 3
+awk 'BEGIN { for (t = 1000; t < 1006; t++) print t * 60 "\tx\t" t }' >times.tsv
+expect 0 "$pawl" sketch insert web/times --from times.tsv --times --weights --window 60s --windows 3
 expect 0 "$pawl" sketch query web/times x
 said "^x $((1003 + 1004 + 1005)) "
 expect 0 "$pawl" sketch query web/times x --last 1
@@ -153,9 +153,9 @@ complained 'web/plain is a vector, and no sketch'
 # What cannot be meant.
 expect 1 "$pawl" sketch insert web/new --from nowhere
 complained 'cannot read nowhere: No such file'
-expect 1 "$pawl" sketch insert web/times --from times --window 30s --windows 3
+expect 1 "$pawl" sketch insert web/times --from times.tsv --window 30s --windows 3
 complained 'with other options'
-expect 1 "$pawl" sketch insert web/fruit --from times --times
+expect 1 "$pawl" sketch insert web/fruit --from times.tsv --times
 complained 'time windows'
 expect 1 "$pawl" sketch create web/odd --columns 1000
 complained '1000'
