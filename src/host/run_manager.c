@@ -77,6 +77,7 @@ static void publish(struct pwi_run_manager *manager) {
   const struct pwi_manager *role = manager->role;
   if (manager->meta) role = fill_meta(manager, &page);
   if (role) pwi_manager_figures(role, &page.figures);
+  if (role) page.filter_count = pwi_manager_filters(role, page.filters, PWI_RUN_FILTERS);
   if (role && !manager->meta) note_deserted(manager, &page.figures);
   if (page.figures.cluster) manager->cluster = page.figures.cluster;
   pwi_net_counts(manager->net, &page.counts);
@@ -164,6 +165,7 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .checkpoint_keep = config->checkpoint_keep,
                                     .checkpoint_incremental = config->checkpoint_incremental,
                                     .checkpoint_rate = config->checkpoint_rate,
+                                    .functions = config->functions,
                                     .meta = manager->run_log.path[0] ? manager->run_log.path : NULL,
                                     .cluster = manager->cluster};
   if (!status && config->store.place) return pwi_run_meta_open(&config->store, &role, &manager->meta, problem);

@@ -56,6 +56,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_client_seek_manager(client, now);
   pwi_peers_look(client, now);
   pwi_parts_unpark(client, false);
+  pwi_client_tell_counts(client, false);
 }
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */
@@ -232,6 +233,7 @@ static void free_flows(struct pwi_client *client) {
   while (client->flows) {
     struct pwi_flow *flow = client->flows;
     client->flows = flow->next;
+    pwi_flow_filters_destroy(flow->filters);
     pwi_clock_fini(&flow->sent);
     pwi_free(flow);
   }
@@ -261,9 +263,14 @@ void pwi_client_destroy(struct pwi_client *client) {
   while (client->asks) pwi_client_unask(client, client->asks);
   free_links(client);
   free_flows(client);
-  for (size_t i = 0; i < client->outgoing_count; i++) pwi_free(client->outgoings[i]);
+  for (size_t i = 0; i < client->outgoing_count; i++) {
+    pwi_pages_fini(&client->outgoings[i]->coded);
+    pwi_free(client->outgoings[i]);
+  }
   pwi_free(client->outgoings);
   pwi_client_lists_fini(client);
+  pwi_client_filtered_fini(client);
+  pwi_coder_fini(&client->coder);
   pwi_holder_destroy(client->holder);
   pwi_holding_destroy(client->holding);
   pwi_view_release(client->view);
