@@ -7,6 +7,7 @@
  *   vector.h    named rows of numbers: push and pull
  *   task.h      calls that are under way
  *   group.h     processes that advance together
+ *   sketch.h    counts of very many things
  *   policy.h    iterations, and how far apart they may be
  *   call.h      functions of one node that others call
  *   filter.h    what happens to rows on their way
@@ -41,6 +42,7 @@
 #include <pawl/policy.h>
 #include <pawl/range.h>
 #include <pawl/session.h>
+#include <pawl/sketch.h>
 #include <pawl/status.h>
 #include <pawl/task.h>
 #include <pawl/vector.h>

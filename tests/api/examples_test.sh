@@ -37,6 +37,8 @@ run filter_clip -- 'held back: 1'
 run calls -- '3 workers, sum of squares 1.01505e+06'
 run calls -- 'after tick 1: 103'
 run calls -- 'call of fly at node'
+run sketch -- '1. word1: 100000'
+run sketch -- 'word10: 100'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 
