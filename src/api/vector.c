@@ -125,6 +125,17 @@ static pawl_status explain_open(struct pawl_session *session, const char *name, 
   return pwi_error_status(status, "open %s", name);
 }
 
+/* That the manager refuses, in words. */
+static pawl_status explain_create(pawl_status status, const char *name, const struct pawl_vector_options *options) {
+  int size = (int)strcspn(options->rule, " ");
+  if (status != PAWL_NOT_FOUND) return pwi_error_status(status, "create %s", name);
+  return pwi_error(
+      status,
+      "create %s: the manager knows no server function '%.*s' (docs/functions.md lists those that are built in; "
+      "others come from the directory that it and all servers are given with --functions)",
+      name, size, options->rule);
+}
+
 pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
                                const struct pawl_vector_options *options, int64_t timeout_ns,
                                struct pawl_vector **vector_out) {
@@ -133,7 +144,8 @@ pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
   if (!status) status = settle(name, options, &settled);
   if (status) return status;
   status = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
-  if (!status) status = open_known(session, name, false, NULL, vector_out);
+  if (status) return explain_create(status, name, &settled);
+  status = open_known(session, name, false, NULL, vector_out);
   return status ? pwi_error_status(status, "create %s", name) : PAWL_OK;
 }
 
@@ -147,7 +159,7 @@ pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
   status = open_known(session, name, false, &settled, vector_out);
   if (status == PAWL_NOT_FOUND || status == PAWL_EXISTS) { /* or what we know of it is old */
     pawl_status created = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
-    if (created && created != PAWL_EXISTS) return pwi_error_status(created, "create %s", name);
+    if (created && created != PAWL_EXISTS) return explain_create(created, name, &settled);
     status = open_known(session, name, false, &settled, vector_out);
   }
   if (status == PAWL_EXISTS) return pwi_error(status, "create %s: it exists with other options", name);

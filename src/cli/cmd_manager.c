@@ -206,6 +206,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     config.net = options.net;
     config.listen = options.listen;
     config.http = options.http;
+    config.functions = &options.functions.set;
     exit_code = run_manager(command, &options, &config);
   }
   pwi_role_options_fini(&options);

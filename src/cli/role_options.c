@@ -12,11 +12,14 @@
 #define SECONDS_MAX 1e9
 
 void pwi_role_options_init(struct pwi_role_options *options) {
-  *options = (struct pwi_role_options){.ready_fd = -1};
+  *options = (struct pwi_role_options){.ready_fd = -1, .function_directory = getenv("PAWL_FUNCTIONS")};
   pwi_tcp_config_init(&options->net);
 }
 
-void pwi_role_options_fini(struct pwi_role_options *options) { pwi_cli_keys_fini(&options->keys); }
+void pwi_role_options_fini(struct pwi_role_options *options) {
+  pwi_host_functions_fini(&options->functions);
+  pwi_cli_keys_fini(&options->keys);
+}
 
 bool pwi_role_size(const char *text, uint64_t *bytes_out) {
   static const char units[] = "kmgt";
@@ -119,6 +122,9 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
   case PWI_ROLE_TRANSPORT:
     if (read_transport(options, value)) break;
     return refuse(exit_out, pwi_cli_usage(command, "the transport is auto or tcp, not '%s'", value));
+  case PWI_ROLE_FUNCTIONS:
+    options->function_directory = value;
+    break;
   case PWI_ROLE_READY_FD:
     if (read_ready_fd(options, value)) break;
     return refuse(exit_out, pwi_cli_usage(command, "'%s' is no descriptor that is open", value));
@@ -158,5 +164,8 @@ bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_
   net->keys = options->keys.ring;
   if (net->require_encryption && !net->keys && files == 0)
     return refuse(exit_out, pwi_cli_usage(command, "--require-encryption needs a key or certificates: 'pawl key new'"));
+  struct pwi_run_problem problem;
+  if (pwi_host_functions_init(&options->functions, options->function_directory, &problem))
+    return refuse(exit_out, pwi_cli_failure(command, "%s", problem.text));
   return true;
 }

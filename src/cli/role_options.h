@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cli/cli.h"
+#include "host/functions.h"
 #include "net/tcp/tcp.h"
 
 enum {
@@ -19,6 +20,7 @@ enum {
   PWI_ROLE_AUTHORITY,
   PWI_ROLE_REQUIRE_ENCRYPTION,
   PWI_ROLE_TRANSPORT,
+  PWI_ROLE_FUNCTIONS,
   PWI_ROLE_READY_FD,
   PWI_ROLE_PARENT,
 };
@@ -31,6 +33,9 @@ enum {
       {PWI_ROLE_AUTHORITY, "authority", "FILE", "and the authority that must have signed everybody's"},                \
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
       {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory with peers on this machine"},          \
+      {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
+       "load server functions from the .so files there (default: PAWL_FUNCTIONS);\n"                                   \
+       "the manager and all servers have to know the same"},                                                           \
       {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to this descriptor when ready"}, {          \
     PWI_ROLE_PARENT, "parent", "PID", "end when this process, our parent, is gone"                                     \
   }
@@ -43,6 +48,8 @@ struct pwi_role_options {
   pid_t parent; /* 0: none */
   struct pwi_cli_keys keys;
   const char *key_file;
+  const char *function_directory; /* NULL: none */
+  struct pwi_host_functions functions;
 };
 
 /* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */
@@ -54,7 +61,7 @@ void pwi_role_options_fini(struct pwi_role_options *options);
 bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command *command, int letter, const char *value,
                      int *exit_out);
 
-/* After the last option: reads the keys. False: return `*exit_out`. */
+/* After the last option: reads the keys, loads the functions. False: return `*exit_out`. */
 bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_command *command, int *exit_out);
 
 /* Bytes: a number, or one with k, M, G or T behind it (powers of 1024; either case); at least 1. */

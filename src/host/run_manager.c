@@ -165,6 +165,7 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .checkpoint_keep = config->checkpoint_keep,
                                     .checkpoint_incremental = config->checkpoint_incremental,
                                     .checkpoint_rate = config->checkpoint_rate,
+                                    .functions = config->functions,
                                     .meta = manager->run_log.path[0] ? manager->run_log.path : NULL,
                                     .cluster = manager->cluster};
   if (!status && config->store.place) return pwi_run_meta_open(&config->store, &role, &manager->meta, problem);

@@ -34,6 +34,8 @@ struct pwi_run_manager_config {
   uint32_t checkpoint_keep;         /* 0: all */
   bool checkpoint_incremental;
   uint64_t checkpoint_rate; /* bytes a second; 0: no limit */
+
+  const struct pwi_function_set *functions; /* of shared objects; borrowed. NULL: none */
 };
 
 struct pwi_run_manager;

@@ -31,6 +31,7 @@ struct pwi_run_server_config {
   uint64_t memory_max;       /* bytes, divided over the shards; UINT64_MAX: no cap */
   const char *http;          /* NULL: none */
   int64_t drain_ns;          /* how long handing arcs over may take */
+  const struct pwi_function_set *functions; /* of shared objects; borrowed. NULL: none */
 };
 
 struct pwi_run_server;

@@ -85,7 +85,15 @@ static pawl_status open_role(struct pwi_run_shard *shard) {
                                    .memory_max = share,
                                    .rights = pwi_run_rights,
                                    .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
-                                   .depot = shard->depot};
+                                   .depot = shard->depot,
+                                   .functions = config->functions};
+  bool has_functions = config->functions && config->functions->count > 0;
+  if (!status && has_functions) status = pwi_aside_init(&shard->aside, shard->net);
+  if (!status && has_functions) {
+    shard->has_aside = true;
+    role.run = pwi_aside_run;
+    role.run_context = &shard->aside;
+  }
   if (!status) status = pwi_server_create(&role, &shard->role);
   if (!status) shard->net->self = shard->role;
   if (status) pwi_run_problem_set(&shard->problem, "cannot start a shard: %s", pawl_status_text(status));
@@ -179,6 +187,7 @@ static void *run_shard(void *argument) {
   atomic_store(&shard->news.phase, PWI_RUN_ENDED);
   pthread_mutex_unlock(&shard->mutex);
   pwi_net_destroy(shard->net);
+  if (shard->has_aside) pwi_aside_fini(&shard->aside);
   pwi_server_destroy(shard->role);
   pwi_host_depot_close(shard->depot);
   pwi_run_orders_tell(shard->orders);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "host/aside.h"
 #include "host/run_pages.h"
 #include "host/run_server.h"
 
@@ -70,6 +71,8 @@ struct pwi_run_shard {
   struct pwi_net *net;
   struct pwi_server *role;
   struct pwi_depot *depot;
+  struct pwi_aside aside; /* where functions run that others wrote */
+  bool has_aside;
   bool is_leaving;
   int64_t lost_since; /* leaving: without a manager since then; 0: with one */
 

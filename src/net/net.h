@@ -213,6 +213,10 @@ pawl_status pwi_net_poll(struct pwi_net *net, int64_t deadline);
 /* Let `woken` be called soon. The only call that other threads may make; also safe in a signal handler. */
 void pwi_net_wake(struct pwi_net *net);
 
+/* Sends heartbeats where they are due, receives nothing, and calls no actor: for an actor that has to wait for something
+ * while it is being called. Elsewhere pwi_net_poll does it. */
+void pwi_net_beat(struct pwi_net *net);
+
 /* Nanoseconds on a clock that never runs back; its zero means nothing. */
 int64_t pwi_net_now(const struct pwi_net *net);
 

@@ -444,6 +444,14 @@ static pawl_status late_status(const struct tcp_link *link) {
   return link->bye_came && link->why != PAWL_OK ? link->why : PAWL_LINK_SILENT;
 }
 
+/* True if one was due. */
+static bool beat(struct tcp_link *link, int64_t now) {
+  if (now - link->spoke < link->net->base.limits.beat_ns || !link->can_write) return false;
+  if (pwi_tcp_queue_frame(link, PWI_FRAME_PING, NULL, NULL, 0, 0, false, 0) != PAWL_OK)
+    pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
+  return true;
+}
+
 void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
   const struct pwi_net_limits *limits = &link->net->base.limits;
   if (link->is_failed) return;
@@ -463,9 +471,12 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, NULL);
     return;
   }
-  if (now - link->spoke >= limits->beat_ns && link->can_write)
-    if (pwi_tcp_queue_frame(link, PWI_FRAME_PING, NULL, NULL, 0, 0, false, 0) != PAWL_OK)
-      pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
+  beat(link, now);
+}
+
+void pwi_tcp_link_beat(struct tcp_link *link, int64_t now) {
+  if (link->is_failed || link->stage != STAGE_UP || link->bye_came) return;
+  if (beat(link, now)) pwi_tcp_link_flush(link);
 }
 
 /* What the data plane tells a link. */

@@ -349,10 +349,19 @@ static void destroy_net(struct pwi_net *base) {
   pwi_free(net);
 }
 
+/* What goes wrong is seen by the next poll. `last_tick` stays: whoever was silent meanwhile was not listened to. */
+static void beat_net(struct pwi_net *base) {
+  struct tcp_net *net = (struct tcp_net *)base;
+  int64_t now = pwi_tcp_now();
+  for (size_t i = 0; i < net->slot_count; i++)
+    if (net->slots[i].link) pwi_tcp_link_beat(net->slots[i].link, now);
+}
+
 static const struct pwi_net_ops ops = {
     .destroy = destroy_net,
     .poll = poll_net,
     .wake = wake_net,
+    .beat = beat_net,
     .now = now_of,
     .timer_set = set_timer,
     .timer_cancel = cancel_timer,

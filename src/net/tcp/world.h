@@ -267,6 +267,7 @@ void pwi_tcp_link_bye(struct tcp_link *link);
 void pwi_tcp_link_refuse(struct tcp_link *link, pawl_status why, const char *detail);
 void pwi_tcp_link_probed(struct tcp_link *link);
 void pwi_tcp_link_check(struct tcp_link *link, int64_t now); /* deadlines and heartbeats */
+void pwi_tcp_link_beat(struct tcp_link *link, int64_t now);  /* a heartbeat alone, at once */
 void pwi_tcp_link_step_closing(struct tcp_link *link);
 void pwi_tcp_close(struct pwi_net *base, struct pwi_link link, pawl_status why);
 extern const struct pwi_plane_events pwi_tcp_link_plane_events;

@@ -1,0 +1,29 @@
+/* Server functions in shared objects, from a directory that the operator names (design, section 4).
+ *
+ * Every file of the directory whose name ends in `.so` is loaded, by rising name, and what it exports is added to a set. All
+ * of them are loaded or nothing is: a server that lacks a function it was meant to have would refuse pushes later, when nobody
+ * looks. Code that others could change is not loaded: neither the directory nor a file in it may be writable by everybody.
+ *
+ * Objects stay loaded until pwi_host_functions_fini. Threads: loading and ending in one; the set may be read by many.
+ */
+#ifndef PWI_HOST_FUNCTIONS_H
+#define PWI_HOST_FUNCTIONS_H
+
+#include <stddef.h>
+
+#include "host/run_problem.h"
+#include "store/functions.h"
+
+struct pwi_host_functions {
+  struct pwi_function_set set;
+  void **objects;
+  size_t count;
+};
+
+/* `directory` NULL or "": none. PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_INVALID, PAWL_UNSUPPORTED, PAWL_EXISTS, PAWL_IO,
+ * PAWL_NO_MEMORY; then nothing is loaded, and `problem` names the file and what is wrong. */
+PAWL_MUST_USE pawl_status pwi_host_functions_init(struct pwi_host_functions *functions, const char *directory,
+                                                  struct pwi_run_problem *problem);
+void pwi_host_functions_fini(struct pwi_host_functions *functions);
+
+#endif

@@ -1,0 +1,188 @@
+/* Server functions through a whole cluster: built in, and from shared objects in a directory that its operator names. */
+#include "scene.h"
+
+#include "api/session.h"
+
+#define KEYS 300
+
+static char directory[] = "/tmp/pawl-functions-XXXXXX";
+
+static void link_object(const char *folder, const char *name) {
+  char from[4096], to[4096];
+  snprintf(from, sizeof from, "%s/%s/%s.so", getenv("PAWL_BUILD"), folder, name);
+  snprintf(to, sizeof to, "%s/%s.so", directory, name);
+  assert_int_equal(symlink(from, to), 0);
+}
+
+static int make_directory(void **state) {
+  (void)state;
+  assert_non_null(mkdtemp(directory));
+  link_object("examples/functions", "block_proximal");
+  link_object("examples/functions", "countmin");
+  link_object("tests/functions", "slow");
+  return setenv("PAWL_FUNCTIONS", directory, 1);
+}
+
+static int remove_directory(void **state) {
+  const char *names[] = {"block_proximal", "countmin", "slow"};
+  char path[4096];
+  (void)state;
+  for (size_t i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s/%s.so", directory, names[i]);
+    unlink(path);
+  }
+  return rmdir(directory);
+}
+
+static struct pawl_session *open_pair(void) {
+  struct pawl_session_options options;
+  struct pawl_session *session = NULL;
+  pawl_session_options_init(&options);
+  options.servers = 2;
+  options.shards = 1;
+  options.replicas = 1;
+  must(pawl_session_open(&options, &session));
+  return session;
+}
+
+static struct pawl_vector *ruled(struct pawl_session *session, const char *name, const char *rule,
+                                 enum pawl_type type) {
+  struct pawl_vector_options options;
+  struct pawl_vector *vector = NULL;
+  pawl_vector_options_init(&options);
+  options.type = type;
+  options.size = KEYS;
+  snprintf(options.rule, sizeof options.rule, "%s", rule);
+  must(pawl_vector_ensure(session, name, &options, PATIENCE, &vector));
+  return vector;
+}
+
+static pawl_status try_push(struct pawl_vector *vector, struct pawl_where where, const void *values) {
+  struct pawl_task *task;
+  must(pawl_vector_push(vector, where, values, &task));
+  return pawl_task_finish(task, PATIENCE);
+}
+
+/* Twice with other words: the same rule. */
+static void test_algorithm_3_from_outside_does_what_the_built_in_one_does(void **state) {
+  static double pairs[2 * KEYS], ours[KEYS], theirs[KEYS];
+  static uint64_t keys[KEYS / 3];
+  struct pawl_session *session = open_pair();
+  (void)state;
+  struct pawl_vector *built_in = ruled(session, "a/in", "block_proximal rate=0.5 l1=0.25 eps=0.01", PAWL_F64);
+  struct pawl_vector *outside = ruled(session, "a/out", "example_proximal rate=0.5 l1=0.25 eps=0.01", PAWL_F64);
+  struct pawl_vector *again = ruled(session, "a/out", " example_proximal  rate=0.5 l1=0.25  eps=0.01", PAWL_F64);
+  struct pawl_vector_info info;
+  pawl_vector_info(again, &info);
+  assert_true(info.pushed_width == 2 && info.pulled_width == 1);
+  for (size_t i = 0; i < KEYS / 3; i++) keys[i] = 3 * i;
+  for (int round = 0; round < 4; round++) {
+    for (size_t i = 0; i < KEYS; i++) {
+      pairs[2 * i] = (double)((i * 7 + (size_t)round * 3) % 11) - 5;
+      pairs[2 * i + 1] = 1 + (double)(i % 4);
+    }
+    struct pawl_where where = round % 2 ? pawl_at_keys(keys, KEYS / 3) : pawl_at_range(0, KEYS);
+    push(built_in, where, pairs);
+    push(outside, where, pairs);
+  }
+  pull(built_in, pawl_at_range(0, KEYS), ours);
+  pull(outside, pawl_at_range(0, KEYS), theirs);
+  size_t moved = 0;
+  for (size_t i = 0; i < KEYS; i++) {
+    assert_true(ours[i] == theirs[i]);
+    moved += ours[i] != 0;
+  }
+  assert_true(moved > KEYS / 2);
+  pairs[7] = 0.0 / 0.0;
+  must_fail(try_push(outside, pawl_at_range(0, 10), pairs), PAWL_REFUSED, "a/out"); /* on one arc */
+  pull(outside, pawl_at_range(0, KEYS), ours);
+  assert_memory_equal(ours, theirs, sizeof ours);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+static void test_a_count_that_would_overflow_is_refused_with_all_that_came_with_it(void **state) {
+  uint64_t keys[] = {1, 2, 3}, more[] = {5, UINT64_MAX, 7}, cells[3];
+  struct pawl_session *session = open_embedded(1, 1);
+  (void)state;
+  struct pawl_vector *counts = ruled(session, "a/counts", "countmin", PAWL_U64);
+  push(counts, pawl_at_keys(keys, 3), more);
+  must_fail(try_push(counts, pawl_at_keys(keys, 3), more), PAWL_OVERFLOW, "a/counts");
+  pull(counts, pawl_at_keys(keys, 3), cells);
+  assert_memory_equal(cells, more, sizeof cells);
+  push(counts, pawl_at_keys(keys, 1), more);
+  pull(counts, pawl_at_keys(keys, 1), cells);
+  assert_int_equal(cells[0], 10);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+static void test_what_is_kept_beside_the_rows_outlives_its_server(void **state) {
+  float gradients[] = {1, 2, 3}, before[3], after[3], wanted[3];
+  uint64_t keys[] = {10, 100, 200};
+  struct pawl_session *session = open_pair();
+  pid_t servers[4];
+  (void)state;
+  struct pawl_vector *weights = ruled(session, "a/w", "adagrad rate=0.1", PAWL_F32);
+  struct pawl_vector *other = ruled(session, "a/x", "adagrad rate=0.1", PAWL_F32);
+  for (int i = 0; i < 3; i++) push(weights, pawl_at_keys(keys, 3), gradients);
+  pull(weights, pawl_at_keys(keys, 3), before);
+  assert_int_equal(find_children(getpid(), "--join", servers, 4), 2);
+  assert_int_equal(kill(servers[0], SIGKILL), 0);
+  push(weights, pawl_at_keys(keys, 3), gradients); /* the step depends on the sum of all squares before */
+  pull(weights, pawl_at_keys(keys, 3), after);
+  for (int i = 0; i < 4; i++) push(other, pawl_at_keys(keys, 3), gradients);
+  pull(other, pawl_at_keys(keys, 3), wanted);
+  assert_memory_equal(after, wanted, sizeof after);
+  assert_true(memcmp(after, before, sizeof after) != 0);
+  pawl_session_close(session, PATIENCE);
+}
+
+static uint64_t epoch_of(struct pawl_session *session) {
+  pwi_driver_enter(&session->driver);
+  uint64_t epoch = pwi_client_view(session->client)->epoch;
+  pwi_driver_leave(&session->driver);
+  return epoch;
+}
+
+/* Peers take whoever says nothing for 250 ms for dead. Of two servers one is kept busy: the manager would believe it of one,
+ * and not at once of both. */
+static void test_a_function_that_takes_long_costs_no_heartbeat(void **state) {
+  uint64_t key = 1;
+  int64_t milliseconds = 700, negative = -1, row = 0;
+  struct pawl_session *session = open_pair();
+  (void)state;
+  struct pawl_vector *vector = ruled(session, "a/slow", "slow", PAWL_I64);
+  uint64_t epoch = epoch_of(session);
+  push(vector, pawl_at_keys(&key, 1), &milliseconds);
+  assert_int_equal(epoch_of(session), epoch); /* nobody was taken for dead */
+  must_fail(try_push(vector, pawl_at_keys(&key, 1), &negative), PAWL_REFUSED, "a/slow");
+  pull(vector, pawl_at_keys(&key, 1), &row);
+  assert_int_equal(row, 700);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+static void test_a_function_that_nobody_has_is_named(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_vector_options options;
+  struct pawl_vector *vector = NULL;
+  (void)state;
+  pawl_vector_options_init(&options);
+  snprintf(options.rule, sizeof options.rule, "nowhere_to_be_found x=1");
+  must_fail(pawl_vector_create(session, "a/b", &options, PATIENCE, &vector), PAWL_NOT_FOUND, "'nowhere_to_be_found'");
+  snprintf(options.rule, sizeof options.rule, "adagrad rate=-1");
+  must_fail(pawl_vector_create(session, "a/b", &options, PATIENCE, &vector), PAWL_INVALID, "rate");
+  snprintf(options.rule, sizeof options.rule, "adagrad");
+  options.type = PAWL_I32;
+  must_fail(pawl_vector_create(session, "a/b", &options, PATIENCE, &vector), PAWL_INVALID, "a/b");
+  must(pawl_session_close(session, PATIENCE));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_algorithm_3_from_outside_does_what_the_built_in_one_does),
+      cmocka_unit_test(test_a_count_that_would_overflow_is_refused_with_all_that_came_with_it),
+      cmocka_unit_test(test_what_is_kept_beside_the_rows_outlives_its_server),
+      cmocka_unit_test(test_a_function_that_takes_long_costs_no_heartbeat),
+      cmocka_unit_test(test_a_function_that_nobody_has_is_named),
+  };
+  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
