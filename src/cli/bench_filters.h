@@ -56,9 +56,10 @@ struct pwi_filters_row {
   const char *filter; /* the chain */
   const char *link;   /* "tcp" or "shared" */
   uint64_t bytes_out, bytes_in;
-  double ratio;     /* of both to those of the first row of the scene and link */
-  double objective; /* learning; else NaN */
-  double left_out;  /* learning: the part of the rows of the last iteration that filters did not let pass */
+  double ratio;         /* of both to those of the first row of the scene and link */
+  double objective;     /* learning; else NaN */
+  double objective_off; /* from that of the first row */
+  double left_out;      /* learning: the part of the rows of the last iteration that filters did not let pass */
   double seconds;
   uint64_t nonzeros; /* weights */
   uint64_t violated; /* conditions, found by a last pass without filters */

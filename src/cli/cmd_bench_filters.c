@@ -28,12 +28,13 @@ static int print_json(const struct pwi_filters_bench *bench, const struct pwi_fi
   bool learns = isfinite(row->objective);
   return pwi_cli_print_json(
       bench->command,
-      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:f}", "bench", "filters", "scene",
-                row->scene, "filter", row->filter, "link", row->link, "bytes",
+      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:f}", "bench", "filters",
+                "scene", row->scene, "filter", row->filter, "link", row->link, "bytes",
                 (json_int_t)(row->bytes_out + row->bytes_in), "bytes_out", (json_int_t)row->bytes_out, "bytes_in",
                 (json_int_t)row->bytes_in, "ratio", row->ratio, "saved_pct", 100 * (1 - row->ratio), "objective",
-                number(row->objective), "left_out_pct", learns ? json_real(100 * row->left_out) : json_null(),
-                "nonzeros", learns ? json_integer((json_int_t)row->nonzeros) : json_null(), "violated",
+                number(row->objective), "objective_off", learns ? json_real(row->objective_off) : json_null(),
+                "left_out_pct", learns ? json_real(100 * row->left_out) : json_null(), "nonzeros",
+                learns ? json_integer((json_int_t)row->nonzeros) : json_null(), "violated",
                 learns ? json_integer((json_int_t)row->violated) : json_null(), "seconds", row->seconds));
 }
 
@@ -99,7 +100,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
                                     .features = 500000,
                                     .nonzeros = 50,
                                     .iterations = 50,
-                                    .l1 = 0.1,
+                                    .l1 = 0.002,
                                     .seed = 1};
   struct pwi_filters_row rows[PWI_FILTERS_ROWS];
   struct pwi_cli_args args;
@@ -123,7 +124,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_FEATURES, "features", "N", "drawn from (default: 500000)"},
     {LETTER_NONZEROS, "nonzeros", "N", "features of an example, at most (default: 50)"},
     {LETTER_ITERATIONS, "iterations", "N", "of learning (default: 50)"},
-    {LETTER_L1, "l1", "PART", "lambda, as a part of the least with which all weights are 0 (default: 0.1)"},
+    {LETTER_L1, "l1", "PART", "lambda, as a part of the least with which all weights are 0 (0.002)"},
     {LETTER_SEED, "seed", "NUMBER", "of what is drawn (default: 1)"},
     PWI_CLI_JSON,
     {0},

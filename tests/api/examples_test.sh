@@ -33,6 +33,8 @@ run groups -- 'round 2: 4 workers, sum 12'
 run together -- '4 workers, 20 rounds: w is 2.500'
 run filter_clip -- 'clip(limit=2) | significant(threshold=0.1)'
 run filter_clip -- 'held back: 1'
+run filters -- 'significant: 50 of 50000 rows sent, 999 held'
+run filters -- 'after it: 5495'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 
