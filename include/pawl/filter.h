@@ -151,8 +151,8 @@ struct pawl_filter_type {
   size_t (*bytes)(const void *state, size_t count);
 };
 
-/* Makes a kind of filter known to this process, for every chain that is made from then on. Servers must know it as
- * well, under the same name and with the same parameters. PAWL_EXISTS if there is one of that name, PAWL_INVALID for a
+/* Makes a kind of filter known to this process, for every chain that is made from then on. Whoever opens a vector that has
+ * it must know it as well, under the same name and with the same parameters; servers only if it works on pulls. PAWL_EXISTS if there is one of that name, PAWL_INVALID for a
  * struct that breaks a rule above, PAWL_TOO_LARGE after 32 of them. */
 PAWL_API pawl_status pawl_filter_register(const struct pawl_filter_type *type);
 
