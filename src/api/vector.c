@@ -112,6 +112,17 @@ static pawl_status ask_to_create(struct pawl_session *session, const char *name,
   return status;
 }
 
+/* That the manager refuses, in words. */
+static pawl_status explain_create(pawl_status status, const char *name, const struct pawl_vector_options *options) {
+  int size = (int)strcspn(options->rule, " ");
+  if (status != PAWL_NOT_FOUND) return pwi_error_status(status, "create %s", name);
+  return pwi_error(
+      status,
+      "create %s: the manager knows no server function '%.*s' (docs/functions.md lists those that are built in; "
+      "others come from the directory that it and all servers are given with --functions)",
+      name, size, options->rule);
+}
+
 /* The vector may have filters that this process does not know. */
 static pawl_status explain_open(struct pawl_session *session, const char *name, pawl_status status) {
   struct pawl_vector_options is = {0};
@@ -123,17 +134,6 @@ static pawl_status explain_open(struct pawl_session *session, const char *name, 
   if (is.filters[0] && pwi_filters_try(&is, problem, NULL) == status)
     return pwi_error(status, "open %s: its filters cannot be used here: %s", name, problem);
   return pwi_error_status(status, "open %s", name);
-}
-
-/* That the manager refuses, in words. */
-static pawl_status explain_create(pawl_status status, const char *name, const struct pawl_vector_options *options) {
-  int size = (int)strcspn(options->rule, " ");
-  if (status != PAWL_NOT_FOUND) return pwi_error_status(status, "create %s", name);
-  return pwi_error(
-      status,
-      "create %s: the manager knows no server function '%.*s' (docs/functions.md lists those that are built in; "
-      "others come from the directory that it and all servers are given with --functions)",
-      name, size, options->rule);
 }
 
 pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
