@@ -226,7 +226,7 @@ PAWL_API pawl_status pawl_filters_counters(const struct pawl_filters *filters, s
 /* --- a vector's filters ------------------------------------------------------------------------------------------- */
 
 /* Gives a vector, as this session uses it, another chain than the one it was created with, for both directions: from the
- * next call on, for all handles of the vector in the session. Nobody else is concerned: what arrives at servers is rows, and
+ * next call on, for all handles of the vector in the session. (Calls to a single node, where.node, keep the vector's own.) Nobody else is concerned: what arrives at servers is rows, and
  * filters on pulls are named in each pull. "none" is no chain. Of `options`, which may be NULL, only seed, kkt_rule and
  * kkt_context count; without them the seed is drawn.
  *
