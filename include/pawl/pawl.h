@@ -7,6 +7,7 @@
  *   vector.h    named rows of numbers: push and pull
  *   task.h      calls that are under way
  *   group.h     processes that advance together
+ *   policy.h    iterations, and how far apart they may be
  *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -35,6 +36,7 @@
 #include <pawl/group.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>
+#include <pawl/policy.h>
 #include <pawl/range.h>
 #include <pawl/session.h>
 #include <pawl/status.h>

@@ -32,6 +32,11 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
     return pwi_error(status, "%s %s: its placement is mixed, so it takes key lists and no ranges", what, vector->name);
   if (status == PAWL_UNSUPPORTED)
     return pwi_error(status, "%s %s: it has lossy filters, so push and pull are two calls", what, vector->name);
+  if (status == PAWL_INVALID && (where->after_count > 0 || where->parent))
+    return pwi_error(status,
+                     "%s %s: a task that it should come after is none of this session, or the task that it should "
+                     "be a part of has ended",
+                     what, vector->name);
   if (where->keys) return explain_keys(status, what, vector, where->keys, where->count);
   if (where->node.id) return pwi_error_status(status, "%s %s at node %" PRIu64, what, vector->name, where->node.id);
   return pwi_error_status(status, "%s %s", what, vector->name);
@@ -50,6 +55,8 @@ static pawl_status check_where(const char *what, const struct pawl_vector *vecto
   if (where->keys && where->list) return pwi_error(PAWL_INVALID, "%s %s: keys and a list", what, vector->name);
   if (!where->keys && where->count > 0)
     return pwi_error(PAWL_INVALID, "%s %s: %zu keys at no place", what, vector->name, where->count);
+  if (!where->after && where->after_count > 0)
+    return pwi_error(PAWL_INVALID, "%s %s: after %zu tasks at no place", what, vector->name, where->after_count);
   if (where->range.begin > where->range.end)
     return pwi_error(PAWL_INVALID, "%s %s: a range that ends before it begins", what, vector->name);
   if (where->list && where->list->vector != vector->entry->id.id)
@@ -82,28 +89,44 @@ struct call {
 
 /* Inside the gate. */
 static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
-                         struct pawl_task **task_out) {
+                         struct pawl_task *task) {
   struct pawl_session *session = vector->session;
-  struct pwi_where inner = {.keys = where->keys,
-                            .count = where->count,
-                            .list = where->list ? where->list->inner : NULL,
-                            .range = where->range,
-                            .together = call->together,
-                            .tick = call->tick,
-                            .weights = call->weights,
-                            .flush = call->flush};
-  struct pwi_flow *flow;
+  struct pwi_held_call held = {.kind = call->kind, .in = call->in, .out = call->out};
+  bool is_held = where->after_count > 0 || where->parent;
+  held.where = (struct pwi_where){.keys = where->keys,
+                                  .count = where->count,
+                                  .list = where->list ? where->list->inner : NULL,
+                                  .range = where->range,
+                                  .together = call->together,
+                                  .tick = call->tick,
+                                  .weights = call->weights,
+                                  .flush = call->flush};
+  if (where->clocks && call->kind == PWI_REQUEST_PULL) task->inner.clocks = &task->clocks;
+  pawl_status status = find_flow(vector, where->node.id, &held.flow);
+  if (status) return status;
+  if (!is_held)
+    return pwi_client_start(session->client, &task->inner, held.flow, call->kind, &held.where, call->in, call->out);
+  struct pwi_after after = {where->after, where->after_count, where->parent, false};
+  if (is_nothing(where) && !call->flush)
+    held.kind = 0;
+  else
+    status = pwi_client_check(session->client, held.flow, call->kind, &held.where);
+  return status ? status : pwi_sequence_hold(&session->sequence, task, &held, &after);
+}
+
+/* Inside the gate. */
+static pawl_status begin_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
+                              struct pawl_task **task_out) {
+  struct pawl_session *session = vector->session;
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->line, task_out, call->what, vector->name, &task);
   if (status) return status;
-  if (is_nothing(where) && !call->flush) {
+  if (is_nothing(where) && !call->flush && where->after_count == 0 && !where->parent) {
     task->inner.finished(&task->inner);
     if (task_out) *task_out = task;
     return PAWL_OK;
   }
-  status = find_flow(vector, where->node.id, &flow);
-  if (!status) status = pwi_client_start(session->client, &task->inner, flow, call->kind, &inner, call->in, call->out);
-  return pwi_session_started(session, task, status, task_out);
+  return pwi_session_started(session, task, start(vector, where, call, task), task_out);
 }
 
 static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
@@ -117,7 +140,7 @@ static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where 
     return pwi_error(PAWL_INVALID, "%s %s: no values", call->what, vector->name);
   struct pawl_session *session = vector->session;
   pwi_driver_enter(&session->driver);
-  status = start(vector, where, call, task_out);
+  status = begin_call(vector, where, call, task_out);
   bool is_crowded = session->line.count >= PWI_SESSION_TASKS;
   pwi_driver_leave(&session->driver);
   if (is_crowded) pwi_session_catch_up(session);

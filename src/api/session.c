@@ -102,6 +102,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   if (status == PAWL_INVALID)
     return pwi_error(status, "'%s' is not an address, or the job's name no word", session->address);
   if (status) return pwi_error_status(status, "session");
+  session->sequence.client = session->client;
   session->net->self = session->client; /* the two need each other, and the net calls nobody before it is polled */
   return PAWL_OK;
 }
@@ -142,10 +143,12 @@ static void free_ring(struct pwi_owned *ring, void (*release)(struct pwi_owned *
 /* In whatever state it is; its own thread has ended. Lists may look at the client when they go, so they go before it. */
 static void destroy(struct pawl_session *session) {
   pwi_net_destroy(session->net); /* with the regions of buffers */
+  free_ring(&session->iterations, pwi_iterations_free);
   free_ring(&session->lists, pwi_keys_free);
   pwi_client_destroy(session->client);
   free_ring(&session->groups, pwi_group_free);
   free_ring(&session->vectors, pwi_vector_free);
+  pwi_sequence_fini(&session->sequence);
   pwi_task_pool_release(session->pool);
   pwi_embedded_stop(session->embedded);
   pwi_keyring_destroy(session->keys);
@@ -177,7 +180,10 @@ pawl_status pawl_session_open(const struct pawl_session_options *options, struct
   struct pawl_session *session = pwi_alloc_zero(1, sizeof *session);
   if (!session) return pwi_error_status(PAWL_NO_MEMORY, "session");
   session->log.node = "client";
-  session->line.driver = session->awaits.driver = &session->driver;
+  session->line.driver = session->awaits.driver = session->owns.driver = &session->driver;
+  session->line.sequence = session->awaits.sequence = session->owns.sequence = &session->sequence;
+  pwi_sequence_init(&session->sequence);
+  pwi_owned_init(&session->iterations);
   pwi_owned_init(&session->vectors);
   pwi_owned_init(&session->lists);
   pwi_owned_init(&session->groups);
@@ -236,6 +242,7 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   pwi_driver_enter(driver);
   if (status != PAWL_TIMED_OUT) leave_cluster(session);
   session->is_closed = true;
+  pwi_task_line_end(&session->owns, PAWL_NODE_STOPPED);
   pwi_task_line_end(&session->awaits, PAWL_NODE_STOPPED);
   /* Their memory is still the net's: it must be gone before they say that they have finished. */
   pwi_net_destroy(session->net);

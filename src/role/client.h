@@ -97,9 +97,26 @@ struct pwi_task_failure {
   pawl_status status;
 };
 
-/* The caller's memory, zeros but for `finished`; it must stay where it is until then. */
+/* How far a sender's pushes have come in a range: up to task `time`, or for a group up to that tick. */
+struct pwi_clock_seen {
+  struct pawl_range range; /* of stored keys */
+  struct pwi_sender sender;
+  uint64_t time;
+};
+
+/* A struct of zeros is empty. */
+struct pwi_clock_list {
+  struct pwi_clock_seen *items;
+  size_t count, room;
+};
+
+void pwi_clock_list_fini(struct pwi_clock_list *list); /* it is then empty */
+
+/* The caller's memory, zeros but for `finished` and `clocks`; it must stay where it is until then. */
 struct pwi_task {
   void (*finished)(struct pwi_task *task); /* the task is the caller's again, and may be started anew */
+  struct pwi_clock_list *clocks; /* PULL, AWAIT: have the clocks of what is read put there; NULL: not. The caller's, to
+                                    the end; what came before the start is gone */
 
   /* Valid once finished. */
   pawl_status status; /* PAWL_OK or that of the first failure */
@@ -160,6 +177,7 @@ struct pwi_flow_traffic pwi_flow_traffic(const struct pwi_flow *flow);
 /* Copies and checks the list: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_NO_MEMORY. With one reference, the caller's. */
 PAWL_MUST_USE pawl_status pwi_keylist_create(struct pwi_client *client, const struct pwi_entry *entry,
                                              const uint64_t *keys, size_t count, struct pwi_keylist **list_out);
+struct pwi_keylist *pwi_keylist_retain(struct pwi_keylist *list);
 void pwi_keylist_release(struct pwi_keylist *list); /* NULL is fine */
 size_t pwi_keylist_count(const struct pwi_keylist *list);
 
@@ -186,6 +204,10 @@ struct pwi_where {
 PAWL_MUST_USE pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                            enum pwi_request_kind kind, const struct pwi_where *where, const void *in,
                                            void *out);
+
+/* What is wrong with a call that will be started later: as pwi_client_start, which looks again. */
+PAWL_MUST_USE pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow,
+                                           enum pwi_request_kind kind, const struct pwi_where *where);
 
 /* The keys present in `range`, from its begin on, on the arc that this lies in: at most `room` of them, with their rows.
  * task->rows tells how many came, task->found where to go on. Keys are raw ones. */

@@ -221,6 +221,19 @@ static pawl_status take_values(struct pwi_client *client, struct part *part, con
                           part->out, values->count);
 }
 
+/* Values, where any are expected, and clocks. Without memory for these the part fails, and the link goes on. */
+static pawl_status take_small(struct pwi_client *client, struct part *part, const struct pwi_letter *letter,
+                              const void *body, struct pwi_outcome *outcome) {
+  size_t size = 0;
+  const void *clocks = part->task->clocks ? pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size) : NULL;
+  pawl_status status = values_expected(part) > 0 ? take_values(client, part, &letter->sections, body) : PAWL_OK;
+  if (status) return status;
+  if (clocks) status = pwi_part_take_clocks(part, clocks, size);
+  if (status != PAWL_NO_MEMORY) return status;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
+  return PAWL_OK;
+}
+
 pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link, const void *body, size_t size) {
   struct pwi_outcome outcome;
   if (link->letter.head.kind != PWI_SAY_ANSWER) return PAWL_LINK_PROTOCOL;
@@ -238,8 +251,8 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
   }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_SCAN)
     status = take_scan(part, &link->letter.sections, body);
-  else if (outcome.code == PWI_CODE_OK && values_expected(part) > 0)
-    status = take_values(client, part, &link->letter.sections, body);
+  else if (outcome.code == PWI_CODE_OK)
+    status = take_small(client, part, &link->letter, body, &outcome);
   if (!status) act(client, part, &outcome);
   return status;
 }

@@ -8,6 +8,7 @@
  *   client_part.c    the states of parts: routing, waiting, blocking, finishing
  *   client_send.c    links to holders; parts become messages
  *   client_answer.c  what answers do to parts
+ *   client_clocks.c  clocks that come with answers
  *   client_renew.c   being taken for dead
  *   client_restore.c vectors that were loaded from a checkpoint
  *   client_lists.c   prepared key lists, mixing, buffers
@@ -194,7 +195,6 @@ struct pwi_keylist {
 };
 
 uint64_t pwi_keylist_sign(struct pwi_keylist *list, size_t first, size_t count);
-struct pwi_keylist *pwi_keylist_retain(struct pwi_keylist *list);
 
 /* Values of a mixed call in the order of stored keys, while it is under way. */
 struct pwi_mixing {
@@ -398,6 +398,9 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
                                     const struct pwi_message *message);
 pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link, const void *body, size_t size);
 pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link);
+
+/* client_clocks.c */
+pawl_status pwi_part_take_clocks(const struct part *part, const void *payload, size_t size);
 
 /* client_renew.c */
 void pwi_client_retired(struct pwi_client *client);

@@ -32,6 +32,7 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
   task->mixing = NULL;
   task->filtered = NULL;
   task->next = task->before = NULL;
+  if (task->clocks) task->clocks->count = 0;
   client->outstanding++;
   if (!is_numbered) return;
   task->number = ++client->last_number;

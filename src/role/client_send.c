@@ -344,6 +344,8 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
     terms.keys = part->list && !part->is_wanted ? PWI_KEYS_SIGNED : PWI_KEYS_LIST;
     terms.keep = part->list != NULL;
   }
+  bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
+  terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];
   pwi_terms_encode(&terms, bytes);
   struct pwi_section section = {.type = PWI_SECTION_TERMS, .count = 1, .length = sizeof bytes};

@@ -372,12 +372,17 @@ static bool is_only_flush(const struct pwi_where *where) {
   return where->flush && !where->keys && !where->list && where->range.begin == 0 && where->range.end == 0;
 }
 
+pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow, enum pwi_request_kind kind,
+                             const struct pwi_where *where) {
+  pawl_status status = check_call(client, flow, kind);
+  return status || is_only_flush(where) ? status : check_where(flow, kind, where);
+}
+
 pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                              enum pwi_request_kind kind, const struct pwi_where *where, const void *in, void *out) {
   struct pwi_where now = *where;
   struct pwi_filtered *filtered = NULL;
-  pawl_status status = check_call(client, flow, kind);
-  if (!status && !is_only_flush(where)) status = check_where(flow, kind, where);
+  pawl_status status = pwi_client_check(client, flow, kind, where);
   if (!status && is_only_flush(where)) now.keys = no_keys; /* if there is nothing to be flushed */
   if (!status && flow->filters) status = pwi_flow_filter(client, flow, kind, &now, &in, &filtered);
   if (status) return status;

@@ -142,7 +142,7 @@ static bool route(const struct pwi_holder_link *link, const struct pwi_request *
   return *chain_out != NULL;
 }
 
-/* What the answer may have to hold: values and, for a scan, keys behind them. */
+/* What the answer may have to hold: values and, behind them, for a scan keys, and clocks. */
 static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request *request, size_t *bytes_out) {
   size_t values;
   if (request->terms.kind == PWI_REQUEST_SCAN && request->terms.rows > SCAN_ROWS_MAX)
@@ -151,6 +151,8 @@ static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request 
   if (status) return status;
   *bytes_out = values;
   if (request->terms.kind == PWI_REQUEST_SCAN) *bytes_out += (size_t)request->terms.rows * sizeof(uint64_t);
+  size_t clocks = pwi_holding_clock_bytes(link->holder->config.holding, request);
+  if (clocks > 0) *bytes_out += clocks + PWI_ANSWER_PREFIX; /* a section more */
   return PAWL_OK;
 }
 

@@ -131,12 +131,15 @@ struct pwi_request {
 PAWL_MUST_USE pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const struct pwi_request *request,
                                                    size_t max, size_t *bytes_out);
 
+/* How many bytes of clocks it brings if it asks for them, as things are now. */
+size_t pwi_holding_clock_bytes(const struct pwi_holding *holding, const struct pwi_request *request);
+
 struct pwi_served {
   struct pwi_outcome outcome;
   bool put_off;        /* it has to wait: config.answer will tell (AWAIT), or the end of a sum */
   size_t value_bytes;  /* written to `values`: what the answer is to carry */
   uint64_t rows;       /* SCAN: rows found */
-  const void *payload; /* COLLECT, SCAN: valid until the next request */
+  const void *payload; /* COLLECT, SCAN, clocks: valid until the next request */
   size_t payload_size;
   enum pwi_effect effect; /* what those behind us in the chain must be told; NONE also for a duplicate */
   uint64_t tick;          /* TICK: where the sender stands now */

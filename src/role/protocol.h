@@ -116,7 +116,8 @@ enum pwi_request_keys {
 struct pwi_terms {
   enum pwi_request_kind kind;
   enum pwi_request_keys keys;
-  bool keep; /* LIST: keep it under its signature, it will be used again */
+  bool keep;   /* LIST: keep it under its signature, it will be used again */
+  bool clocks; /* PULL, AWAIT: the answer is to bring the clocks of the claim */
   struct pwi_vector_id vector;
   uint64_t number;  /* the request's, chosen by the client and repeated in the answer's head; never 0 */
   uint64_t prior;   /* the task before; see above */
@@ -132,7 +133,7 @@ struct pwi_terms {
 
 #define PWI_TERMS_SIZE 96
 
-/* Layout: u8 kind, u8 keys, u8 flags (1: keep), u8 codecs, 4 zeros, then u64 each: vector, number, prior, settled, other, rows,
+/* Layout: u8 kind, u8 keys, u8 flags (1: keep, 2: clocks), u8 codecs, 4 zeros, then u64 each: vector, number, prior, settled, other, rows,
  * claim.begin, claim.end, range.begin, range.end, incarnation. */
 void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZE]);
 
@@ -183,6 +184,11 @@ struct pwi_outcome {
 /* Layout: u32 code, i32 status, u64 found, u64 next, u64 0. */
 void pwi_outcome_encode(const struct pwi_outcome *outcome, uint8_t bytes[PWI_OUTCOME_SIZE]);
 PAWL_MUST_USE pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcome *outcome_out);
+
+/* Payload of the answer to a PULL or AWAIT that asked for clocks, in front of the values: u64 begin, u64 end, u64 sender, u64 time
+ * for each piece of the claim on which a live sender's time is not 0, by rising sender, then key. For an AWAIT all members of the
+ * group with their ticks, but only if it did not have to wait. */
+#define PWI_CLOCK_RECORD 32
 
 /* Payload of the answer to COLLECT, with base/cursor.h: u32 count and per piece u64 begin, u64 end, u64 time; then u32
  * count and per refusal u64 begin, u64 end, u64 task, u32 status. */

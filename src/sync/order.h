@@ -66,6 +66,10 @@ void pwi_order_fini(struct pwi_order *order); /* what is open is forgotten, and 
 PAWL_MUST_USE pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count,
                                         struct pwi_step parent, void *item, struct pwi_step *step_out);
 
+/* The same for a task that comes after the others however they end: a failure of theirs is not its own. */
+PAWL_MUST_USE pawl_status pwi_order_add_anyway(struct pwi_order *order, const struct pwi_step *after, size_t count,
+                                               struct pwi_step parent, void *item, struct pwi_step *step_out);
+
 /* The next task that may begin; false: none now. */
 bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **item_out);
 
