@@ -4,6 +4,7 @@
 #include "cli/bench_checkpoint.h"
 #include "cli/bench_failover.h"
 #include "cli/bench_fill.h"
+#include "cli/bench_filters.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_net.h"
 #include "cli/bench_sketch.h"
@@ -29,6 +30,7 @@ static const struct pwi_command *const children[] = {&command_net,
                                                      &pwi_command_bench_checkpoint,
                                                      &pwi_command_bench_fill,
                                                      &pwi_command_bench_sketch,
+                                                     &pwi_command_bench_filters,
                                                      NULL};
 
 const struct pwi_command pwi_command_bench = {

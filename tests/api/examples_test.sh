@@ -39,6 +39,8 @@ run calls -- 'after tick 1: 103'
 run calls -- 'call of fly at node'
 run sketch -- '1. word1: 100000'
 run sketch -- 'word10: 100'
+run filters -- 'significant: 50 of 50000 rows sent, 999 held'
+run filters -- 'after it: 5495'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 
