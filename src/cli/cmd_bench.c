@@ -6,6 +6,7 @@
 #include "cli/bench_fill.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_net.h"
+#include "cli/bench_wait.h"
 #include "cli/cli.h"
 
 static int run_net(const struct pwi_command *command, int argc, char **argv) {
@@ -27,6 +28,7 @@ static const struct pwi_command *const children[] = {&command_net,
                                                      &pwi_command_bench_failover,
                                                      &pwi_command_bench_checkpoint,
                                                      &pwi_command_bench_fill,
+                                                     &pwi_command_bench_wait,
                                                      NULL};
 
 const struct pwi_command pwi_command_bench = {
