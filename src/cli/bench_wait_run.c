@@ -12,7 +12,7 @@
 #define SLOW_CHANCE 0.1
 #define SLOW_TIMES 4
 #define NETWORK_NS (BLOCK_NS / 2)
-#define PASSES_MAX 400 /* a run that takes more has not reached its target */
+#define PASSES_MAX 100 /* a run that takes more has not reached its target */
 #define GROUP "bench/.workers"
 #define VECTOR "bench/weights"
 #define COMPUTED 0   /* a timer's cookie; others are iterations whose push is due */

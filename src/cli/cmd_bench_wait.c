@@ -6,7 +6,7 @@
 
 #include "cli/bench_wait.h"
 
-enum { LETTER_TAU = 300, LETTER_WORKERS, LETTER_BLOCKS, LETTER_SEED, LETTER_SVG };
+enum { LETTER_TAU = 300, LETTER_WORKERS, LETTER_BLOCKS, LETTER_SEED, LETTER_RATE, LETTER_SVG };
 
 #define WORKERS_MAX 32
 #define BLOCKS_MAX 256
@@ -29,12 +29,13 @@ static json_t *tau_json(uint64_t tau) {
 
 static void print_json(const struct pwi_command *command, const struct pwi_wait_shape *shape, uint64_t tau,
                        const struct pwi_wait_figures *figures) {
+  json_t *total = figures->is_reached ? json_real(figures->total_s) : json_null();
   pwi_cli_print_json(
-      command, json_pack("{s:s, s:o, s:f, s:f, s:f, s:I, s:b, s:f, s:i, s:i, s:f, s:I}", "bench", "wait", "tau",
+      command, json_pack("{s:s, s:o, s:f, s:f, s:o, s:I, s:b, s:f, s:i, s:i, s:f, s:f, s:I}", "bench", "wait", "tau",
                          tau_json(tau), "wait_pct", figures->wait_pct, "compute_s", figures->compute_s, "total_s",
-                         figures->total_s, "iterations", (json_int_t)figures->iterations, "reached",
-                         figures->is_reached, "objective", figures->objective, "workers", (int)shape->workers, "blocks",
-                         (int)shape->blocks, "block_s", PWI_WAIT_BLOCK_S, "seed", (json_int_t)shape->seed));
+                         total, "iterations", (json_int_t)figures->iterations, "reached", figures->is_reached,
+                         "objective", figures->objective, "workers", (int)shape->workers, "blocks", (int)shape->blocks,
+                         "block_s", PWI_WAIT_BLOCK_S, "rate", shape->rate, "seed", (json_int_t)shape->seed));
 }
 
 static void print_head(const struct pwi_wait_problem *problem) {
@@ -78,6 +79,14 @@ static bool read_count(const char *text, uint64_t most, uint32_t *count_out) {
   return true;
 }
 
+static bool read_rate(const char *text, double *rate_out) {
+  char *end;
+  double rate = strtod(text, &end);
+  if (end == text || *end || !(rate > 0) || rate > 2) return false;
+  *rate_out = rate;
+  return true;
+}
+
 static bool read_option(struct wait_options *options, int letter, const char *value) {
   switch (letter) {
   case LETTER_TAU:
@@ -88,6 +97,8 @@ static bool read_option(struct wait_options *options, int letter, const char *va
     return read_count(value, BLOCKS_MAX, &options->shape.blocks);
   case LETTER_SEED:
     return pwi_cli_number(value, &options->shape.seed);
+  case LETTER_RATE:
+    return read_rate(value, &options->shape.rate);
   case LETTER_SVG:
     options->svg = value;
     return true;
@@ -124,7 +135,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   int letter;
   options.shape = (struct pwi_wait_shape){
-      .workers = 4, .blocks = 64, .examples = 8000, .per_example = 30, .l1 = 2, .rate = 0.3, .seed = 1};
+      .workers = 4, .blocks = 64, .examples = 8000, .per_example = 30, .l1 = 2, .rate = 0.6, .seed = 1};
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&options, letter, args.value))
@@ -143,6 +154,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_WORKERS, "workers", "N", "workers (default: 4)"},
     {LETTER_BLOCKS, "blocks", "N", "blocks of 32 features (default: 64)"},
     {LETTER_SEED, "seed", "N", "for the data and the delays (default: 1)"},
+    {LETTER_RATE, "rate", "R", "length of steps, up to 2 (default: 0.6)"},
     {LETTER_SVG, "svg", "FILE", "draw the figures there as well"},
     PWI_CLI_JSON,
     {0},
