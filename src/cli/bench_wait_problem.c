@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "cli/bench_wait.h"
 
-#define PASSES 400          /* of the serial reference */
+#define PASSES 150          /* of the serial reference */
 #define TARGET_SLACK 1.0005 /* above what the reference reaches */
 #define EPS 1e-10           /* as block_proximal's */
 #define POWER 1.1
