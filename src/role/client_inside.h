@@ -106,7 +106,7 @@ struct pwi_flow {
   size_t held_back; /* parts that are not SENT */
   size_t blocked;
   pawl_status dead; /* nothing can be sent on it any more, and why */
-  size_t readers;   /* parts, of any flow, that change rows by what this one has */
+  size_t readers;   /* parts, of any flow, that read it besides their own */
 
   /* Groups. */
   bool has_entered;

@@ -22,13 +22,13 @@
 /* --- order between flows ---------------------------------------------------------------------------------------------- */
 
 void pwi_linear_begun(struct part *part) {
-  if (part->other && part->kind == PWI_REQUEST_LINEAR) part->other->readers++;
+  if (part->other) part->other->readers++;
 }
 
 /* Those that wait for a reader are looked at when its whole task is over: a call has many parts. */
 void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct part *part, bool was_numbered) {
   struct pwi_flow *other = part->other;
-  if (other && part->kind == PWI_REQUEST_LINEAR) {
+  if (other) {
     assert(other->readers > 0);
     if (--other->readers == 0 || part->task->parts == 1) pwi_flow_unblock(client, other);
   }
