@@ -4,8 +4,10 @@
 #include "cli/bench_checkpoint.h"
 #include "cli/bench_failover.h"
 #include "cli/bench_fill.h"
+#include "cli/bench_filters.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_net.h"
+#include "cli/bench_sketch.h"
 #include "cli/bench_wait.h"
 #include "cli/cli.h"
 
@@ -28,6 +30,8 @@ static const struct pwi_command *const children[] = {&command_net,
                                                      &pwi_command_bench_failover,
                                                      &pwi_command_bench_checkpoint,
                                                      &pwi_command_bench_fill,
+                                                     &pwi_command_bench_sketch,
+                                                     &pwi_command_bench_filters,
                                                      &pwi_command_bench_wait,
                                                      NULL};
 

@@ -39,14 +39,18 @@ static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *
   flow->value_size = pawl_type_size(entry->is.type);
   struct pawl_range span = pawl_range_of(0, flow->place.size);
   pawl_status status = pwi_clock_init(&flow->sent, &span, 1);
-  if (status) {
-    pwi_free(flow);
-    return status;
-  }
+  if (status) goto free_flow;
+  if (entry->is.filters[0]) status = pwi_client_filter(client, flow, entry->is.filters, NULL, NULL, 0);
+  if (status) goto fini_clock;
   flow->next = client->flows;
   client->flows = flow;
   *flow_out = flow;
   return PAWL_OK;
+fini_clock:
+  pwi_clock_fini(&flow->sent);
+free_flow:
+  pwi_free(flow);
+  return status;
 }
 
 pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
@@ -75,11 +79,14 @@ struct call {
   size_t count;
   struct pwi_keylist *list; /* whose keys they are, from `list_first` on */
   size_t list_first;
+  bool is_fresh; /* the list is: it goes whole */
   struct pawl_range range;
   const char *in;
   char *out;
   uint64_t tick;
   uint64_t together;
+  struct pwi_operation operation;
+  struct pwi_flow *other; /* NULL: it is about one vector */
 
   struct part *open; /* the last part, which the next piece may still be joined to */
   uint64_t open_head;
@@ -116,7 +123,8 @@ static pawl_status check_call(const struct pwi_client *client, const struct pwi_
   if (flow->dead) return flow->dead;
   if (client->is_leaving) return PAWL_NODE_STOPPED;
   if (!client->is_joined) return PAWL_OK;
-  if (kind != PWI_REQUEST_PULL && (!client->joined.may_write || client->config.reader)) return PAWL_FORBIDDEN;
+  if (kind != PWI_REQUEST_PULL && kind != PWI_REQUEST_FOLD && (!client->joined.may_write || client->config.reader))
+    return PAWL_FORBIDDEN;
   const char *space = client->joined.space;
   return space[0] && !pwi_name_is_in(flow->entry.name, space) ? PAWL_FORBIDDEN : PAWL_OK;
 }
@@ -126,7 +134,7 @@ static pawl_status check_call(const struct pwi_client *client, const struct pwi_
 /* What a part covers: a claim, and of the call's keys those from `first` to `last`. */
 struct piece {
   struct pawl_range claim;
-  uint64_t prior;
+  uint64_t prior, other_prior;
   size_t first, last;
 };
 
@@ -160,8 +168,15 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->keys = call->keys ? call->keys + piece->first : part->rows == 0 ? no_keys : NULL;
   part->in = call->in && part->rows > 0 ? call->in + skip * pwi_flow_bytes_in(call->flow, call->kind) : NULL;
   part->out = call->out && part->rows > 0 ? call->out + skip * call->flow->row_bytes : NULL;
+  if (call->operation.kind) {
+    part->operation = call->operation;
+    part->operation.prior = piece->other_prior;
+    part->other = call->other;
+    pwi_linear_begun(part);
+  }
   if (call->list && part->rows > 0) {
     part->list = pwi_keylist_retain(call->list);
+    part->is_wanted = call->is_fresh;
     part->list_first = call->list_first + piece->first;
   }
 }
@@ -181,6 +196,8 @@ static void settle_open(struct call *call) {
 
 /* Of the larger of what goes and what comes. */
 static size_t row_bytes_of(const struct call *call) {
+  if (call->kind == PWI_REQUEST_LINEAR && call->flow->entry.is.layout != PAWL_LAYOUT_SPARSE)
+    return call->flow->row_bytes;
   size_t in = call->in ? pwi_flow_bytes_in(call->flow, call->kind) : 0, out = call->out ? call->flow->row_bytes : 0;
   return in > out ? in : out;
 }
@@ -189,6 +206,7 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   const struct part *open = call->open;
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
     return false;
+  if (open->operation.prior != piece->other_prior) return false;
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
   /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
   if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
@@ -202,27 +220,33 @@ static void join(const struct call *call, const struct piece *piece) {
   open->range.end = piece_range(call, piece).end;
 }
 
-static size_t limit_of(const struct call *call) { return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE; }
+static size_t limit_of(const struct call *call) {
+  if (call->kind == PWI_REQUEST_LINEAR) return PWI_LINEAR_SLICE;
+  return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
+}
 
 /* Up to where pieces are joined. A push that has to be carried is better carried in parts: the holder adds one while the
  * next is on its way. One that is read in place has nothing to wait for. */
 static size_t join_limit(const struct call *call, uint64_t head) {
-  if (!is_push(call->kind)) return PWI_PULL_SLICE;
+  if (!is_push(call->kind) || call->operation.kind) return limit_of(call);
   const struct client_peer *peer = pwi_client_peer(call->client, call->flow->node ? call->flow->node : head);
   bool is_in_place = peer && peer->link && peer->link->is_up && peer->link->peering.in_place;
   return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
 }
 
-/* Adds a piece that fits into one message. */
+static pawl_status note_sent(const struct call *call, const struct piece *piece) {
+  if (call->task->number == 0) return PAWL_OK;
+  return pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
+}
+
+/* Adds a piece that fits into one message. The clock has it only once it is certain to be sent. */
 static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
-  pawl_status status = PAWL_OK;
-  if (call->task->number != 0) status = pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
-  if (status) {
-    fail_piece(call, piece, status);
-    return;
-  }
   if (call->open && can_join(call, piece, head, join_limit(call, head))) {
-    join(call, piece);
+    pawl_status status = note_sent(call, piece);
+    if (status)
+      fail_piece(call, piece, status);
+    else
+      join(call, piece);
     return;
   }
   settle_open(call);
@@ -233,6 +257,11 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
   }
   fill_part(call, piece, part);
   pwi_part_link_behind(part, NULL);
+  pawl_status status = note_sent(call, piece);
+  if (status) {
+    pwi_part_end(call->client, part, status);
+    return;
+  }
   call->open = part;
   call->open_head = head;
 }
@@ -265,6 +294,19 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
   add_piece(call, &tight, head);
 }
 
+/* Likewise by what was sent to the other vector. */
+static void cut_by_other(const struct call *call, struct piece *piece) {
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece sent = {.range = piece->claim};
+  if (!call->other) return;
+  pawl_status status = pwi_clock_walk(&call->other->sent, PWI_SELF, piece->claim, &pieces);
+  bool found = !status && pwi_clock_next(&pieces, &sent);
+  assert(found);
+  (void)found;
+  piece->claim = sent.range;
+  piece->other_prior = sent.time;
+}
+
 /* Cuts what lies on one arc by what was sent before. */
 static void add_arc(struct call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
   for (uint64_t at = claim.begin; at < claim.end;) {
@@ -275,6 +317,8 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     assert(found);
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
+    cut_by_other(call, &piece);
+    sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)
       piece.last = first + pwi_first_not_below(call->keys + first, last - first, sent.range.end);
     if (!call->keys) piece.first = piece.last = 0;
@@ -321,46 +365,122 @@ static void limit_to_range(struct call *call) {
   call->list_first = first;
 }
 
+static pawl_status mix(struct call *call, const struct pwi_where *where, const void *in, void *out) {
+  pawl_status status = pwi_client_mix(call->client, call->task, call->flow, where, in, out);
+  if (status) return status;
+  struct pwi_mixing *mixing = call->task->mixing;
+  call->keys = mixing->list ? mixing->list->keys : mixing->mixer.keys;
+  if (!call->keys) call->keys = no_keys; /* an empty list, which is not the same as none */
+  call->in = in ? mixing->in.memory : NULL;
+  call->out = out ? mixing->out.memory : NULL;
+  return PAWL_OK;
+}
+
+/* A call that is right in itself. What is told of tasks that end on the way may lead to other calls, which may throw a list
+ * out that nobody but its flow has. */
+static void start(struct call *call, const struct pwi_where *where) {
+  struct pwi_flow *flow = call->flow;
+  struct pwi_keylist *list = call->list ? pwi_keylist_retain(call->list) : NULL;
+  pawl_status status = PAWL_OK;
+  if (list) {
+    call->is_fresh = list->is_fresh;
+    list->is_fresh = false;
+  }
+  if (call->range.begin == 0 && call->range.end == 0) call->range.end = flow->place.size;
+  if (is_mixed(flow, call->kind))
+    status = mix(call, where, call->in, call->out);
+  else if (call->keys && (call->range.begin > 0 || call->range.end < flow->place.size))
+    limit_to_range(call);
+  if (status)
+    call->task->status = status; /* it has a number already: it ends as any other */
+  else
+    cut(call);
+  pwi_keylist_release(list);
+}
+
+static bool is_only_flush(const struct pwi_where *where) {
+  return where->flush && !where->keys && !where->list && where->range.begin == 0 && where->range.end == 0;
+}
+
 pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow, enum pwi_request_kind kind,
                              const struct pwi_where *where) {
   pawl_status status = check_call(client, flow, kind);
-  return status ? status : check_where(flow, kind, where);
+  return status || is_only_flush(where) ? status : check_where(flow, kind, where);
 }
 
 pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                              enum pwi_request_kind kind, const struct pwi_where *where, const void *in, void *out) {
+  struct pwi_where now = *where;
+  struct pwi_filtered *filtered = NULL;
   pawl_status status = pwi_client_check(client, flow, kind, where);
+  if (!status && is_only_flush(where)) now.keys = no_keys; /* if there is nothing to be flushed */
+  if (!status && flow->filters) status = pwi_flow_filter(client, flow, kind, &now, &in, &filtered);
   if (status) return status;
   struct call call = {.client = client,
                       .flow = flow,
                       .task = task,
                       .kind = kind,
-                      .keys = where->list ? where->list->keys : where->keys,
-                      .count = where->list ? where->list->count : where->count,
-                      .list = where->list,
-                      .range = where->range,
+                      .keys = now.list ? now.list->keys : now.keys,
+                      .count = now.list ? now.list->count : now.count,
+                      .list = now.list,
+                      .range = now.range,
                       .in = in,
                       .out = out,
-                      .tick = where->tick,
-                      .together = where->together};
-  if (call.range.begin == 0 && call.range.end == 0) call.range.end = flow->place.size;
+                      .tick = now.tick,
+                      .together = now.together};
   pwi_task_open(client, task, is_push(kind));
-  if (is_mixed(flow, kind)) {
-    status = pwi_client_mix(client, task, flow, where, in, out);
-    if (status) {
-      task->status = status; /* it has a number already: it ends as any other */
-      pwi_task_started(client, task);
-      return PAWL_OK;
-    }
-    struct pwi_mixing *mixing = task->mixing;
-    call.keys = mixing->list ? mixing->list->keys : mixing->mixer.keys;
-    if (!call.keys) call.keys = no_keys; /* an empty list, which is not the same as none */
-    call.in = in ? mixing->in.memory : NULL;
-    call.out = out ? mixing->out.memory : NULL;
-  } else if (call.keys && (call.range.begin > 0 || call.range.end < flow->place.size)) {
-    limit_to_range(&call);
+  task->filtered = filtered;
+  start(&call, &now);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+/* --- linear algebra --------------------------------------------------------------------------------------------------- */
+
+static bool go_together(const struct pwi_flow *a, const struct pwi_flow *b) {
+  return a->entry.kind == PWI_ENTRY_VECTOR && b->entry.kind == PWI_ENTRY_VECTOR && a->node == 0 && b->node == 0 &&
+         a->entry.is.type == b->entry.is.type && a->row_bytes == b->row_bytes && a->place.size == b->place.size &&
+         a->place.mixed == b->place.mixed && a->entry.is.layout == b->entry.is.layout;
+}
+
+static pawl_status check_linear(const struct pwi_client *client, const struct call *call) {
+  const struct pwi_flow *flow = call->flow;
+  bool is_whole = call->range.begin == 0 && call->range.end == flow->place.size;
+  pawl_status status = check_call(client, flow, call->kind);
+  if (!status && call->other) status = check_call(client, call->other, PWI_REQUEST_FOLD);
+  if (status) return status;
+  if (!go_together(flow, call->other ? call->other : flow)) return PAWL_MISMATCH;
+  if (call->range.begin > call->range.end || call->range.end > flow->place.size) return PAWL_OUT_OF_SPAN;
+  if (flow->place.mixed && !is_whole) return PAWL_UNSUPPORTED;
+  if (call->operation.kind == PWI_LINEAR_FILL && flow->entry.is.layout == PAWL_LAYOUT_SPARSE) return PAWL_UNSUPPORTED;
+  return pwi_linear_takes(call->operation.kind, (enum pwi_scalar)flow->entry.is.type, call->operation.scalar)
+             ? PAWL_OK
+             : PAWL_INVALID;
+}
+
+pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                              struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
+  assert(pwi_linear_has_other(kind) == (other != NULL));
+  if (range.begin == 0 && range.end == 0) range.end = flow->place.size;
+  struct call call = {.client = client,
+                      .flow = flow,
+                      .task = task,
+                      .kind = pwi_linear_folds(kind) ? PWI_REQUEST_FOLD : PWI_REQUEST_LINEAR,
+                      .range = range,
+                      .operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0},
+                      .other = other};
+  pawl_status status = check_linear(client, &call);
+  if (status) return status;
+  if (other) {
+    call.operation.other = other->entry.id;
+    call.operation.incarnation = other->entry.incarnation;
   }
-  cut(&call);
+  pwi_task_open(client, task, call.kind == PWI_REQUEST_LINEAR);
+  if (call.kind == PWI_REQUEST_FOLD) status = pwi_folding_begin(client, task, kind);
+  if (status)
+    task->status = status;
+  else if (!pawl_range_is_empty(range))
+    cut(&call);
   pwi_task_started(client, task);
   return PAWL_OK;
 }

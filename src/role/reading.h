@@ -9,6 +9,7 @@
 
 #include "base/pages.h"
 #include "role/holding.h"
+#include "role/coding.h"
 #include "role/inbox.h"
 #include "role/protocol.h"
 
@@ -17,13 +18,21 @@
 struct pwi_reading {
   struct pwi_pages keys;  /* a decoded list */
   struct pwi_pages loose; /* an encoded list that came in pieces */
+  struct pwi_pages coded; /* values in a codec, that did; */
+  struct pwi_pages plain; /* and what they are */
+  struct pwi_coder coder;
   struct iovec parts[PWI_NET_READY_PIECES];
+  uint8_t filters[PWI_FILTERS_ASKED_MAX];
 };
 
 void pwi_reading_fini(struct pwi_reading *reading);
 
 PAWL_MUST_USE pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
                                             struct pwi_terms *terms_out);
+
+/* The operation of a LINEAR or FOLD; of zeros if there is none. PAWL_CORRUPT. */
+PAWL_MUST_USE pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                                                struct pwi_operation *operation_out);
 
 /* Keys, signature and values, as the terms announce them. PAWL_CORRUPT; PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a codec),
  * PAWL_UNSORTED: the message is sound and cannot be served. */

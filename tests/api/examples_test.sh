@@ -40,6 +40,13 @@ run policy_window -- '50 iterations, 50 finished'
 run policy_window eventual -- '50 iterations, 50 finished'
 run filter_clip -- 'clip(limit=2) | significant(threshold=0.1)'
 run filter_clip -- 'held back: 1'
+run calls -- '3 workers, sum of squares 1.01505e+06'
+run calls -- 'after tick 1: 103'
+run calls -- 'call of fly at node'
+run sketch -- '1. word1: 100000'
+run sketch -- 'word10: 100'
+run filters -- 'significant: 50 of 50000 rows sent, 999 held'
+run filters -- 'after it: 5495'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 

@@ -24,7 +24,7 @@ void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(v
 
 static pawl_status make_vectors(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
-  for (size_t v = 0; v < VECTORS && !status; v++) {
+  for (size_t v = 0; v < pwi_campaign_vector_count(campaign) && !status; v++) {
     struct pawl_vector_options options = pwi_book_options(&campaign->book, v);
     struct pwi_flow *flow;
     status = pwi_cluster_vector(&campaign->checker, pwi_campaign_vectors[v], &options, &flow);
@@ -176,7 +176,7 @@ static pawl_status compare(struct campaign *campaign, size_t vector) {
 
 pawl_status pwi_campaign_compare(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
-  for (size_t v = 0; v < VECTORS && !status; v++) status = compare(campaign, v);
+  for (size_t v = 0; v < pwi_campaign_vector_count(campaign) && !status; v++) status = compare(campaign, v);
   return status;
 }
 

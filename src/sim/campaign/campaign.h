@@ -58,6 +58,7 @@ struct pwi_campaign_config {
   uint32_t late;              /* processes of one shard that join later */
   uint32_t points;            /* arcs for each shard at first */
   uint32_t workers, calls;    /* and how many calls each of them makes */
+  bool filters;               /* one more vector, behind lossy filters */
   uint32_t crew;              /* members of a group that meets at barriers; 0: none */
   uint32_t paced;             /* workers whose iterations follow a policy; 0: none */
   char policy[24];            /* of theirs (sync/policy.h), or */

@@ -25,12 +25,13 @@
 #define WORKERS_MAX 4
 #define CREW_MAX 3
 #define PACED_MAX 3
-#define VECTORS 4
+#define VECTORS 5
 #define KEYS 60 /* of each vector: the universe that workers draw from */
 #define WIDTH_MAX 16
 #define UNDER_WAY 6 /* calls at a time */
 
-enum { DENSE, SPARSE, MIXED, LATEST }; /* the last is assigned, to the others is added */
+/* LATEST is assigned, to the others is added. FILTERED is there only in campaigns with filters. */
+enum { DENSE, SPARSE, MIXED, LATEST, FILTERED };
 
 /* Streams of the seed, for pwi_sim_stream. */
 enum { STREAM_KEEPER = 78, STREAM_HAVOC };
@@ -283,6 +284,10 @@ struct campaign {
   struct pwi_cluster_client checker;
   bool is_quiet; /* nothing new goes wrong, and nobody moves arcs */
 };
+
+static inline size_t pwi_campaign_vector_count(const struct campaign *campaign) {
+  return campaign->config.filters ? VECTORS : FILTERED;
+}
 
 /* A rule is broken, or there is no memory: the run ends. */
 #define CAMPAIGN_FAIL(campaign, ...) pwi_sim_fail((campaign)->cluster.sim, PAWL_CORRUPT, __VA_ARGS__)
