@@ -48,6 +48,7 @@ static void let_go(struct pwi_sequence *sequence, struct pawl_task *task) {
 }
 
 static pawl_status start(struct pwi_sequence *sequence, struct pawl_task *task, const struct pwi_held_call *call) {
+  if (call->begin) return call->begin(sequence->client, task);
   if (call->kind == PWI_REQUEST_TICK) return pwi_client_tick(sequence->client, &task->inner, call->flow, call->tick);
   return pwi_client_start(sequence->client, &task->inner, call->flow, call->kind, &call->where, call->in, call->out);
 }
@@ -58,7 +59,7 @@ static void start_held(struct pwi_sequence *sequence, struct pawl_task *task) {
   if (call.where.list) pwi_keylist_retain(call.where.list);
   let_go(sequence, task);
   pawl_status status = PAWL_OK;
-  if (call.kind == 0)
+  if (call.kind == 0 && !call.begin)
     task->inner.finished(&task->inner);
   else
     status = start(sequence, task, &call);

@@ -23,6 +23,8 @@ struct pwi_held_call {
   const void *in;
   void *out;
   uint64_t tick; /* TICK */
+  pawl_status (*begin)(struct pwi_client *client,
+                       struct pawl_task *task); /* starts it in another way; NULL: by its kind */
 };
 
 struct pwi_held {
