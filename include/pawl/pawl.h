@@ -9,6 +9,7 @@
  *   group.h     processes that advance together
  *   sketch.h    counts of very many things
  *   policy.h    iterations, and how far apart they may be
+ *   call.h      functions of one node that others call
  *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -32,6 +33,7 @@
 #ifndef PAWL_PAWL_H
 #define PAWL_PAWL_H
 
+#include <pawl/call.h>
 #include <pawl/checkpoint.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>

@@ -160,6 +160,38 @@ pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pa
   return run_call(vector, where, &call, task_out);
 }
 
+/* Inside the gate. */
+static pawl_status start_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
+                                 struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
+  struct pawl_session *session = vector->session;
+  struct pwi_where inner = {.keys = where->keys,
+                            .count = where->count,
+                            .list = where->list ? where->list->inner : NULL,
+                            .range = where->range};
+  struct pwi_flow *flow, *group_flow;
+  struct pawl_task *task;
+  pawl_status status = pwi_session_task(session, &session->awaits, task_out, "trigger of", vector->name, &task);
+  if (status) return status;
+  task->trigger = pwi_alloc_zero(1, sizeof *task->trigger);
+  if (!task->trigger) status = PAWL_NO_MEMORY;
+  if (!status) status = pwi_client_flow(session->client, group, 0, &group_flow);
+  if (!status) status = find_flow(vector, where->node.id, &flow);
+  if (!status)
+    status = pwi_client_trigger(session->client, task->trigger, &task->inner, group_flow, tick, flow, &inner, values);
+  return pwi_session_started(session, task, status, task_out);
+}
+
+pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
+                               struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
+  pawl_status status = check_where("trigger of", vector, where);
+  if (status) return status;
+  if (!values || is_nothing(where)) return pwi_error(PAWL_INVALID, "trigger of %s: no values", vector->name);
+  pwi_driver_enter(&vector->session->driver);
+  status = start_trigger(vector, where, values, group, tick, task_out);
+  pwi_driver_leave(&vector->session->driver);
+  return status ? explain(status, "trigger of", vector, where) : PAWL_OK;
+}
+
 pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
                              struct pawl_task **task_out) {
   struct call call = {.kind = PWI_REQUEST_PULL, .what = "pull from", .out = values};

@@ -31,14 +31,14 @@ void pwi_group_free(struct pwi_owned *owned) { pwi_free((struct pawl_group *)own
 
 /* --- joining -------------------------------------------------------------------------------------------------------- */
 
-/* space/name becomes space/.name. */
-static pawl_status print_entry_name(const char *name, char entry[PAWL_NAME_MAX + 1]) {
+pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[PAWL_NAME_MAX + 1]) {
   const char *slash = name ? strchr(name, '/') : NULL;
   int length = 0;
   if (slash && slash[1] != '.')
     length = snprintf(entry, PAWL_NAME_MAX + 1, "%.*s/.%s", (int)(slash - name), name, slash + 1);
   if (length > 0 && length <= PAWL_NAME_MAX && pwi_name_check(entry, PWI_ENTRY_GROUP) == PAWL_OK) return PAWL_OK;
-  return pwi_error(PAWL_INVALID, "join '%s': a group's name is two words with a slash between them", name ? name : "");
+  return pwi_error(PAWL_INVALID, "%s '%s': a group's name is two words with a slash between them", what,
+                   name ? name : "");
 }
 
 static pawl_status ask_to_join(struct pawl_session *session, const char *entry, uint32_t size, int64_t deadline,
@@ -107,7 +107,7 @@ pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint
   char entry[PAWL_NAME_MAX + 1];
   struct pawl_group *group = NULL;
   int64_t deadline = pwi_driver_deadline(timeout_ns);
-  pawl_status status = print_entry_name(name, entry);
+  pawl_status status = pwi_group_entry_name("join", name, entry);
   if (!status) status = make_group(session, name, &group);
   if (status) return status;
   status = ask_to_join(session, entry, size, deadline, &group->id);

@@ -14,6 +14,7 @@
 #include "api/driver.h"
 #include "api/embedded.h"
 #include "api/error.h"
+#include "api/functions.h"
 #include "api/sequence.h"
 #include "api/tasks.h"
 #include "base/cursor.h"
@@ -42,6 +43,7 @@ struct pawl_session {
   struct pwi_embedded *embedded; /* NULL: the cluster is somebody else's */
   char *address;                 /* the manager's */
   bool listens;
+  struct pwi_functions *functions;                     /* NULL: it does not listen, so nobody can call it */
   bool is_closed;                                      /* callbacks that run at the end can start nothing any more */
   struct pwi_owned vectors, lists, groups, iterations; /* rings */
 };
@@ -84,6 +86,10 @@ void pwi_session_catch_up(struct pawl_session *session);
 
 /* Outside the gate: waits until all tasks up to a serial have finished: false if the deadline came first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
+
+/* The name of a group's entry in the catalogue: space/name becomes space/.name. PAWL_INVALID, with a text that begins with
+ * `what`. */
+PAWL_MUST_USE pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[PAWL_NAME_MAX + 1]);
 
 /* Outside the gate: asks the manager and waits. The status is the manager's, or PAWL_TIMED_OUT, PAWL_NO_MEMORY. The reply,
  * without its status, is freed with pwi_free; `reply_out` may be NULL. No text is left for pawl_error_text. */

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "api/functions.h"
 #include "api/sequence.h"
 #include "base/memory.h"
 
@@ -101,12 +102,19 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   task->over = NULL;
   task->over_context = NULL;
   pwi_clock_list_fini(&task->clocks);
+  task->issued = (struct pwi_step){0};
+  task->called = NULL;
+  task->trigger = NULL;
   task->next = task->before = NULL;
   return task;
 }
 
+uint64_t pwi_task_pool_last_id(const struct pwi_task_pool *pool) { return pool->last_id; }
+
 void pwi_task_unref(struct pawl_task *task) {
   if (atomic_fetch_sub_explicit(&task->references, 1, memory_order_acq_rel) > 1) return;
+  pwi_called_destroy(task->called);
+  pwi_free(task->trigger);
   struct pwi_task_pool *pool = task->pool;
   task->next = atomic_load_explicit(&pool->returned, memory_order_relaxed);
   while (!atomic_compare_exchange_weak_explicit(&pool->returned, &task->next, task, memory_order_release,
@@ -140,7 +148,9 @@ static void take_out(struct pwi_task_line *line, struct pawl_task *task) {
 
 static void run_call(struct pwi_work *work) {
   struct pawl_task *task = (struct pawl_task *)((char *)work - offsetof(struct pawl_task, work));
+  struct pawl_invocation *invocation = pwi_functions_step_out();
   task->call(task->context, task);
+  pwi_functions_step_in(invocation);
   pwi_task_unref(task);
 }
 
@@ -151,6 +161,7 @@ void pwi_task_conclude(struct pawl_task *task) {
   struct pwi_task_line *line = task->line;
   struct pwi_driver *driver = line->driver;
   take_out(line, task);
+  if (line->watch) line->watch(line->watch_context, task, false);
   if (!task->has_handle && inner->status && !line->failure) line->failure = inner->status;
   if (task->over) task->over(task);
   bool must_call = task->call != NULL;
@@ -185,6 +196,7 @@ void pwi_task_line_up(struct pwi_task_line *line, struct pawl_task *task) {
 
 void pwi_task_line_undo(struct pwi_task_line *line, struct pawl_task *task) {
   take_out(line, task);
+  if (line->watch) line->watch(line->watch_context, task, true);
   pwi_task_unref(task);
 }
 

@@ -47,7 +47,7 @@ struct pawl_task {
   const char *subject; /* a vector's or group's name; lives as long as the pool */
   void (*call)(void *context, struct pawl_task *task);
   void *context;
-  uint64_t id; /* of all tasks of the session: for people */
+  uint64_t id; /* of all tasks of the session: what people and other sessions know it by */
 
   /* Its place among others (api/sequence.h); inside the gate. */
   struct pwi_step step;
@@ -65,6 +65,9 @@ struct pawl_task {
   struct pwi_clock_list clocks; /* that came with its answers */
 
   uint64_t serial;
+  struct pwi_step issued;          /* its place below the call that it was started by (api/functions.h); 0: none */
+  struct pwi_called *called;       /* of a call: what was called, and the results */
+  struct pwi_trigger *trigger;     /* of a trigger: goes with the task */
   struct pawl_task *next, *before; /* in the line; the first also on the pool's lists */
   struct pwi_task_line *line;      /* valid until it has finished */
   struct pwi_task_pool *pool;
@@ -83,12 +86,19 @@ void pwi_task_pool_release(struct pwi_task_pool *pool);
 /* Inside the gate. The task is cleared and has one reference. NULL if there is no memory. */
 struct pawl_task *pwi_task_take(struct pwi_task_pool *pool);
 
+/* Inside the gate: the id given last. */
+uint64_t pwi_task_pool_last_id(const struct pwi_task_pool *pool);
+
 /* Inside the gate. A copy of a name that lives as long as the pool; equal names are kept once. NULL if there is no
  * memory. */
 const char *pwi_task_pool_name(struct pwi_task_pool *pool, const char *name);
 
 /* Any thread. The last reference gives the task back. */
 void pwi_task_unref(struct pawl_task *task);
+
+/* api/call.c. NULL is fine. The second as pawl_task_describe, of one that has finished. */
+void pwi_called_destroy(struct pwi_called *called);
+void pwi_called_describe(const struct pawl_task *task, char *text, size_t size);
 
 /* --- the line ------------------------------------------------------------------------------------------------------- */
 
@@ -108,6 +118,10 @@ struct pwi_task_line {
   size_t count;              /* tasks in it */
   pawl_status failure;       /* the first one of tasks without a handle since somebody asked */
   struct pwi_flush *flushes; /* not yet done */
+
+  /* Called when a task has finished, or was undone; NULL: nobody cares. */
+  void (*watch)(void *context, struct pawl_task *task, bool is_undone);
+  void *watch_context;
 };
 
 /* Inside the gate: puts a task in line that the client is about to be given. */

@@ -36,4 +36,9 @@ PAWL_MUST_USE pawl_status pwi_vector_push_together(struct pawl_vector *vector, c
                                                    const void *values, uint64_t group, uint64_t tick,
                                                    struct pawl_task **task_out);
 
+/* A push that waits for a group (api/call.c). */
+PAWL_MUST_USE pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_where *where,
+                                             const void *values, struct pwi_vector_id group, uint64_t tick,
+                                             struct pawl_task **task_out);
+
 #endif

@@ -40,6 +40,8 @@
 #include "base/random.h"
 #include "net/net.h"
 #include "ring/view.h"
+#include "role/call.h"
+#include "role/callee.h"
 #include "role/catalogue.h"
 #include "role/protocol.h"
 #include "role/roster.h"
@@ -249,6 +251,78 @@ PAWL_MUST_USE pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_a
 
 /* Stop waiting for it: `replied` will not be called. It may have been done. */
 void pwi_client_unask(struct pwi_client *client, struct pwi_asking *asking);
+
+/* --- calls of named functions (docs/calls.md) -------------------------------------------------------------------------- */
+
+/* One node that is called. */
+struct pwi_call_leg {
+  uint64_t node;
+  pawl_status status;          /* PAWL_OK: `back` has the results. Else why there are none */
+  struct pwi_call_return back; /* goes with the calling */
+
+  /* Private. */
+  struct pwi_calling *calling;
+  struct pwi_call_leg *next, *before; /* in its peer's list */
+  int state;
+  uint64_t number; /* 0: it was never sent */
+  uint32_t tries;
+  int64_t retry_at;
+};
+
+/* The caller's memory, zeros but for `ended`, until then; afterwards pwi_calling_fini. */
+struct pwi_calling {
+  void (*ended)(struct pwi_calling *calling);
+
+  /* Valid once ended. */
+  pawl_status
+      status; /* PAWL_OK, the first failure of a leg or of a call in it, or why there are no legs: PAWL_NOT_FOUND */
+  struct pwi_call_leg *legs;
+  uint32_t leg_count;
+
+  /* Private. */
+  uint64_t node;
+  char group[PAWL_NAME_MAX + 1];
+  struct pwi_call_graph *graph;
+  uint32_t graph_count;
+  struct pwi_writer payload;
+  uint32_t left;
+  uint64_t round; /* of asking who there is; 0: nobody has to be asked */
+  struct pwi_calling *next, *before;
+};
+
+/* Calls a node or, if that is 0, all members of a group, by the name of its entry. The graph is taken. What is wrong with the
+ * call is returned, and then it has not begun, and the graph is still the caller's: PAWL_FORBIDDEN (a reader), PAWL_NO_MEMORY.
+ * Else `ended` will be called, perhaps at once. Statuses of legs: PAWL_NODE_GONE, PAWL_UNSUPPORTED (it does not listen),
+ * PAWL_OUTCOME_UNKNOWN, PAWL_NODE_STOPPED, PAWL_INVALID, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calling, uint64_t node,
+                                          const char *group, struct pwi_call_graph *graph);
+
+/* Not before it has ended, or the client was destroyed. */
+void pwi_calling_fini(struct pwi_calling *calling);
+
+/* Who runs what others call (role/callee.h), from now on. `*callee_out` is for those who run: it lives as long as the client.
+ * PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_offer(struct pwi_client *client,
+                                           void (*run)(void *context, struct pwi_running *running), void *context,
+                                           struct pwi_callee **callee_out);
+
+/* --- triggers ---------------------------------------------------------------------------------------------------------- */
+
+/* The caller's memory until the task has finished, or was not started. */
+struct pwi_trigger {
+  struct pwi_task await;
+  struct pwi_client *client;
+  struct pwi_task *task;
+  struct pwi_flow *flow;
+  struct pwi_where where;
+  const void *in;
+};
+
+/* A push that begins, and gets its number, when all members of a group have reached the tick. Arguments and errors as
+ * pwi_client_start; the task's status may also be one of those, or of the waiting. */
+PAWL_MUST_USE pawl_status pwi_client_trigger(struct pwi_client *client, struct pwi_trigger *trigger,
+                                             struct pwi_task *task, struct pwi_flow *group, uint64_t tick,
+                                             struct pwi_flow *flow, const struct pwi_where *where, const void *in);
 
 /* --- memory that holders on this machine read in place ---------------------------------------------------------------- */
 

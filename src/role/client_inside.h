@@ -12,6 +12,8 @@
  *   client_renew.c   being taken for dead
  *   client_restore.c vectors that were loaded from a checkpoint
  *   client_lists.c   prepared key lists, mixing, buffers
+ *   client_call.c    calls of named functions, ours and those of others
+ *   client_trigger.c pushes that wait for a group
  */
 #ifndef PWI_ROLE_CLIENT_INSIDE_H
 #define PWI_ROLE_CLIENT_INSIDE_H
@@ -20,6 +22,7 @@
 #include "base/pages.h"
 #include "ring/cut.h"
 #include "ring/mix.h"
+#include "role/callee.h"
 #include "role/client.h"
 #include "role/coding.h"
 #include "role/holder.h"
@@ -211,6 +214,16 @@ PAWL_MUST_USE pawl_status pwi_client_mix(struct pwi_client *client, struct pwi_t
                                          const struct pwi_where *where, const void *in, void *out);
 void pwi_client_unmix(struct pwi_client *client, struct pwi_task *task); /* puts values back, frees the mixing */
 
+/* --- calls ------------------------------------------------------------------------------------------------------------ */
+
+enum leg_state {
+  LEG_SEEKING, /* its calling waits to hear who there is */
+  LEG_WAITING, /* in its peer's list, to be sent, or sent again */
+  LEG_SENT,
+  LEG_HERE, /* it runs in this process */
+  LEG_OVER,
+};
+
 /* --- peers ------------------------------------------------------------------------------------------------------------ */
 
 enum client_link_kind { LINK_MANAGER, LINK_HOLDER, LINK_ASKER };
@@ -221,6 +234,7 @@ struct client_link {
   bool is_up;
   struct pwi_peering peering;
   struct pwi_letter letter;
+  struct pwi_letter call_letter;  /* of calls, which may come between the pieces of something else */
   struct client_peer *peer;       /* LINK_HOLDER */
   struct pwi_holder_link *holder; /* LINK_ASKER */
 
@@ -243,6 +257,12 @@ struct client_peer {
   struct pwi_adapt_link carrying;
   int64_t last_carried;
   int64_t retry_at, retry_ns; /* when there is no link */
+
+  /* Calls, in their order (client_call.c). */
+  struct pwi_call_leg *legs_first, *legs_last;
+  size_t legs_under_way, leg_bytes; /* of those sent */
+  uint64_t last_call;               /* the number given last */
+  size_t unheard;                   /* bytes of answers that the peer does not know to be here */
 
   /* Whether answers come at all (client_send.c). */
   uint64_t answers;
@@ -332,6 +352,13 @@ struct pwi_client {
   uint64_t last_ask;
 
   int64_t tell_at; /* when the manager is told what filters have done; 0: there is nothing to tell */
+  /* Calls. */
+  struct pwi_calling *callings;
+  struct pwi_callee *callee; /* NULL: nobody has called yet, and nothing is offered */
+  struct pwi_asking sync;
+  bool is_syncing;
+  uint64_t sync_round;
+
   struct pwi_timer tick;
   int64_t tick_at; /* 0: the timer is not set */
 
@@ -382,6 +409,10 @@ void pwi_task_started(struct pwi_client *client, struct pwi_task *task);
 bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim);
 struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at);
 
+/* client_start.c */
+PAWL_MUST_USE pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow,
+                                           enum pwi_request_kind kind, const struct pwi_where *where);
+
 /* client_send.c */
 struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node); /* NULL: no memory */
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
@@ -414,6 +445,14 @@ void pwi_flow_begin_clock(struct pwi_flow *flow); /* as if nothing had been sent
 bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */
 void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
 void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation); /* a holder says so */
+
+/* client_call.c */
+bool pwi_client_is_call(const struct pwi_message *message);
+PAWL_MUST_USE pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *link, const void *body);
+void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer); /* its link is up */
+void pwi_peer_legs_down(struct client_peer *peer);                            /* it is down */
+void pwi_client_calls_look(struct pwi_client *client);                        /* another roster has come */
+void pwi_client_calls_renewed(struct pwi_client *client);                     /* we have another id */
 
 /* client_lists.c */
 bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, size_t size);

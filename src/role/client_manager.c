@@ -132,6 +132,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client);
   pwi_parts_unpark(client, true);
   send_asks(client);
+  pwi_peers_look(client, pwi_net_now(client->config.net)); /* calls that waited for us to be somebody */
   pwi_client_say_leave(client);
 }
 
@@ -176,6 +177,7 @@ static pawl_status take_roster(struct pwi_client *client, const void *bytes, siz
   client->roster = roster;
   client->numbers.roster = roster;
   look_at_nodes(client);
+  pwi_client_calls_look(client);
   return PAWL_OK;
 }
 

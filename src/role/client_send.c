@@ -463,9 +463,10 @@ static void seek(struct pwi_client *client, struct client_peer *peer) {
 
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
   if (!peer->link || !peer->link->is_up) {
-    if (peer->queue_first) seek(client, peer);
+    if (peer->queue_first || peer->legs_first) seek(client, peer);
     return;
   }
+  if (peer->legs_first) pwi_peer_pump_legs(client, peer);
   while (peer->queue_first && has_room(peer, peer->queue_first)) {
     pawl_status status = send_part(client, peer, peer->queue_first);
     if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* writable, or link_down, will follow */
@@ -499,7 +500,9 @@ void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, paw
   if (pwi_client_node_address(client, peer->node) == NULL && client->is_joined)
     for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
       if (flow->node == peer->node) pwi_flow_kill(client, flow, PAWL_NODE_GONE);
+  pwi_peer_legs_down(peer);
   resettle(client, peer);
+  if (peer->legs_first) pwi_peer_pump(client, peer);
 }
 
 /* A view has come: what waits for a link to somebody who may not be the holder any more finds its place again. */
@@ -511,7 +514,7 @@ void pwi_peers_reroute(struct pwi_client *client) {
 void pwi_peers_look(struct pwi_client *client, int64_t now) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
     look_at_answers(client, peer, now);
-    if (!peer->queue_first) continue;
+    if (!peer->queue_first && !peer->legs_first) continue;
     if (!peer->link && peer->retry_at > now)
       pwi_client_wake_at(client, peer->retry_at);
     else

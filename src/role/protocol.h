@@ -54,6 +54,9 @@
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
   X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(CALL, 24, "call")         /* client to client: run these functions, see role/call.h */                             \
+  X(RETURN, 25, "return")     /* back: what they came to */                                                            \
+  X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */                           \
   X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see role/counts.h */
 
 enum pwi_say {

@@ -258,34 +258,42 @@ static void sort_edges(size_t count, const struct pwi_edge *edges, size_t edge_c
   for (size_t i = 0; i < edge_count; i++) tos[first[edges[i].from + 1]++] = edges[i].to;
 }
 
-static pawl_status find_cycle(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+static pawl_status sort(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *sorted,
+                        uint32_t *culprit_out) {
   size_t *first = pwi_alloc_zero(count + 3, sizeof *first), taken = 0, known = 0;
   uint32_t *waits = pwi_alloc_zero(count + 1, sizeof *waits), *tos = pwi_alloc_zero(edge_count + 1, sizeof *tos);
-  uint32_t *free_ones = pwi_alloc_zero(count + 1, sizeof *free_ones);
-  pawl_status status = first && waits && tos && free_ones ? PAWL_OK : PAWL_NO_MEMORY;
+  pawl_status status = first && waits && tos ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) sort_edges(count, edges, edge_count, first, tos, waits);
   for (uint32_t i = 0; i < count && !status; i++)
-    if (waits[i] == 0) free_ones[known++] = i;
+    if (waits[i] == 0) sorted[known++] = i;
   for (; taken < known; taken++)
-    for (size_t i = first[free_ones[taken]]; i < first[free_ones[taken] + 1]; i++)
-      if (--waits[tos[i]] == 0) free_ones[known++] = tos[i];
+    for (size_t i = first[sorted[taken]]; i < first[sorted[taken] + 1]; i++)
+      if (--waits[tos[i]] == 0) sorted[known++] = tos[i];
   if (!status && taken < count) {
-    *culprit_out = find_in_cycle(count, edges, edge_count, waits);
+    if (culprit_out) *culprit_out = find_in_cycle(count, edges, edge_count, waits);
     status = PAWL_INVALID;
   }
-  pwi_free(free_ones);
   pwi_free(tos);
   pwi_free(waits);
   pwi_free(first);
   return status;
 }
 
-pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *sorted,
+                           uint32_t *culprit_out) {
   if (count > UINT32_MAX) return PAWL_TOO_LARGE;
   for (size_t i = 0; i < edge_count; i++) {
     if (edges[i].from < count && edges[i].to < count) continue;
-    *culprit_out = edges[i].from < count ? edges[i].to : edges[i].from;
+    if (culprit_out) *culprit_out = edges[i].from < count ? edges[i].to : edges[i].from;
     return PAWL_INVALID;
   }
-  return count > 0 ? find_cycle(count, edges, edge_count, culprit_out) : PAWL_OK;
+  return count > 0 ? sort(count, edges, edge_count, sorted, culprit_out) : PAWL_OK;
+}
+
+pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+  uint32_t *sorted = pwi_alloc_zero(count + 1, sizeof *sorted);
+  if (!sorted) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_order_sort(count, edges, edge_count, sorted, culprit_out);
+  pwi_free(sorted);
+  return status;
 }

@@ -97,4 +97,9 @@ struct pwi_edge {
 PAWL_MUST_USE pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count,
                                           uint32_t *culprit_out);
 
+/* As check, and puts them into an order in which each stands behind all that it comes after. `sorted` has room for `count`, and
+ * after a failure anything may be in it. NULL for `culprit_out` saves looking for one, which takes long in a large graph. */
+PAWL_MUST_USE pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count,
+                                         uint32_t *sorted, uint32_t *culprit_out);
+
 #endif
