@@ -5,6 +5,7 @@
  *
  *   session.h   a process' membership in a cluster: begin here
  *   vector.h    named rows of numbers: push and pull
+ *   linear.h    and linear algebra with them, on the servers
  *   task.h      calls that are under way
  *   group.h     processes that advance together
  *   sketch.h    counts of very many things
@@ -37,6 +38,7 @@
 #include <pawl/checkpoint.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>
+#include <pawl/linear.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>
 #include <pawl/policy.h>

@@ -43,7 +43,7 @@ static void test_terms_come_back(void **state) {
   (void)state;
   struct pwi_terms terms = some_terms(), back;
   uint8_t bytes[PWI_TERMS_SIZE], again[PWI_TERMS_SIZE];
-  for (int kind = PWI_REQUEST_PUSH; kind <= PWI_REQUEST_SCAN; kind++) {
+  for (int kind = PWI_REQUEST_PUSH; kind <= PWI_REQUEST_FOLD; kind++) {
     terms.kind = (enum pwi_request_kind)kind;
     pwi_terms_encode(&terms, bytes);
     assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_OK);
@@ -86,7 +86,7 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
 
 #define ASSERT_NO_TERMS(change) (terms = some_terms(), (change), assert_no_terms(terms))
   ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)0);
-  ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)10);
+  ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)12);
   ASSERT_NO_TERMS(terms.keys = (enum pwi_request_keys)3);
   ASSERT_NO_TERMS(terms.number = 0);
   ASSERT_NO_TERMS(terms.vector.id = 0);
