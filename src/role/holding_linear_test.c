@@ -42,7 +42,8 @@ static struct pwi_request linear_of(uint64_t vector, enum pwi_linear kind, doubl
 
 /* As a holder does: cut first, then serve. */
 static struct pwi_served run(struct pwi_holding *holding, struct pwi_request *request) {
-  assert_int_equal(pwi_holding_cut_linear(holding, request), PAWL_OK);
+  if (request->terms.kind == PWI_REQUEST_LINEAR && !request->refusal)
+    request->refusal = pwi_holding_cut_linear(holding, request);
   return serve(holding, request, NULL);
 }
 
@@ -223,6 +224,11 @@ static void test_operations_that_make_no_sense_fail(void **state) {
   struct pwi_request outside = linear_of(3, PWI_LINEAR_SCALE, 2, 0, 0, 1);
   outside.terms.claim.end = outside.terms.range.end = outside.terms.rows = SIZE + 5;
   assert_run(f.holding, outside, PWI_CODE_FAILED, PAWL_OUT_OF_SPAN);
+  for (uint64_t vector = 1; vector <= 3; vector += 2) {
+    struct pwi_request boast = linear_of(vector, PWI_LINEAR_SCALE, 2, 0, 0, 1);
+    boast.terms.rows = UINT64_C(1) << 40;
+    assert_run(f.holding, boast, PWI_CODE_FAILED, PAWL_INVALID);
+  }
   stop(&f);
 }
 
