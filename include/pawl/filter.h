@@ -151,8 +151,8 @@ struct pawl_filter_type {
   size_t (*bytes)(const void *state, size_t count);
 };
 
-/* Makes a kind of filter known to this process, for every chain that is made from then on. Servers must know it as
- * well, under the same name and with the same parameters. PAWL_EXISTS if there is one of that name, PAWL_INVALID for a
+/* Makes a kind of filter known to this process, for every chain that is made from then on. Whoever opens a vector that has
+ * it must know it as well, under the same name and with the same parameters; servers only if it works on pulls. PAWL_EXISTS if there is one of that name, PAWL_INVALID for a
  * struct that breaks a rule above, PAWL_TOO_LARGE after 32 of them. */
 PAWL_API pawl_status pawl_filter_register(const struct pawl_filter_type *type);
 
@@ -222,6 +222,43 @@ struct pawl_filter_counters {
 /* Of the filter at `index`, from 0. PAWL_NOT_FOUND behind the last. */
 PAWL_API pawl_status pawl_filters_counters(const struct pawl_filters *filters, size_t index,
                                            struct pawl_filter_counters *counters_out);
+
+/* --- a vector's filters ------------------------------------------------------------------------------------------- */
+
+/* Gives a vector, as this session uses it, another chain than the one it was created with, for both directions: from the
+ * next call on, for all handles of the vector in the session. (Calls to a single node, where.node, keep the vector's own.) Nobody else is concerned: what arrives at servers is rows, and
+ * filters on pulls are named in each pull. "none" is no chain. Of `options`, which may be NULL, only seed, kkt_rule and
+ * kkt_context count; without them the seed is drawn.
+ *
+ * Errors as pawl_filters_create, with the reason in pawl_error_text, and
+ *   PAWL_INVALID    rests are held: flush them first
+ *   PAWL_TOO_LARGE  the filters on pulls are more than a pull can name */
+PAWL_API pawl_status pawl_vector_filter(struct pawl_vector *vector, const char *text,
+                                        const struct pawl_filters_options *options);
+
+/* As pawl_vector_push. `weights` has a row for each row of `values`: what the caller last pulled, for filters that judge by
+ * it (kkt). It is read before the call returns. Without weights, and without a rule of its own, kkt refuses every push:
+ * PAWL_INVALID. */
+PAWL_API pawl_status pawl_vector_push_filtered(struct pawl_vector *vector, struct pawl_where where, const void *values,
+                                               const void *weights, struct pawl_task **task_out);
+
+/* Pushes all rests that the vector's filters hold in this session. A session that is closed, or a process that dies, loses
+ * what it has not flushed. Rests that a push carried are lost with it if it fails. */
+PAWL_API pawl_status pawl_vector_flush_filters(struct pawl_vector *vector, struct pawl_task **task_out);
+
+/* What the vector's filter at `index` has done in this session, on the way that `direction` says: PAWL_ON_PUSH or
+ * PAWL_ON_PULL. Of an encoding, bytes are those of what it works on: of the list of keys (keys), of the values (zeros,
+ * compress). What lossy filters do to pulls is done by servers, and not counted here. PAWL_NOT_FOUND behind the last. */
+PAWL_API pawl_status pawl_vector_filter_counters(struct pawl_vector *vector, unsigned direction, size_t index,
+                                                 struct pawl_filter_counters *counters_out);
+
+/* Bytes that this session has sent and received for the vector, in whole messages. */
+struct pawl_vector_traffic {
+  uint64_t messages_out, bytes_out;
+  uint64_t messages_in, bytes_in;
+};
+
+PAWL_API void pawl_vector_traffic(struct pawl_vector *vector, struct pawl_vector_traffic *traffic_out);
 
 #ifdef __cplusplus
 }

@@ -44,8 +44,13 @@ PAWL_API uint64_t pawl_group_tick(const struct pawl_group *group);
 PAWL_API uint32_t pawl_group_size(const struct pawl_group *group);
 PAWL_API uint32_t pawl_group_rank(const struct pawl_group *group);
 
-/* This member has finished one more tick. The task finishes when the servers know it. */
+/* This member has finished one more tick. The task finishes when the servers know it. Pushes that were called before and wait for
+ * others (where.after) are waited for too, however they end. */
 PAWL_API pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out);
+
+/* The same, after these tasks: if one of them fails the tick is not finished, and the clock fails with PAWL_CANCELLED. */
+PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *const *tasks, size_t count,
+                                            struct pawl_task **task_out);
 
 /* A push that is applied together with those of all other members in the present tick (OSDI'14 4.4): servers add the parts
  * up, apply the sum once, and send one change to their replicas instead of one for each member. Every member makes this call

@@ -8,6 +8,9 @@
  *   linear.h    and linear algebra with them, on the servers
  *   task.h      calls that are under way
  *   group.h     processes that advance together
+ *   sketch.h    counts of very many things
+ *   policy.h    iterations, and how far apart they may be
+ *   call.h      functions of one node that others call
  *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -31,14 +34,17 @@
 #ifndef PAWL_PAWL_H
 #define PAWL_PAWL_H
 
+#include <pawl/call.h>
 #include <pawl/checkpoint.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>
 #include <pawl/linear.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>
+#include <pawl/policy.h>
 #include <pawl/range.h>
 #include <pawl/session.h>
+#include <pawl/sketch.h>
 #include <pawl/status.h>
 #include <pawl/task.h>
 #include <pawl/vector.h>

@@ -40,7 +40,8 @@ struct pawl_session_options {
                           them; NULL: see above */
   const char *job;     /* a word that names what this process works on, for `pawl status`; NULL: "default" */
   bool read_only;      /* only pull: no sender id, nobody waits for us */
-  const char *listen; /* where other nodes reach vectors that we open locally, such as "127.0.0.1:0"; NULL: nowhere */
+  const char *listen; /* where other nodes reach vectors that we open locally and functions that we offer, such as
+                         "127.0.0.1:0"; NULL: nowhere */
   bool tcp_only;      /* no shared memory with servers on this machine */
 
   /* Proof that we may: a key in a file, as text, or certificates; NULL: PAWL_KEY_FILE or PAWL_KEY from the environment,
@@ -73,8 +74,9 @@ PAWL_API void pawl_session_options_init(struct pawl_session_options *options);
  * pawl_error_text says more. */
 PAWL_API pawl_status pawl_session_open(const struct pawl_session_options *options, struct pawl_session **session_out);
 
-/* Waits until everything under way has finished, leaves the cluster, and frees the session with all its vectors, groups,
- * lists and buffers; tasks may still be asked and released. After `timeout_ns` it goes anyway: PAWL_TIMED_OUT, and pushes
+/* Refuses further calls from others and waits for functions that run (call.h), however long that takes. Then waits until
+ * everything under way has finished, leaves the cluster, and frees the session with all its vectors, groups, lists and
+ * buffers; tasks may still be asked and released. After `timeout_ns` it goes anyway: PAWL_TIMED_OUT, and pushes
  * that were not answered may or may not have been applied. Else as pawl_session_flush. NULL is fine. */
 PAWL_API pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns);
 

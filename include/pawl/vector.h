@@ -18,6 +18,12 @@
  *                                     list, and only those rows are read or written
  *   where.node                        not the servers but one node that opened the vector locally
  *
+ * WHEN. A call starts at once, unless it names tasks that it comes *after*: pawl_after(where, tasks, count). It then starts when
+ * all of them have finished well. If one of them fails it fails too, with PAWL_CANCELLED, without having begun, and
+ * pawl_task_describe names the one that failed first. Keys and values are read when the call starts, so an array that an earlier
+ * task fills may be pushed by a later one that comes after it. A call may also be a *part* of a task of your own
+ * (pawl_task_begin): that one has then finished only when all its parts have.
+ *
  * TASKS. push, pull and pushpull return at once and hand out a task (<pawl/task.h>). Until it has finished
  *   - keys and values are the task's: they are sent from, and filled, in place, and must neither change nor go away;
  *   - what a pull has written so far must not be relied on.
@@ -26,11 +32,12 @@
  * WHAT A PUSH PROMISES. It is applied exactly once to each key, also if links break, servers hand their keys on or the
  * answer is lost. On each arc (the part of the vector that one server holds) it is applied whole or not at all; an arc
  * for which a push carries more than PAWL_SLICE_BYTES is cut into slices that are each whole or not. Pushes of one
- * session to one key are applied in the order of the calls. A push that a server refuses (no memory left under its cap,
+ * session to one key are applied in the order of the calls; one that comes after others takes its place in that order when it
+ * starts, and not when it is called. A push that a server refuses (no memory left under its cap,
  * say) changes nothing there, and the task names the ranges concerned (pawl_task_failure).
  *
  * WHAT A PULL PROMISES. Each row is one that was stored after some whole number of pushes. A pull sees all pushes of its
- * own session that were called before it. Rows of different arcs, and of different slices, may be of different moments.
+ * own session that were called before it, and those that came after others if they have started. Rows of different arcs, and of different slices, may be of different moments.
  *
  * Memory from pawl_buffer_create is read by servers on the same host without any copy; other memory is copied once.
  *
@@ -162,20 +169,39 @@ struct pawl_where {
   const struct pawl_keys *list; /* a prepared list, in place of `keys` */
   struct pawl_range range;      /* {0, 0}: no limit */
   struct pawl_node node;        /* {0}: the servers */
+
+  struct pawl_task *const
+      *after;               /* tasks of this session that the call comes after. The array is read during the call; */
+  size_t after_count;       /* the tasks may be released right after it */
+  struct pawl_task *parent; /* a task of pawl_task_begin that this call is a part of; NULL: none */
+  bool clocks;              /* of a pull: ask for the clocks of what is read (pawl_task_clocks) */
 };
 
 static inline struct pawl_where pawl_at_keys(const uint64_t *keys, size_t count) {
-  struct pawl_where where = {keys, count, 0, {0, 0}, {0}};
+  struct pawl_where where = {keys, count, 0, {0, 0}, {0}, 0, 0, 0, false};
   return where;
 }
 
 static inline struct pawl_where pawl_at_list(const struct pawl_keys *list) {
-  struct pawl_where where = {0, 0, list, {0, 0}, {0}};
+  struct pawl_where where = {0, 0, list, {0, 0}, {0}, 0, 0, 0, false};
   return where;
 }
 
 static inline struct pawl_where pawl_at_range(uint64_t begin, uint64_t end) {
-  struct pawl_where where = {0, 0, 0, {begin, end}, {0}};
+  struct pawl_where where = {0, 0, 0, {begin, end}, {0}, 0, 0, 0, false};
+  return where;
+}
+
+/* The same place, after these tasks. */
+static inline struct pawl_where pawl_after(struct pawl_where where, struct pawl_task *const *tasks, size_t count) {
+  where.after = tasks;
+  where.after_count = count;
+  return where;
+}
+
+/* The same place, as a part of a task of your own. */
+static inline struct pawl_where pawl_part_of(struct pawl_where where, struct pawl_task *parent) {
+  where.parent = parent;
   return where;
 }
 
@@ -196,6 +222,7 @@ PAWL_API size_t pawl_keys_count(const struct pawl_keys *list);
  *   PAWL_UNSORTED     the keys do not rise strictly
  *   PAWL_OUT_OF_SPAN  a key, or the range, reaches beyond the vector's span
  *   PAWL_UNSUPPORTED  a range of a vector with mixed placement
+ *   PAWL_INVALID      also if a task in `after` is none of this session, or `parent` has ended
  * All of them are found before anything is sent. */
 PAWL_API pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                       struct pawl_task **task_out);

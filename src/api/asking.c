@@ -16,6 +16,11 @@ pawl_status pwi_session_task(struct pawl_session *session, struct pwi_task_line 
   task->what = what;
   task->subject = subject;
   task->has_handle = has_handle;
+  pawl_status status = line == &session->line ? pwi_functions_adopt(session->functions, task) : PAWL_OK;
+  if (status) {
+    pwi_task_unref(task);
+    return status;
+  }
   if (has_handle) atomic_store_explicit(&task->references, 2, memory_order_relaxed);
   pwi_task_line_up(line, task);
   *task_out = task;

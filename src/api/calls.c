@@ -28,8 +28,15 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
   if (status == PAWL_OUT_OF_SPAN && range.end > size)
     return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", what,
                      vector->name, range.begin, range.end, size);
-  if (status == PAWL_UNSUPPORTED)
+  if (status == PAWL_UNSUPPORTED && vector->entry->is.placement == PAWL_PLACE_MIXED && !where->keys && !where->list)
     return pwi_error(status, "%s %s: its placement is mixed, so it takes key lists and no ranges", what, vector->name);
+  if (status == PAWL_UNSUPPORTED)
+    return pwi_error(status, "%s %s: it has lossy filters, so push and pull are two calls", what, vector->name);
+  if (status == PAWL_INVALID && (where->after_count > 0 || where->parent))
+    return pwi_error(status,
+                     "%s %s: a task that it should come after is none of this session, or the task that it should "
+                     "be a part of has ended",
+                     what, vector->name);
   if (where->keys) return explain_keys(status, what, vector, where->keys, where->count);
   if (where->node.id) return pwi_error_status(status, "%s %s at node %" PRIu64, what, vector->name, where->node.id);
   return pwi_error_status(status, "%s %s", what, vector->name);
@@ -48,6 +55,8 @@ static pawl_status check_where(const char *what, const struct pawl_vector *vecto
   if (where->keys && where->list) return pwi_error(PAWL_INVALID, "%s %s: keys and a list", what, vector->name);
   if (!where->keys && where->count > 0)
     return pwi_error(PAWL_INVALID, "%s %s: %zu keys at no place", what, vector->name, where->count);
+  if (!where->after && where->after_count > 0)
+    return pwi_error(PAWL_INVALID, "%s %s: after %zu tasks at no place", what, vector->name, where->after_count);
   if (where->range.begin > where->range.end)
     return pwi_error(PAWL_INVALID, "%s %s: a range that ends before it begins", what, vector->name);
   if (where->list && where->list->vector != vector->entry->id.id)
@@ -74,26 +83,50 @@ struct call {
   const void *in;
   void *out;
   uint64_t together, tick; /* a group, and its tick; or 0 */
+  const void *weights;     /* for filters; or NULL */
+  bool flush;              /* of filters: all that they hold is sent */
 };
 
 /* Inside the gate. */
 static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
-                         struct pawl_task **task_out) {
+                         struct pawl_task *task) {
   struct pawl_session *session = vector->session;
-  struct pwi_where inner = {where->keys,  where->count,   where->list ? where->list->inner : NULL,
-                            where->range, call->together, call->tick};
-  struct pwi_flow *flow;
+  struct pwi_held_call held = {.kind = call->kind, .in = call->in, .out = call->out};
+  bool is_held = where->after_count > 0 || where->parent;
+  held.where = (struct pwi_where){.keys = where->keys,
+                                  .count = where->count,
+                                  .list = where->list ? where->list->inner : NULL,
+                                  .range = where->range,
+                                  .together = call->together,
+                                  .tick = call->tick,
+                                  .weights = call->weights,
+                                  .flush = call->flush};
+  if (where->clocks && call->kind == PWI_REQUEST_PULL) task->inner.clocks = &task->clocks;
+  pawl_status status = find_flow(vector, where->node.id, &held.flow);
+  if (status) return status;
+  if (!is_held)
+    return pwi_client_start(session->client, &task->inner, held.flow, call->kind, &held.where, call->in, call->out);
+  struct pwi_after after = {where->after, where->after_count, where->parent, false};
+  if (is_nothing(where) && !call->flush)
+    held.kind = 0;
+  else
+    status = pwi_client_check(session->client, held.flow, call->kind, &held.where);
+  return status ? status : pwi_sequence_hold(&session->sequence, task, &held, &after);
+}
+
+/* Inside the gate. */
+static pawl_status begin_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
+                              struct pawl_task **task_out) {
+  struct pawl_session *session = vector->session;
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->line, task_out, call->what, vector->name, &task);
   if (status) return status;
-  if (is_nothing(where)) {
+  if (is_nothing(where) && !call->flush && where->after_count == 0 && !where->parent) {
     task->inner.finished(&task->inner);
     if (task_out) *task_out = task;
     return PAWL_OK;
   }
-  status = find_flow(vector, where->node.id, &flow);
-  if (!status) status = pwi_client_start(session->client, &task->inner, flow, call->kind, &inner, call->in, call->out);
-  return pwi_session_started(session, task, status, task_out);
+  return pwi_session_started(session, task, start(vector, where, call, task), task_out);
 }
 
 static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
@@ -102,11 +135,12 @@ static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where 
   pawl_status status = check_where(call->what, vector, where);
   if (status) return status;
   bool lacks_in = call->kind != PWI_REQUEST_PULL && !call->in, lacks_out = call->kind != PWI_REQUEST_PUSH && !call->out;
+  if (call->flush) lacks_in = false;
   if ((lacks_in || lacks_out) && !is_nothing(where))
     return pwi_error(PAWL_INVALID, "%s %s: no values", call->what, vector->name);
   struct pawl_session *session = vector->session;
   pwi_driver_enter(&session->driver);
-  status = start(vector, where, call, task_out);
+  status = begin_call(vector, where, call, task_out);
   bool is_crowded = session->line.count >= PWI_SESSION_TASKS;
   pwi_driver_leave(&session->driver);
   if (is_crowded) pwi_session_catch_up(session);
@@ -115,26 +149,70 @@ static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where 
 
 pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where, const void *values,
                              struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL, 0, 0};
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
                                      uint64_t group, uint64_t tick, struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSH, "push to", values, NULL, group, tick};
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .together = group, .tick = tick};
   if (vector && where->node.id != 0) return pwi_error(PAWL_UNSUPPORTED, "push together to a node: servers only");
   return run_call(vector, where, &call, task_out);
 }
 
+/* Inside the gate. */
+static pawl_status start_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
+                                 struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
+  struct pawl_session *session = vector->session;
+  struct pwi_where inner = {.keys = where->keys,
+                            .count = where->count,
+                            .list = where->list ? where->list->inner : NULL,
+                            .range = where->range};
+  struct pwi_flow *flow, *group_flow;
+  struct pawl_task *task;
+  pawl_status status = pwi_session_task(session, &session->awaits, task_out, "trigger of", vector->name, &task);
+  if (status) return status;
+  task->trigger = pwi_alloc_zero(1, sizeof *task->trigger);
+  if (!task->trigger) status = PAWL_NO_MEMORY;
+  if (!status) status = pwi_client_flow(session->client, group, 0, &group_flow);
+  if (!status) status = find_flow(vector, where->node.id, &flow);
+  if (!status)
+    status = pwi_client_trigger(session->client, task->trigger, &task->inner, group_flow, tick, flow, &inner, values);
+  return pwi_session_started(session, task, status, task_out);
+}
+
+pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
+                               struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
+  pawl_status status = check_where("trigger of", vector, where);
+  if (status) return status;
+  if (!values || is_nothing(where)) return pwi_error(PAWL_INVALID, "trigger of %s: no values", vector->name);
+  pwi_driver_enter(&vector->session->driver);
+  status = start_trigger(vector, where, values, group, tick, task_out);
+  pwi_driver_leave(&vector->session->driver);
+  return status ? explain(status, "trigger of", vector, where) : PAWL_OK;
+}
+
 pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where, void *values,
                              struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PULL, "pull from", NULL, values, 0, 0};
+  struct call call = {.kind = PWI_REQUEST_PULL, .what = "pull from", .out = values};
   return run_call(vector, &where, &call, task_out);
 }
 
 pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                  void *values_out, struct pawl_task **task_out) {
-  struct call call = {PWI_REQUEST_PUSHPULL, "pushpull with", values, values_out, 0, 0};
+  struct call call = {.kind = PWI_REQUEST_PUSHPULL, .what = "pushpull with", .in = values, .out = values_out};
+  return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pawl_vector_push_filtered(struct pawl_vector *vector, struct pawl_where where, const void *values,
+                                      const void *weights, struct pawl_task **task_out) {
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .weights = weights};
+  return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pawl_vector_flush_filters(struct pawl_vector *vector, struct pawl_task **task_out) {
+  struct pawl_where where = {0};
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "flush of filters of", .flush = true};
   return run_call(vector, &where, &call, task_out);
 }
 

@@ -104,6 +104,15 @@ void pwi_driver_nudge(struct pwi_driver *driver) {
   if (++driver->unseen >= PWI_DRIVER_NUDGE) look(driver, 0);
 }
 
+void pwi_driver_look(struct pwi_driver *driver) { look(driver, 0); }
+
+void pwi_driver_hurry(struct pwi_driver *driver) {
+  pthread_mutex_lock(&driver->mutex);
+  driver->is_hurried = true;
+  pthread_cond_signal(&driver->own);
+  pthread_mutex_unlock(&driver->mutex);
+}
+
 /* --- events and work ------------------------------------------------------------------------------------------------ */
 
 void pwi_event_set(struct pwi_driver *driver, struct pwi_event *event) {
@@ -240,9 +249,10 @@ static void *run(void *argument) {
   pthread_mutex_lock(&driver->mutex);
   while (!atomic_load(&driver->is_stopping)) {
     unsigned entries = atomic_load(&driver->entries), looks = atomic_load(&driver->looks);
-    wait_on(driver, &driver->own, pwi_host_now() + PWI_DRIVER_REST_NS);
+    if (!driver->is_hurried) wait_on(driver, &driver->own, pwi_host_now() + PWI_DRIVER_REST_NS);
     if (atomic_load(&driver->is_stopping)) break;
-    bool is_quiet = atomic_load(&driver->entries) == entries;
+    bool is_quiet = atomic_load(&driver->entries) == entries || driver->is_hurried;
+    driver->is_hurried = false;
     if (is_quiet && atomic_load(&driver->is_driven)) {
       rest_long(driver);
       continue;

@@ -62,6 +62,7 @@ struct pwi_driver {
   atomic_uint sleepers;    /* waiting threads that do not */
   atomic_bool is_resting;  /* our own thread sleeps until a driver goes */
   atomic_bool is_stopping; /* our own thread is to end */
+  bool is_hurried;         /* it need not keep away now; under the mutex */
   atomic_uint entries;     /* calls that went through the gate: counts up */
   atomic_uint looks;       /* looks at the net: counts up */
 
@@ -97,6 +98,12 @@ void pwi_driver_leave(struct pwi_driver *driver);
 
 /* Inside the gate: something was started that nobody may wait for. Looks at the net every now and then. */
 void pwi_driver_nudge(struct pwi_driver *driver);
+
+/* Inside the gate: looks at the net now, so that what was sent goes out. */
+void pwi_driver_look(struct pwi_driver *driver);
+
+/* Outside the gate, from a thread that will not come again soon: our own thread need not keep away from it any longer. */
+void pwi_driver_hurry(struct pwi_driver *driver);
 
 /* Inside the gate: have it run once the gate is left. The struct must live until then. */
 void pwi_driver_post(struct pwi_driver *driver, struct pwi_work *work);

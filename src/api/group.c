@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/group.h"
 #include "api/session.h"
 #include "api/vector.h"
 #include "base/memory.h"
@@ -20,18 +21,24 @@ struct pawl_group {
   struct pwi_asking leaving;
 };
 
+struct pwi_flow *pwi_group_flow(const struct pawl_group *group) {
+  return group->flow;
+}
+
+const char *pwi_group_name(const struct pawl_group *group) { return group->name; }
+
 void pwi_group_free(struct pwi_owned *owned) { pwi_free((struct pawl_group *)owned); }
 
 /* --- joining -------------------------------------------------------------------------------------------------------- */
 
-/* space/name becomes space/.name. */
-static pawl_status print_entry_name(const char *name, char entry[PAWL_NAME_MAX + 1]) {
+pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[PAWL_NAME_MAX + 1]) {
   const char *slash = name ? strchr(name, '/') : NULL;
   int length = 0;
   if (slash && slash[1] != '.')
     length = snprintf(entry, PAWL_NAME_MAX + 1, "%.*s/.%s", (int)(slash - name), name, slash + 1);
   if (length > 0 && length <= PAWL_NAME_MAX && pwi_name_check(entry, PWI_ENTRY_GROUP) == PAWL_OK) return PAWL_OK;
-  return pwi_error(PAWL_INVALID, "join '%s': a group's name is two words with a slash between them", name ? name : "");
+  return pwi_error(PAWL_INVALID, "%s '%s': a group's name is two words with a slash between them", what,
+                   name ? name : "");
 }
 
 static pawl_status ask_to_join(struct pawl_session *session, const char *entry, uint32_t size, int64_t deadline,
@@ -100,7 +107,7 @@ pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint
   char entry[PAWL_NAME_MAX + 1];
   struct pawl_group *group = NULL;
   int64_t deadline = pwi_driver_deadline(timeout_ns);
-  pawl_status status = print_entry_name(name, entry);
+  pawl_status status = pwi_group_entry_name("join", name, entry);
   if (!status) status = make_group(session, name, &group);
   if (status) return status;
   status = ask_to_join(session, entry, size, deadline, &group->id);
@@ -166,18 +173,36 @@ uint32_t pawl_group_rank(const struct pawl_group *group) { return count_members(
 
 /* --- ticks ---------------------------------------------------------------------------------------------------------- */
 
-pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out) {
+/* Inside the gate. Pushes that are held have no number yet, and the tick would not wait for them by itself. */
+static pawl_status start_tick(struct pawl_group *group, struct pawl_task *task, uint64_t tick,
+                              const struct pwi_after *after) {
+  struct pawl_session *session = group->session;
+  struct pwi_held_call call = {.kind = PWI_REQUEST_TICK, .flow = group->flow, .tick = tick};
+  if (after->count > 0) return pwi_sequence_hold(&session->sequence, task, &call, after);
+  if (session->sequence.held > 0) return pwi_sequence_hold_behind(&session->sequence, task, &call);
+  return pwi_client_tick(session->client, &task->inner, group->flow, tick);
+}
+
+static pawl_status clock_after(struct pawl_group *group, const struct pwi_after *after, struct pawl_task **task_out) {
   struct pawl_session *session = group->session;
   struct pawl_task *task;
   pwi_driver_enter(&session->driver);
   uint64_t tick = atomic_load(&group->tick) + 1;
   pawl_status status = pwi_session_task(session, &session->line, task_out, "clock of", group->name, &task);
-  if (!status)
-    status =
-        pwi_session_started(session, task, pwi_client_tick(session->client, &task->inner, group->flow, tick), task_out);
+  if (!status) status = pwi_session_started(session, task, start_tick(group, task, tick, after), task_out);
   if (!status) atomic_store(&group->tick, tick);
   pwi_driver_leave(&session->driver);
   return status ? pwi_error_status(status, "clock of %s", group->name) : PAWL_OK;
+}
+
+pawl_status pawl_group_clock(struct pawl_group *group, struct pawl_task **task_out) {
+  return clock_after(group, &(struct pwi_after){0}, task_out);
+}
+
+pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *const *tasks, size_t count,
+                                   struct pawl_task **task_out) {
+  if (!group || (!tasks && count > 0)) return pwi_error(PAWL_INVALID, "clock: there is no group, or no tasks");
+  return clock_after(group, &(struct pwi_after){.tasks = tasks, .count = count}, task_out);
 }
 
 pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,

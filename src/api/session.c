@@ -102,6 +102,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   if (status == PAWL_INVALID)
     return pwi_error(status, "'%s' is not an address, or the job's name no word", session->address);
   if (status) return pwi_error_status(status, "session");
+  session->sequence.client = session->client;
   session->net->self = session->client; /* the two need each other, and the net calls nobody before it is polled */
   return PAWL_OK;
 }
@@ -141,11 +142,14 @@ static void free_ring(struct pwi_owned *ring, void (*release)(struct pwi_owned *
 
 /* In whatever state it is; its own thread has ended. Lists may look at the client when they go, so they go before it. */
 static void destroy(struct pawl_session *session) {
+  pwi_functions_destroy(session->functions);
   pwi_net_destroy(session->net); /* with the regions of buffers */
+  free_ring(&session->iterations, pwi_iterations_free);
   free_ring(&session->lists, pwi_keys_free);
   pwi_client_destroy(session->client);
   free_ring(&session->groups, pwi_group_free);
   free_ring(&session->vectors, pwi_vector_free);
+  pwi_sequence_fini(&session->sequence);
   pwi_task_pool_release(session->pool);
   pwi_embedded_stop(session->embedded);
   pwi_keyring_destroy(session->keys);
@@ -160,6 +164,8 @@ static pawl_status build(struct pawl_session *session, const struct pawl_session
   if (!status) status = join(session, deadline);
   if (status) return status;
   status = pwi_task_pool_create(&session->pool);
+  if (status) return pwi_error_status(status, "session");
+  if (session->listens) status = pwi_functions_create(session, &session->functions);
   if (status) return pwi_error_status(status, "session");
   status = pwi_driver_init(&session->driver, session->net);
   if (status) return pwi_error_status(status, "session");
@@ -177,7 +183,10 @@ pawl_status pawl_session_open(const struct pawl_session_options *options, struct
   struct pawl_session *session = pwi_alloc_zero(1, sizeof *session);
   if (!session) return pwi_error_status(PAWL_NO_MEMORY, "session");
   session->log.node = "client";
-  session->line.driver = session->awaits.driver = &session->driver;
+  session->line.driver = session->awaits.driver = session->owns.driver = &session->driver;
+  session->line.sequence = session->awaits.sequence = session->owns.sequence = &session->sequence;
+  pwi_sequence_init(&session->sequence);
+  pwi_owned_init(&session->iterations);
   pwi_owned_init(&session->vectors);
   pwi_owned_init(&session->lists);
   pwi_owned_init(&session->groups);
@@ -231,15 +240,19 @@ static void leave_cluster(struct pawl_session *session) {
 pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns) {
   if (!session) return PAWL_OK;
   struct pwi_driver *driver = &session->driver;
+  pwi_functions_stop(session->functions);
   pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
   pwi_driver_stop(driver);
   pwi_driver_enter(driver);
   if (status != PAWL_TIMED_OUT) leave_cluster(session);
   session->is_closed = true;
+  pwi_functions_mute(session->functions);
+  pwi_task_line_end(&session->owns, PAWL_NODE_STOPPED);
   pwi_task_line_end(&session->awaits, PAWL_NODE_STOPPED);
   /* Their memory is still the net's: it must be gone before they say that they have finished. */
   pwi_net_destroy(session->net);
   session->net = NULL;
+  pwi_task_line_end(&session->awaits, PAWL_NODE_STOPPED);
   pwi_task_line_end(&session->line, PAWL_NODE_STOPPED);
   pwi_driver_leave(driver);
   pwi_driver_fini(driver);

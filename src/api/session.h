@@ -14,6 +14,8 @@
 #include "api/driver.h"
 #include "api/embedded.h"
 #include "api/error.h"
+#include "api/functions.h"
+#include "api/sequence.h"
 #include "api/tasks.h"
 #include "base/cursor.h"
 #include "base/log.h"
@@ -30,6 +32,8 @@ struct pawl_session {
   struct pwi_driver driver;
   struct pwi_task_line line;   /* what a flush waits for */
   struct pwi_task_line awaits; /* waiting for others, which no flush does */
+  struct pwi_task_line owns;   /* tasks of the caller's own */
+  struct pwi_sequence sequence;
   struct pwi_task_pool *pool;
   struct pwi_net *net;
   struct pwi_client *client;
@@ -39,8 +43,9 @@ struct pawl_session {
   struct pwi_embedded *embedded; /* NULL: the cluster is somebody else's */
   char *address;                 /* the manager's */
   bool listens;
-  bool is_closed;                          /* callbacks that run at the end can start nothing any more */
-  struct pwi_owned vectors, lists, groups; /* rings */
+  struct pwi_functions *functions;                     /* NULL: it does not listen, so nobody can call it */
+  bool is_closed;                                      /* callbacks that run at the end can start nothing any more */
+  struct pwi_owned vectors, lists, groups, iterations; /* rings */
 };
 
 static inline void pwi_owned_init(struct pwi_owned *ring) { ring->next = ring->before = ring; }
@@ -60,6 +65,7 @@ static inline void pwi_owned_remove(struct pwi_owned *owned) {
 void pwi_vector_free(struct pwi_owned *owned);
 void pwi_keys_free(struct pwi_owned *owned);
 void pwi_group_free(struct pwi_owned *owned);
+void pwi_iterations_free(struct pwi_owned *owned);
 
 /* Inside the gate: a task that is in line and has a reference for the client and, if it is to have a handle, one for the
  * caller. `what` is static; `subject` is of the pool. PAWL_NO_MEMORY; PAWL_NODE_STOPPED if the session is being closed. */
@@ -80,6 +86,10 @@ void pwi_session_catch_up(struct pawl_session *session);
 
 /* Outside the gate: waits until all tasks up to a serial have finished: false if the deadline came first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
+
+/* The name of a group's entry in the catalogue: space/name becomes space/.name. PAWL_INVALID, with a text that begins with
+ * `what`. */
+PAWL_MUST_USE pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[PAWL_NAME_MAX + 1]);
 
 /* Outside the gate: asks the manager and waits. The status is the manager's, or PAWL_TIMED_OUT, PAWL_NO_MEMORY. The reply,
  * without its status, is freed with pwi_free; `reply_out` may be NULL. No text is left for pawl_error_text. */

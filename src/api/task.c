@@ -1,12 +1,13 @@
 /* The calls of <pawl/task.h>. A task that has finished is asked without looking at its session, which may be gone. */
 #include <pawl/task.h>
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "api/error.h"
-#include "api/tasks.h"
+#include "api/session.h"
+#include "sync/order.h"
 
 bool pawl_task_is_done(const struct pawl_task *task) { return pwi_event_is_set(&task->done); }
 
@@ -22,9 +23,11 @@ pawl_status pawl_task_wait(struct pawl_task *task, int64_t timeout_ns) {
   if (!task) return pwi_error(PAWL_INVALID, "wait for a task: there is none");
   if (!pawl_task_is_done(task)) {
     struct pwi_driver *driver = task->line->driver;
-    if (!pwi_driver_wait(driver, &task->done, pwi_driver_deadline(timeout_ns)))
-      return pwi_error(PAWL_TIMED_OUT, "%s %s: not finished after %" PRId64 " ns; it goes on", task->what,
-                       task->subject, timeout_ns);
+    if (!pwi_driver_wait(driver, &task->done, pwi_driver_deadline(timeout_ns))) {
+      char text[PWI_ERROR_TEXT_MAX + 1];
+      pawl_task_describe(task, text, sizeof text);
+      return pwi_error(PAWL_TIMED_OUT, "%s; not finished after %" PRId64 " ns, it goes on", text, timeout_ns);
+    }
   }
   return tell_failure(task);
 }
@@ -84,18 +87,28 @@ static size_t add(char *text, size_t size, size_t used, const char *format, ...)
   return more > 0 ? used + (size_t)more : used;
 }
 
-void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
-  if (size == 0) return;
-  size_t used = add(text, size, 0, "%s %s: ", task->what, task->subject);
-  if (!pawl_task_is_done(task)) {
-    add(text, size, used, "under way");
-    return;
-  }
+/* Only inside the gate is it known what a call waits for. */
+static void describe_open(const struct pawl_task *task, char *text, size_t size) {
+  char waits[PWI_ERROR_TEXT_MAX + 1] = "";
+  struct pwi_driver *driver = task->line->driver;
+  pwi_driver_enter(driver);
+  bool is_held = task->held, has_ended = task->has_ended;
+  if (is_held) pwi_held_describe(task->held, waits, sizeof waits);
+  pwi_driver_leave(driver);
+  if (is_held)
+    add(text, size, 0, "%s %s: waits for %s", task->what, task->subject, waits);
+  else
+    add(text, size, 0, "%s %s: %s", task->what, task->subject, has_ended ? "parts of it are under way" : "under way");
+}
+
+static size_t describe_cause(const struct pawl_task *task, char *text, size_t size, size_t used) {
+  const struct pwi_cause *cause = &task->cause;
+  return add(text, size, used, "%s: call %" PRIu64 ", %s %s, failed: %s", pawl_status_text(task->inner.status),
+             cause->id, cause->what, cause->subject, pawl_status_text(cause->status));
+}
+
+static void describe_failures(const struct pawl_task *task, char *text, size_t size, size_t used) {
   size_t count = task->inner.failure_count;
-  if (count == 0) {
-    add(text, size, used, "%s", pawl_status_text(task->inner.status));
-    return;
-  }
   for (size_t i = 0; i < count && i < PWI_TASK_FAILURES; i++) {
     const struct pwi_task_failure *failure = &task->inner.failures[i];
     used = add(text, size, used, "%s", i > 0 ? "; " : "");
@@ -104,4 +117,108 @@ void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
     used = add(text, size, used, "%s", pawl_status_text(failure->status));
   }
   if (count > PWI_TASK_FAILURES) add(text, size, used, "; and %zu more", count - PWI_TASK_FAILURES);
+}
+
+void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
+  if (size == 0) return;
+  if (!pawl_task_is_done(task)) {
+    describe_open(task, text, size);
+    return;
+  }
+  if (task->called) {
+    pwi_called_describe(task, text, size);
+    return;
+  }
+  size_t used = add(text, size, 0, "%s %s: ", task->what, task->subject);
+  if (task->inner.status && task->cause.what)
+    describe_cause(task, text, size, used);
+  else if (task->inner.failure_count == 0)
+    add(text, size, used, "%s", pawl_status_text(task->inner.status));
+  else
+    describe_failures(task, text, size, used);
+}
+
+uint64_t pawl_task_id(const struct pawl_task *task) { return task->id; }
+
+/* --- several as one --------------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_task_all(struct pawl_session *session, struct pawl_task *const *tasks, size_t count,
+                          struct pawl_task **task_out) {
+  struct pwi_after after = {.tasks = tasks, .count = count};
+  struct pwi_held_call nothing = {0};
+  struct pawl_task *task = NULL;
+  if (!session || (!tasks && count > 0) || !task_out)
+    return pwi_error(PAWL_INVALID, "all: there is no session, no tasks, or no place for the task");
+  pwi_driver_enter(&session->driver);
+  pawl_status status = pwi_session_task(session, &session->line, true, "all of", "several tasks", &task);
+  if (!status)
+    status =
+        pwi_session_started(session, task, pwi_sequence_hold(&session->sequence, task, &nothing, &after), task_out);
+  pwi_driver_leave(&session->driver);
+  return status ? pwi_error_status(status, "all of %zu tasks", count) : PAWL_OK;
+}
+
+pawl_status pawl_task_begin(struct pawl_session *session, const char *name, struct pawl_task **task_out) {
+  struct pawl_task *task = NULL;
+  if (!session || !name || !task_out)
+    return pwi_error(PAWL_INVALID, "task: there is no session, no name, or no place for it");
+  pwi_driver_enter(&session->driver);
+  const char *kept = pwi_task_pool_name(session->pool, name);
+  pawl_status status = kept ? pwi_session_task(session, &session->owns, true, "task", kept, &task) : PAWL_NO_MEMORY;
+  if (!status) status = pwi_session_started(session, task, pwi_sequence_own(&session->sequence, task), task_out);
+  pwi_driver_leave(&session->driver);
+  return status ? pwi_error_status(status, "task %s", name) : PAWL_OK;
+}
+
+pawl_status pawl_task_end(struct pawl_task *task, pawl_status status) {
+  if (!task || pawl_task_is_done(task)) return pwi_error(PAWL_INVALID, "end: there is no task, or it has finished");
+  struct pwi_driver *driver = task->line->driver;
+  pwi_driver_enter(driver);
+  bool may = task->is_own && task->is_in_order && !task->has_ended;
+  if (may) {
+    task->inner.status = status;
+    task->inner.finished(&task->inner);
+  }
+  pwi_driver_leave(driver);
+  if (may) return PAWL_OK;
+  return pwi_error(PAWL_INVALID, "end %s %s: it is no task of pawl_task_begin, or was ended", task->what,
+                   task->subject);
+}
+
+pawl_status pawl_graph_check(size_t count, const struct pawl_edge *edges, size_t edge_count) {
+  static_assert(sizeof(struct pawl_edge) == sizeof(struct pwi_edge), "they are the same");
+  uint32_t culprit = 0;
+  if (!edges && edge_count > 0) return pwi_error(PAWL_INVALID, "graph: %zu edges at no place", edge_count);
+  pawl_status status = pwi_order_check(count, (const struct pwi_edge *)(const void *)edges, edge_count, &culprit);
+  if (status == PAWL_INVALID && culprit >= count)
+    return pwi_error(status, "graph: an edge names task %" PRIu32 ", and there are %zu, counted from 0", culprit,
+                     count);
+  if (status == PAWL_INVALID)
+    return pwi_error(status, "graph: a cycle: task %" PRIu32 " would have to wait for itself", culprit);
+  return status ? pwi_error_status(status, "graph of %zu tasks", count) : PAWL_OK;
+}
+
+/* --- clocks ------------------------------------------------------------------------------------------------------------- */
+
+/* A held call gets its number in some other thread. */
+uint64_t pawl_task_number(const struct pawl_task *task) {
+  if (pawl_task_is_done(task)) return task->inner.number;
+  struct pwi_driver *driver = task->line->driver;
+  pwi_driver_enter(driver);
+  uint64_t number = task->inner.number;
+  pwi_driver_leave(driver);
+  return number;
+}
+
+pawl_status pawl_task_clocks(const struct pawl_task *task, struct pawl_clock *clocks, size_t room, size_t *count_out) {
+  if (!task || (!clocks && room > 0) || !count_out) return pwi_error(PAWL_INVALID, "clocks: no task, or no place");
+  if (!pawl_task_is_done(task) || task->inner.status || !task->inner.clocks)
+    return pwi_error(PAWL_INVALID, "%s %s: it has no clocks: not finished well, or not asked for", task->what,
+                     task->subject);
+  for (size_t i = 0; i < task->clocks.count && i < room; i++) {
+    const struct pwi_clock_seen *seen = &task->clocks.items[i];
+    clocks[i] = (struct pawl_clock){seen->range, seen->sender.id, seen->time};
+  }
+  *count_out = task->clocks.count;
+  return PAWL_OK;
 }

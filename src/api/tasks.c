@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "api/functions.h"
+#include "api/sequence.h"
 #include "base/memory.h"
 
 #define TASKS_AT_ONCE 64
@@ -26,6 +28,7 @@ struct pwi_task_pool {
   atomic_size_t holders;                /* tasks out there, and the session */
   struct chunk *chunks;
   struct kept_name *names;
+  uint64_t last_id; /* inside the gate */
 };
 
 pawl_status pwi_task_pool_create(struct pwi_task_pool **pool_out) {
@@ -41,6 +44,7 @@ void pwi_task_pool_release(struct pwi_task_pool *pool) {
   while (pool->chunks) {
     struct chunk *chunk = pool->chunks;
     pool->chunks = chunk->next;
+    for (int i = 0; i < TASKS_AT_ONCE; i++) pwi_clock_list_fini(&chunk->tasks[i].clocks);
     pwi_free(chunk);
   }
   while (pool->names) {
@@ -88,12 +92,29 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   atomic_store_explicit(&task->has_call, false, memory_order_relaxed);
   task->has_handle = false;
   task->call = NULL;
+  task->id = ++pool->last_id;
+  task->step = (struct pwi_step){0};
+  task->is_in_order = task->is_own = task->has_ended = false;
+  task->held = NULL;
+  task->parent = NULL;
+  task->part_status = PAWL_OK;
+  task->cause = (struct pwi_cause){0};
+  task->over = NULL;
+  task->over_context = NULL;
+  pwi_clock_list_fini(&task->clocks);
+  task->issued = (struct pwi_step){0};
+  task->called = NULL;
+  task->trigger = NULL;
   task->next = task->before = NULL;
   return task;
 }
 
+uint64_t pwi_task_pool_last_id(const struct pwi_task_pool *pool) { return pool->last_id; }
+
 void pwi_task_unref(struct pawl_task *task) {
   if (atomic_fetch_sub_explicit(&task->references, 1, memory_order_acq_rel) > 1) return;
+  pwi_called_destroy(task->called);
+  pwi_free(task->trigger);
   struct pwi_task_pool *pool = task->pool;
   task->next = atomic_load_explicit(&pool->returned, memory_order_relaxed);
   while (!atomic_compare_exchange_weak_explicit(&pool->returned, &task->next, task, memory_order_release,
@@ -127,18 +148,22 @@ static void take_out(struct pwi_task_line *line, struct pawl_task *task) {
 
 static void run_call(struct pwi_work *work) {
   struct pawl_task *task = (struct pawl_task *)((char *)work - offsetof(struct pawl_task, work));
+  struct pawl_invocation *invocation = pwi_functions_step_out();
   task->call(task->context, task);
+  pwi_functions_step_in(invocation);
   pwi_task_unref(task);
 }
 
-/* Inside the gate. What waits for the task may see it the moment the event is set, so that comes late; the client's
- * reference goes last, or to the callback. */
-static void finish(struct pwi_task *inner) {
-  struct pawl_task *task = (struct pawl_task *)inner;
+/* What waits for the task may see it the moment the event is set, so that comes late; the client's reference goes last, or
+ * to the callback. */
+void pwi_task_conclude(struct pawl_task *task) {
+  struct pwi_task *inner = &task->inner;
   struct pwi_task_line *line = task->line;
   struct pwi_driver *driver = line->driver;
   take_out(line, task);
+  if (line->watch) line->watch(line->watch_context, task, false);
   if (!task->has_handle && inner->status && !line->failure) line->failure = inner->status;
+  if (task->over) task->over(task);
   bool must_call = task->call != NULL;
   pwi_event_set(driver, &task->done);
   if (!must_call) {
@@ -147,6 +172,15 @@ static void finish(struct pwi_task *inner) {
   }
   task->work.run = run_call;
   pwi_driver_post(driver, &task->work);
+}
+
+/* Inside the gate: its own work has ended. */
+static void finish(struct pwi_task *inner) {
+  struct pawl_task *task = (struct pawl_task *)inner;
+  if (task->is_in_order)
+    pwi_sequence_ended(task->line->sequence, task);
+  else
+    pwi_task_conclude(task);
 }
 
 void pwi_task_line_up(struct pwi_task_line *line, struct pawl_task *task) {
@@ -162,12 +196,20 @@ void pwi_task_line_up(struct pwi_task_line *line, struct pawl_task *task) {
 
 void pwi_task_line_undo(struct pwi_task_line *line, struct pawl_task *task) {
   take_out(line, task);
+  if (line->watch) line->watch(line->watch_context, task, true);
   pwi_task_unref(task);
 }
 
+/* One that is held waits for others, which come to their end here as well. */
+static struct pawl_task *first_started(const struct pwi_task_line *line) {
+  struct pawl_task *task = line->first;
+  while (task && (task->held || task->has_ended)) task = task->next;
+  return task;
+}
+
 void pwi_task_line_end(struct pwi_task_line *line, pawl_status status) {
-  while (line->first) {
-    struct pwi_task *inner = &line->first->inner;
+  for (struct pawl_task *task; (task = first_started(line));) {
+    struct pwi_task *inner = &task->inner;
     inner->status = status;
     if (inner->failure_count < PWI_TASK_FAILURES)
       inner->failures[inner->failure_count] = (struct pwi_task_failure){{0, PAWL_KEY_END}, status};

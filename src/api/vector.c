@@ -91,7 +91,7 @@ static pawl_status settle(const char *name, const struct pawl_vector_options *as
   struct pawl_vector_options defaults;
   pawl_vector_options_init(&defaults);
   if (!asked) asked = &defaults;
-  if (pwi_options_settle(asked, NULL, settled_out) == PAWL_OK) return PAWL_OK;
+  if (pwi_options_settle(asked, NULL, settled_out) == PAWL_OK) return pwi_filters_settle(name, settled_out);
   struct pwi_function_problem problem;
   struct pwi_rule rule;
   if (strnlen(asked->rule, sizeof asked->rule) < sizeof asked->rule && asked->rule[0] &&
@@ -123,6 +123,19 @@ static pawl_status explain_create(pawl_status status, const char *name, const st
       name, size, options->rule);
 }
 
+/* The vector may have filters that this process does not know. */
+static pawl_status explain_open(struct pawl_session *session, const char *name, pawl_status status) {
+  struct pawl_vector_options is = {0};
+  pwi_driver_enter(&session->driver);
+  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(session->client), name);
+  if (entry) is = entry->is;
+  pwi_driver_leave(&session->driver);
+  char problem[PWI_FILTERS_PROBLEM_MAX] = "";
+  if (is.filters[0] && pwi_filters_try(&is, problem, NULL) == status)
+    return pwi_error(status, "open %s: its filters cannot be used here: %s", name, problem);
+  return pwi_error_status(status, "open %s", name);
+}
+
 pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
                                const struct pawl_vector_options *options, int64_t timeout_ns,
                                struct pawl_vector **vector_out) {
@@ -150,7 +163,7 @@ pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
     status = open_known(session, name, false, &settled, vector_out);
   }
   if (status == PAWL_EXISTS) return pwi_error(status, "create %s: it exists with other options", name);
-  return status ? pwi_error_status(status, "open %s", name) : PAWL_OK;
+  return status ? explain_open(session, name, status) : PAWL_OK;
 }
 
 static pawl_status sync_with_manager(struct pawl_session *session, int64_t timeout_ns) {
@@ -166,7 +179,7 @@ static pawl_status open_by_name(struct pawl_session *session, const char *name, 
     status = sync_with_manager(session, timeout_ns);
     if (!status) status = open_known(session, name, is_local, NULL, vector_out);
   }
-  return status ? pwi_error_status(status, "open %s", name) : PAWL_OK;
+  return status ? explain_open(session, name, status) : PAWL_OK;
 }
 
 pawl_status pawl_vector_open(struct pawl_session *session, const char *name, int64_t timeout_ns,

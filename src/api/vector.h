@@ -3,6 +3,7 @@
 #define PWI_API_VECTOR_H
 
 #include "api/session.h"
+#include "wire/filters.h"
 
 struct pawl_vector {
   struct pwi_owned owned; /* first */
@@ -22,9 +23,22 @@ struct pawl_keys {
   uint64_t vector; /* its id */
 };
 
+/* Whether the chain of these options can be used in this process: as pawl_filters_create, with the reason in `problem`.
+ * `list_out` may be NULL. */
+PAWL_MUST_USE pawl_status pwi_filters_try(const struct pawl_vector_options *is, char problem[PWI_FILTERS_PROBLEM_MAX],
+                                          struct pwi_filter_list *list_out);
+
+/* Writes the chain of options in its one form, "" for none; refuses what is none, in words. */
+PAWL_MUST_USE pawl_status pwi_filters_settle(const char *name, struct pawl_vector_options *is);
+
 /* A push of one member of a group, to be applied together with the others' of that tick. */
 PAWL_MUST_USE pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where,
                                                    const void *values, uint64_t group, uint64_t tick,
                                                    struct pawl_task **task_out);
+
+/* A push that waits for a group (api/call.c). */
+PAWL_MUST_USE pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_where *where,
+                                             const void *values, struct pwi_vector_id group, uint64_t tick,
+                                             struct pawl_task **task_out);
 
 #endif

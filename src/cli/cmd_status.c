@@ -173,6 +173,25 @@ static void print_vectors(const struct pwi_paint *paint, const json_t *root) {
              text_of(vector, "layout"));
 }
 
+/* Vectors whose filters have done something. */
+static void print_filters(const struct pwi_paint *paint, const json_t *root) {
+  size_t i, k, shown = 0;
+  json_t *vector, *filter;
+  json_array_foreach(json_object_get(root, "vectors"), i, vector) {
+    json_array_foreach(json_object_get(vector, "filter_counts"), k, filter) {
+      char rows[2][CELL], bytes[2][CELL];
+      if (shown++ == 0)
+        printf("\n%s%-32s %-12s %-5s %9s %9s %10s %10s%s\n", pwi_paint_ink(paint, PWI_INK_BOLD), "filters of", "filter",
+               "on", "rows", "passed", "bytes", "left", pwi_paint_ink(paint, PWI_INK_PLAIN));
+      printf("%-32s %-12s %-5s %9s %9s %10s %10s\n", text_of(vector, "name"), text_of(filter, "name"),
+             text_of(filter, "on"), count_text(number_of(filter, "rows_before"), rows[0]),
+             count_text(number_of(filter, "rows_after"), rows[1]),
+             bytes_text(number_of(filter, "bytes_before"), bytes[0]),
+             bytes_text(number_of(filter, "bytes_after"), bytes[1]));
+    }
+  }
+}
+
 static void print_jobs(const struct pwi_paint *paint, const json_t *root) {
   size_t i;
   json_t *item;
@@ -213,6 +232,7 @@ static int print_tables(const struct status *status, const char *text) {
   print_head(status, &paint, root);
   print_nodes(&paint, root);
   print_vectors(&paint, root);
+  print_filters(&paint, root);
   print_jobs(&paint, root);
   print_moves(&paint, root);
   json_decref(root);

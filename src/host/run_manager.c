@@ -77,6 +77,7 @@ static void publish(struct pwi_run_manager *manager) {
   const struct pwi_manager *role = manager->role;
   if (manager->meta) role = fill_meta(manager, &page);
   if (role) pwi_manager_figures(role, &page.figures);
+  if (role) page.filter_count = pwi_manager_filters(role, page.filters, PWI_RUN_FILTERS);
   if (role && !manager->meta) note_deserted(manager, &page.figures);
   if (page.figures.cluster) manager->cluster = page.figures.cluster;
   pwi_net_counts(manager->net, &page.counts);

@@ -1,5 +1,6 @@
 #include "host/run_pages.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +40,32 @@ static void print_chains(struct pwi_metrics *metrics, const struct pwi_manager_f
   gauge(metrics, "pawl_arcs_waiting", "Arcs that wait for a server that is down.", figures->waiting);
 }
 
+/* One figure of all filters; `at` is its place in the struct. */
+static void print_filter(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page, const char *name,
+                         const char *help, size_t at) {
+  pwi_metrics_family(metrics, name, PWI_METRIC_COUNTER, help);
+  for (size_t i = 0; i < page->filter_count; i++) {
+    const struct pwi_manager_filter *filter = &page->filters[i];
+    uint64_t value;
+    memcpy(&value, (const char *)&filter->count + at, sizeof value);
+    const char *on = filter->count.direction == PAWL_ON_PULL ? "pull" : "push";
+    pwi_metrics_u64(metrics, value, PWI_LABELS({"vector", filter->vector}, {"filter", filter->count.name}, {"on", on}));
+  }
+}
+
+static void print_filters(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page) {
+  print_filter(metrics, page, "pawl_filter_rows_before_total", "Rows that came to a filter.",
+               offsetof(struct pwi_filter_count, rows_before));
+  print_filter(metrics, page, "pawl_filter_rows_after_total", "Rows that it let pass.",
+               offsetof(struct pwi_filter_count, rows_after));
+  print_filter(metrics, page, "pawl_filter_bytes_before_total", "Bytes that came to a filter.",
+               offsetof(struct pwi_filter_count, bytes_before));
+  print_filter(metrics, page, "pawl_filter_bytes_after_total", "Bytes that it left.",
+               offsetof(struct pwi_filter_count, bytes_after));
+  print_filter(metrics, page, "pawl_filter_clamped_total", "Values that a filter had to clamp.",
+               offsetof(struct pwi_filter_count, clamped));
+}
+
 static void print_traffic(struct pwi_metrics *metrics, const struct pwi_net_counts *counts) {
   counter(metrics, "pawl_net_messages_sent_total", "Messages sent.", counts->messages_sent);
   counter(metrics, "pawl_net_messages_received_total", "Messages received.", counts->messages_received);
@@ -71,6 +98,7 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   gauge(&metrics, "pawl_clients_retired", "Clients that are gone and whose clocks are kept.", figures->retired);
   gauge(&metrics, "pawl_moves", "Arcs being moved.", figures->moves);
   counter(&metrics, "pawl_moves_done_total", "Arcs moved since the start.", figures->moves_done);
+  if (page->filter_count > 0) print_filters(&metrics, page);
   if (page->has_store) print_store(&metrics, page);
   print_traffic(&metrics, &page->counts);
 }

@@ -18,9 +18,12 @@
 #include "role/server.h"
 
 #define PWI_RUN_STALE_NS INT64_C(5000000000) /* a page this old: the role's thread hangs */
+#define PWI_RUN_FILTERS 64                   /* filters of vectors that a page lists */
 #define PWI_RUN_VECTORS_MAX 1000             /* vectors of one shard that are told apart */
 
 struct pwi_run_manager_page {
+  struct pwi_manager_filter filters[PWI_RUN_FILTERS];
+  size_t filter_count;
   struct pwi_manager_figures figures; /* zeros while it stands by */
   struct pwi_net_counts counts;
   int64_t at_ns; /* pwi_host_now when it was filled in; 0: never */

@@ -46,7 +46,8 @@ struct pwi_put_off {
   struct pwi_holder_link *link; /* NULL: it is gone */
   uint64_t number, task;
   struct pwi_served served;
-  uint8_t value_type;
+  uint8_t value_type, value_codec; /* in another codec than RAW there are `value_count` of them */
+  uint32_t value_count;
   size_t value_size;
   struct pwi_holder_buffer *buffer;
   const char *values;

@@ -22,6 +22,7 @@ static struct client_link *add_link(struct pwi_client *client, enum client_link_
 }
 
 static void remove_link(struct pwi_client *client, struct client_link *link) {
+  if (link->kind == LINK_ASKER && client->callee) pwi_callee_link_down(client->callee, link->link.id);
   pwi_holder_link_down(link->holder);
   pwi_idmap_remove(&client->links, link->link.id);
   pwi_free(link);
@@ -56,9 +57,12 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_client_seek_manager(client, now);
   pwi_peers_look(client, now);
   pwi_parts_unpark(client, false);
+  pwi_client_tell_counts(client, false);
 }
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status make_holding(struct pwi_client *client);
 
 static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_client *client = self;
@@ -67,11 +71,12 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
   return pwi_greeting_check(&client->greeting, info, &peering);
 }
 
-/* Another node that wants a vector of ours. */
+/* Another node that wants a vector of ours, or calls a function. If we have none it is told so. */
 static void accept_asker(struct pwi_client *client, struct pwi_link link, const struct pwi_peering *peering) {
   struct pwi_rights everything = {.write = true};
-  struct client_link *fresh = client->holder ? add_link(client, LINK_ASKER, link) : NULL;
-  pawl_status status = fresh ? PAWL_OK : PAWL_NOT_FOUND;
+  pawl_status status = make_holding(client);
+  struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
+  if (!status && !fresh) status = PAWL_NO_MEMORY;
   if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, &fresh->holder);
   if (status) {
     pwi_net_close(client->config.net, link, status);
@@ -116,6 +121,8 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (!ours || !ours->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
+  if (ours->kind != LINK_MANAGER && pwi_client_is_call(about))
+    return pwi_letter_begin(&ours->call_letter, about, &ours->peering.link);
   if (ours->holder) return pwi_holder_message(ours->holder, about);
   if (ours->kind == LINK_HOLDER) return pwi_answer_begin(client, ours, about);
   return pwi_letter_begin(&ours->letter, about, &ours->peering.link);
@@ -130,14 +137,15 @@ static void complain(struct pwi_client *client, struct client_link *link, pawl_s
 static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
-  (void)context;
   if (!ours) return;
-  if (ours->holder) {
+  pawl_status status;
+  if (context == &ours->call_letter) {
+    status = pwi_letter_open(&ours->call_letter, data, size, &ours->peering.link);
+    if (!status) status = pwi_client_hear_call(client, ours, data);
+  } else if (ours->holder) {
     pwi_holder_piece(ours->holder, offset, data, size);
     return;
-  }
-  pawl_status status;
-  if (ours->kind == LINK_HOLDER) {
+  } else if (ours->kind == LINK_HOLDER) {
     status = pwi_answer_whole(client, ours, data, size);
   } else {
     status = pwi_letter_open(&ours->letter, data, size, &ours->peering.link);
@@ -232,6 +240,7 @@ static void free_flows(struct pwi_client *client) {
   while (client->flows) {
     struct pwi_flow *flow = client->flows;
     client->flows = flow->next;
+    pwi_flow_filters_destroy(flow->filters);
     pwi_clock_fini(&flow->sent);
     pwi_free(flow);
   }
@@ -261,9 +270,15 @@ void pwi_client_destroy(struct pwi_client *client) {
   while (client->asks) pwi_client_unask(client, client->asks);
   free_links(client);
   free_flows(client);
-  for (size_t i = 0; i < client->outgoing_count; i++) pwi_free(client->outgoings[i]);
+  for (size_t i = 0; i < client->outgoing_count; i++) {
+    pwi_pages_fini(&client->outgoings[i]->coded);
+    pwi_free(client->outgoings[i]);
+  }
   pwi_free(client->outgoings);
   pwi_client_lists_fini(client);
+  pwi_client_filtered_fini(client);
+  pwi_coder_fini(&client->coder);
+  pwi_callee_destroy(client->callee);
   pwi_holder_destroy(client->holder);
   pwi_holding_destroy(client->holding);
   pwi_view_release(client->view);

@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pawl/filter.h>
 #include <pawl/range.h>
 #include <pawl/status.h>
 
@@ -39,6 +40,8 @@
 #include "base/random.h"
 #include "net/net.h"
 #include "ring/view.h"
+#include "role/call.h"
+#include "role/callee.h"
 #include "role/catalogue.h"
 #include "role/protocol.h"
 #include "role/roster.h"
@@ -96,9 +99,26 @@ struct pwi_task_failure {
   pawl_status status;
 };
 
-/* The caller's memory, zeros but for `finished`; it must stay where it is until then. */
+/* How far a sender's pushes have come in a range: up to task `time`, or for a group up to that tick. */
+struct pwi_clock_seen {
+  struct pawl_range range; /* of stored keys */
+  struct pwi_sender sender;
+  uint64_t time;
+};
+
+/* A struct of zeros is empty. */
+struct pwi_clock_list {
+  struct pwi_clock_seen *items;
+  size_t count, room;
+};
+
+void pwi_clock_list_fini(struct pwi_clock_list *list); /* it is then empty */
+
+/* The caller's memory, zeros but for `finished` and `clocks`; it must stay where it is until then. */
 struct pwi_task {
   void (*finished)(struct pwi_task *task); /* the task is the caller's again, and may be started anew */
+  struct pwi_clock_list *clocks; /* PULL, AWAIT: have the clocks of what is read put there; NULL: not. The caller's, to
+                                    the end; what came before the start is gone */
 
   /* Valid once finished. */
   pawl_status status; /* PAWL_OK or that of the first failure */
@@ -113,6 +133,7 @@ struct pwi_task {
   uint32_t parts; /* not yet answered */
   bool is_starting, is_numbered;
   struct pwi_mixing *mixing;
+  struct pwi_filtered *filtered; /* what filters have left of the caller's rows */
   struct pwi_folding *folding;
   struct pwi_task *next, *before; /* of all numbered tasks that are not finished, by rising number */
 };
@@ -120,16 +141,47 @@ struct pwi_task {
 /* --- flows ----------------------------------------------------------------------------------------------------------- */
 
 /* The flow of a vector or group to the servers (node 0) or to a node; made if it is new. It lives as long as the client.
- * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_NO_MEMORY. */
+ * PAWL_NOT_FOUND (no such entry in the catalogue), PAWL_UNSUPPORTED or PAWL_INVALID (its filters are not known here, as
+ * pawl_filters_create), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
                                           struct pwi_flow **flow_out);
 const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow); /* lives as long as the flow */
+
+/* --- filters (docs/filters.md) ---------------------------------------------------------------------------------------- */
+
+/* Lossy filters run once for each push, in the order of calls, when it is started; what they leave is kept with the task, and
+ * is what is cut, sent and sent again. Encodings run whenever a message is built. A push that fails takes with it the rests
+ * that it carried.
+ *
+ * A flow begins with the chain of its entry. This gives it another one, for both directions. Of `options`, which may be
+ * NULL, only seed and rule count. As pawl_filters_create, and
+ *   PAWL_INVALID    rests are held: they have to be flushed first
+ *   PAWL_TOO_LARGE  the filters for pulls are more than a request can name */
+PAWL_MUST_USE pawl_status pwi_client_filter(struct pwi_client *client, struct pwi_flow *flow, const char *text,
+                                            const struct pawl_filters_options *options, char *problem,
+                                            size_t problem_size);
+
+/* The chain at work, for its counters; NULL: none. `direction` is PAWL_ON_PUSH or PAWL_ON_PULL. Lossy filters for pulls run
+ * where the rows are held, and are not counted here. Valid until the next pwi_client_filter. */
+const struct pawl_filters *pwi_flow_filters(const struct pwi_flow *flow, unsigned direction);
+
+/* What filters have left of a push that is under way, by the caller's keys; NULL if it did not pass through any. Valid until
+ * the task is finished. */
+const struct pawl_rows *pwi_task_rows(const struct pwi_task *task);
+
+/* What has been carried for a flow so far: whole messages, with their heads. */
+struct pwi_flow_traffic {
+  uint64_t messages_out, bytes_out, messages_in, bytes_in;
+};
+
+struct pwi_flow_traffic pwi_flow_traffic(const struct pwi_flow *flow);
 
 /* --- key lists that are used again ------------------------------------------------------------------------------------ */
 
 /* Copies and checks the list: PAWL_UNSORTED, PAWL_OUT_OF_SPAN, PAWL_NO_MEMORY. With one reference, the caller's. */
 PAWL_MUST_USE pawl_status pwi_keylist_create(struct pwi_client *client, const struct pwi_entry *entry,
                                              const uint64_t *keys, size_t count, struct pwi_keylist **list_out);
+struct pwi_keylist *pwi_keylist_retain(struct pwi_keylist *list);
 void pwi_keylist_release(struct pwi_keylist *list); /* NULL is fine */
 size_t pwi_keylist_count(const struct pwi_keylist *list);
 
@@ -143,6 +195,9 @@ struct pwi_where {
   struct pawl_range range; /* {0, 0}: no limit */
   uint64_t together;       /* PUSH: a group whose members each push once in `tick`, and are applied as one; 0: none */
   uint64_t tick;
+  const void
+      *weights; /* PUSH: what the caller knows to be stored, row by row as `in`, for filters that ask; may be NULL */
+  bool flush;   /* PUSH: drop no row, and send all rests too. No keys and no range: the rests alone */
 };
 
 /* Start a task: kind is PUSH, PULL or PUSHPULL; `in` for the first and the last, `out` for the last two. Or RESTORE, as a
@@ -153,6 +208,10 @@ struct pwi_where {
 PAWL_MUST_USE pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                            enum pwi_request_kind kind, const struct pwi_where *where, const void *in,
                                            void *out);
+
+/* What is wrong with a call that will be started later: as pwi_client_start, which looks again. */
+PAWL_MUST_USE pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow,
+                                           enum pwi_request_kind kind, const struct pwi_where *where);
 
 /* The keys present in `range`, from its begin on, on the arc that this lies in: at most `room` of them, with their rows.
  * task->rows tells how many came, task->found where to go on. Keys are raw ones. */
@@ -207,6 +266,78 @@ PAWL_MUST_USE pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_a
 
 /* Stop waiting for it: `replied` will not be called. It may have been done. */
 void pwi_client_unask(struct pwi_client *client, struct pwi_asking *asking);
+
+/* --- calls of named functions (docs/calls.md) -------------------------------------------------------------------------- */
+
+/* One node that is called. */
+struct pwi_call_leg {
+  uint64_t node;
+  pawl_status status;          /* PAWL_OK: `back` has the results. Else why there are none */
+  struct pwi_call_return back; /* goes with the calling */
+
+  /* Private. */
+  struct pwi_calling *calling;
+  struct pwi_call_leg *next, *before; /* in its peer's list */
+  int state;
+  uint64_t number; /* 0: it was never sent */
+  uint32_t tries;
+  int64_t retry_at;
+};
+
+/* The caller's memory, zeros but for `ended`, until then; afterwards pwi_calling_fini. */
+struct pwi_calling {
+  void (*ended)(struct pwi_calling *calling);
+
+  /* Valid once ended. */
+  pawl_status
+      status; /* PAWL_OK, the first failure of a leg or of a call in it, or why there are no legs: PAWL_NOT_FOUND */
+  struct pwi_call_leg *legs;
+  uint32_t leg_count;
+
+  /* Private. */
+  uint64_t node;
+  char group[PAWL_NAME_MAX + 1];
+  struct pwi_call_graph *graph;
+  uint32_t graph_count;
+  struct pwi_writer payload;
+  uint32_t left;
+  uint64_t round; /* of asking who there is; 0: nobody has to be asked */
+  struct pwi_calling *next, *before;
+};
+
+/* Calls a node or, if that is 0, all members of a group, by the name of its entry. The graph is taken. What is wrong with the
+ * call is returned, and then it has not begun, and the graph is still the caller's: PAWL_FORBIDDEN (a reader), PAWL_NO_MEMORY.
+ * Else `ended` will be called, perhaps at once. Statuses of legs: PAWL_NODE_GONE, PAWL_UNSUPPORTED (it does not listen),
+ * PAWL_OUTCOME_UNKNOWN, PAWL_NODE_STOPPED, PAWL_INVALID, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calling, uint64_t node,
+                                          const char *group, struct pwi_call_graph *graph);
+
+/* Not before it has ended, or the client was destroyed. */
+void pwi_calling_fini(struct pwi_calling *calling);
+
+/* Who runs what others call (role/callee.h), from now on. `*callee_out` is for those who run: it lives as long as the client.
+ * PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_client_offer(struct pwi_client *client,
+                                           void (*run)(void *context, struct pwi_running *running), void *context,
+                                           struct pwi_callee **callee_out);
+
+/* --- triggers ---------------------------------------------------------------------------------------------------------- */
+
+/* The caller's memory until the task has finished, or was not started. */
+struct pwi_trigger {
+  struct pwi_task await;
+  struct pwi_client *client;
+  struct pwi_task *task;
+  struct pwi_flow *flow;
+  struct pwi_where where;
+  const void *in;
+};
+
+/* A push that begins, and gets its number, when all members of a group have reached the tick. Arguments and errors as
+ * pwi_client_start; the task's status may also be one of those, or of the waiting. */
+PAWL_MUST_USE pawl_status pwi_client_trigger(struct pwi_client *client, struct pwi_trigger *trigger,
+                                             struct pwi_task *task, struct pwi_flow *group, uint64_t tick,
+                                             struct pwi_flow *flow, const struct pwi_where *where, const void *in);
 
 /* --- memory that holders on this machine read in place ---------------------------------------------------------------- */
 

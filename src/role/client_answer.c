@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "role/client_inside.h"
+#include "wire/values.h"
 
 static struct part *find_part(const struct pwi_client *client, const struct client_link *link, uint64_t number) {
   uint32_t index = (uint32_t)number - 1, generation = (uint32_t)(number >> 32);
@@ -117,6 +118,8 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
   link->peer->answers++;
   struct part *part = find_part(client, link, link->letter.head.tick);
   if (!part) return (struct pwi_receive){.how = PWI_RECEIVE_DROP, .context = NULL};
+  part->flow->traffic.messages_in++;
+  part->flow->traffic.bytes_in += sizeof link->letter.bytes + message->body_size;
   size_t values = values_expected(part);
   if (values == 0 || message->body_size != PWI_ANSWER_PREFIX + values) return receive;
   link->answering = part;
@@ -136,14 +139,21 @@ static pawl_status read_outcome(const struct pwi_sections *sections, const void 
   return pwi_outcome_decode((const char *)body + section->offset, section->length, outcome_out);
 }
 
+/* In a codec that was asked for there are as many values, and they take less. */
+static bool is_coded(const struct part *part, const struct client_link *link, const struct pwi_section *values) {
+  const struct flow_filters *filters = part->flow->filters;
+  if (!filters || values->codec >= PWI_CODEC_COUNT || !(link->peering.codecs >> values->codec & 1)) return false;
+  return filters->pull_codecs >> values->codec & 1 && values->count == values_expected(part) / part->flow->value_size;
+}
+
 /* An OK brings exactly the values asked for. */
-static pawl_status check_values(const struct part *part, const struct pwi_sections *sections,
-                                const struct pwi_outcome *outcome) {
+static pawl_status check_values(const struct part *part, const struct client_link *link,
+                                const struct pwi_sections *sections, const struct pwi_outcome *outcome) {
   if (outcome->code != PWI_CODE_OK || values_expected(part) == 0) return PAWL_OK;
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
-  bool is_right = values && values->length == values_expected(part) && values->codec == 0 &&
-                  values->value_type == (uint8_t)part->flow->entry.is.type;
-  return is_right ? PAWL_OK : PAWL_CORRUPT;
+  bool is_plain = values && values->codec == PWI_CODEC_RAW && values->length == values_expected(part);
+  bool is_right = is_plain || (values && values->codec != PWI_CODEC_RAW && is_coded(part, link, values));
+  return is_right && values->value_type == (uint8_t)part->flow->entry.is.type ? PAWL_OK : PAWL_CORRUPT;
 }
 
 pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link) {
@@ -160,9 +170,10 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
   if (!status) status = pwi_message_check_add(&check, part->out, link->answer_size - PWI_ANSWER_PREFIX);
   if (!status) status = pwi_message_check_end(&check);
   if (!status) status = read_outcome(&check.sections, link->prefix, &outcome);
-  if (!status) status = check_values(part, &check.sections, &outcome);
+  if (!status) status = check_values(part, link, &check.sections, &outcome);
   const struct pwi_section *values = status ? NULL : pwi_sections_find(&check.sections, PWI_SECTION_VALUES);
-  if (!status && (!values || values->offset != PWI_ANSWER_PREFIX)) status = PAWL_CORRUPT;
+  if (!status && (!values || values->codec != PWI_CODEC_RAW || values->offset != PWI_ANSWER_PREFIX))
+    status = PAWL_CORRUPT;
   if (!status) act(client, part, &outcome);
   return status;
 }
@@ -182,9 +193,45 @@ static pawl_status take_scan(struct part *part, const struct pwi_sections *secti
   return PAWL_OK;
 }
 
-static pawl_status take_small(struct part *part, const struct pwi_sections *sections, const void *body) {
+static void count_codec(const struct part *part, const struct pwi_section *values) {
+  struct pawl_filters *chain = part->flow->filters->pull;
+  size_t bytes = values_expected(part);
+  bool is_packed = values->codec == PWI_CODEC_LZ4 || values->codec == PWI_CODEC_ZSTD;
+  bool is_sparse = values->codec == PWI_CODEC_BITMAP;
+  pwi_filters_count(chain, &pwi_filter_zeros, part->rows, bytes, is_sparse ? values->length : bytes);
+  pwi_filters_count(chain, &pwi_filter_compress, part->rows, bytes, is_packed ? values->length : bytes);
+  /* Lossy ones run where the rows are; what they save is seen here. */
+  bool is_half = values->codec == PWI_CODEC_F16 || values->codec == PWI_CODEC_BF16;
+  pwi_filters_count(chain, &pwi_filter_half, part->rows, bytes, is_half ? values->length : bytes);
+  pwi_filters_count(chain, &pwi_filter_fixed, part->rows, bytes,
+                    values->codec == PWI_CODEC_FIXED ? values->length : bytes);
+}
+
+/* Few values, or values in a codec. */
+static pawl_status take_values(struct pwi_client *client, struct part *part, const struct pwi_sections *sections,
+                               const void *body) {
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
-  if (values) memcpy(part->out, (const char *)body + values->offset, values->length);
+  if (!values) return PAWL_OK;
+  const char *data = (const char *)body + values->offset;
+  if (part->flow->filters) count_codec(part, values);
+  if (values->codec == PWI_CODEC_RAW) {
+    memcpy(part->out, data, values->length);
+    return PAWL_OK;
+  }
+  return pwi_coder_decode(&client->coder, values->codec, (enum pwi_value_type)values->value_type, data, values->length,
+                          part->out, values->count);
+}
+
+/* Values, where any are expected, and clocks. Without memory for these the part fails, and the link goes on. */
+static pawl_status take_small(struct pwi_client *client, struct part *part, const struct pwi_letter *letter,
+                              const void *body, struct pwi_outcome *outcome) {
+  size_t size = 0;
+  const void *clocks = part->task->clocks ? pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size) : NULL;
+  pawl_status status = values_expected(part) > 0 ? take_values(client, part, &letter->sections, body) : PAWL_OK;
+  if (status) return status;
+  if (clocks) status = pwi_part_take_clocks(part, clocks, size);
+  if (status != PAWL_NO_MEMORY) return status;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
   return PAWL_OK;
 }
 
@@ -196,7 +243,7 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
   if (status) return status;
   struct part *part = find_part(client, link, link->letter.head.tick);
   if (!part) return PAWL_OK;
-  status = check_values(part, &link->letter.sections, &outcome);
+  status = check_values(part, link, &link->letter.sections, &outcome);
   if (status) return status;
   if (part->is_collecting && outcome.code == PWI_CODE_OK) {
     size_t payload_size;
@@ -210,8 +257,8 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
   }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_SCAN)
     status = take_scan(part, &link->letter.sections, body);
-  else if (outcome.code == PWI_CODE_OK && values_expected(part) > 0)
-    status = take_small(part, &link->letter.sections, body);
+  else if (outcome.code == PWI_CODE_OK)
+    status = take_small(client, part, &link->letter, body, &outcome);
   if (!status) act(client, part, &outcome);
   return status;
 }

@@ -2,14 +2,19 @@
  *
  *   client.c         life, links, the actor, vectors of our own
  *   client_manager.c the manager: joining, news, asks
+ *   client_filter.c  what callers push passes through filters; lists that are known by their content
+ *   client_counts.c  what filters have done, for the manager
  *   client_start.c   calls become parts: cutting by arcs and by what was sent
  *   client_part.c    the states of parts: routing, waiting, blocking, finishing
  *   client_send.c    links to holders; parts become messages
  *   client_answer.c  what answers do to parts
+ *   client_clocks.c  clocks that come with answers
  *   client_renew.c   being taken for dead
  *   client_restore.c vectors that were loaded from a checkpoint
  *   client_linear.c  linear algebra: order between two flows, sums of what parts bring back
  *   client_lists.c   prepared key lists, mixing, buffers
+ *   client_call.c    calls of named functions, ours and those of others
+ *   client_trigger.c pushes that wait for a group
  */
 #ifndef PWI_ROLE_CLIENT_INSIDE_H
 #define PWI_ROLE_CLIENT_INSIDE_H
@@ -18,11 +23,14 @@
 #include "base/pages.h"
 #include "ring/cut.h"
 #include "ring/mix.h"
+#include "role/callee.h"
 #include "role/client.h"
+#include "role/coding.h"
 #include "role/holder.h"
 #include "role/mail.h"
 #include "role/managers.h"
 #include "store/clock.h"
+#include "wire/filters.h"
 
 /* The clock of what was sent has one sender: us, whatever our id is just now. */
 #define PWI_SELF ((struct pwi_sender){1})
@@ -91,6 +99,58 @@ struct part {
   pawl_status over_status;
 };
 
+/* --- filters ---------------------------------------------------------------------------------------------------------- */
+
+#define PWI_CACHED_LISTS 64
+#define PWI_SEEN_LISTS 256
+
+struct cached_list {
+  uint64_t signature; /* of the caller's keys */
+  uint64_t used;
+  struct pwi_keylist *list; /* NULL: the place is free */
+};
+
+/* The filters of a flow. */
+struct flow_filters {
+  struct pawl_filters *push, *pull;
+  bool push_is_lossy;
+  unsigned push_codecs, pull_codecs; /* bits 1 << codec */
+  size_t asked_size;                 /* lossy filters for pulls, as bytes; 0: none */
+  uint8_t asked[PWI_FILTERS_ASKED_MAX];
+  bool is_stale; /* the vector was loaded from a checkpoint: what is held was meant for what is gone */
+  struct pwi_adapt adapt;
+
+  /* Lists that go as their signature. */
+  bool caches_pushes, caches_pulls;
+  struct cached_list lists[PWI_CACHED_LISTS];
+  size_t cached_keys;
+  uint64_t list_clock;
+  uint64_t seen[PWI_SEEN_LISTS]; /* signatures of lists that came once */
+
+  struct pawl_filter_counters told[2][PAWL_FILTERS_MAX]; /* what the manager knows, of pushes and of pulls */
+};
+
+/* client_counts.c */
+void pwi_client_count_later(struct pwi_client *client); /* something was counted */
+void pwi_client_tell_counts(struct pwi_client *client, bool at_once);
+
+/* What filters have left of a push, until its task is over. */
+struct pwi_filtered {
+  struct pwi_filtered *next;     /* in the client's list of free ones */
+  struct pwi_filtered *all_next; /* and of all */
+  struct pawl_rows rows;
+  struct pwi_pages keys; /* of what came without a list */
+};
+
+/* Before anything is sent: the call as filters leave it. `where` and `in` are then about what is to be sent; what they
+ * point to lives as long as `*filtered_out`, which may be NULL, and the lists of the flow. PAWL_UNSUPPORTED (a PUSHPULL
+ * through lossy filters), and as pawl_filters_run. */
+PAWL_MUST_USE pawl_status pwi_flow_filter(struct pwi_client *client, struct pwi_flow *flow, enum pwi_request_kind kind,
+                                          struct pwi_where *where, const void **in, struct pwi_filtered **filtered_out);
+void pwi_filtered_free(struct pwi_client *client, struct pwi_filtered *filtered); /* NULL is fine */
+void pwi_flow_filters_destroy(struct flow_filters *filters);                      /* NULL is fine */
+void pwi_client_filtered_fini(struct pwi_client *client);
+
 /* --- flows ------------------------------------------------------------------------------------------------------------ */
 
 struct pwi_flow {
@@ -101,6 +161,8 @@ struct pwi_flow {
   size_t row_bytes;                 /* of a row that comes back, */
   size_t pushed_bytes, state_bytes; /* that goes out, and of what is kept with it */
   size_t value_size;
+  struct flow_filters *filters; /* NULL: none */
+  struct pwi_flow_traffic traffic;
   struct pwi_clock sent;
   struct part *first, *last;
   size_t held_back; /* parts that are not SENT */
@@ -133,6 +195,7 @@ struct keylist_cut {
 struct pwi_keylist {
   uint32_t references;
   struct pwi_vector_id vector;
+  bool is_fresh; /* no holder has been sent it */
   size_t count;
   uint64_t *keys;           /* stored ones, rising */
   uint32_t *order;          /* of a mixed list: keys[i] is number order[i] of the caller's */
@@ -141,7 +204,6 @@ struct pwi_keylist {
 };
 
 uint64_t pwi_keylist_sign(struct pwi_keylist *list, size_t first, size_t count);
-struct pwi_keylist *pwi_keylist_retain(struct pwi_keylist *list);
 
 /* Values of a mixed call in the order of stored keys, while it is under way. */
 struct pwi_mixing {
@@ -158,6 +220,16 @@ PAWL_MUST_USE pawl_status pwi_client_mix(struct pwi_client *client, struct pwi_t
                                          const struct pwi_where *where, const void *in, void *out);
 void pwi_client_unmix(struct pwi_client *client, struct pwi_task *task); /* puts values back, frees the mixing */
 
+/* --- calls ------------------------------------------------------------------------------------------------------------ */
+
+enum leg_state {
+  LEG_SEEKING, /* its calling waits to hear who there is */
+  LEG_WAITING, /* in its peer's list, to be sent, or sent again */
+  LEG_SENT,
+  LEG_HERE, /* it runs in this process */
+  LEG_OVER,
+};
+
 /* --- peers ------------------------------------------------------------------------------------------------------------ */
 
 enum client_link_kind { LINK_MANAGER, LINK_HOLDER, LINK_ASKER };
@@ -168,6 +240,7 @@ struct client_link {
   bool is_up;
   struct pwi_peering peering;
   struct pwi_letter letter;
+  struct pwi_letter call_letter;  /* of calls, which may come between the pieces of something else */
   struct client_peer *peer;       /* LINK_HOLDER */
   struct pwi_holder_link *holder; /* LINK_ASKER */
 
@@ -187,7 +260,15 @@ struct client_peer {
   struct part *sent_first, *sent_last;
   size_t under_way;             /* parts sent */
   size_t bytes_out, bytes_back; /* of values, under way */
-  int64_t retry_at, retry_ns;   /* when there is no link */
+  struct pwi_adapt_link carrying;
+  int64_t last_carried;
+  int64_t retry_at, retry_ns; /* when there is no link */
+
+  /* Calls, in their order (client_call.c). */
+  struct pwi_call_leg *legs_first, *legs_last;
+  size_t legs_under_way, leg_bytes; /* of those sent */
+  uint64_t last_call;               /* the number given last */
+  size_t unheard;                   /* bytes of answers that the peer does not know to be here */
 
   /* Whether answers come at all (client_send.c). */
   uint64_t answers;
@@ -206,6 +287,9 @@ struct outgoing {
   struct pwi_message_builder builder;
   struct pwi_region *region; /* of encoded keys */
   size_t room;
+  struct pwi_pages coded;   /* values in a codec */
+  struct client_peer *peer; /* whose link it is timed on; NULL: it is not */
+  int64_t sent_at;
 };
 
 struct client_buffer {
@@ -265,12 +349,22 @@ struct pwi_client {
   size_t outgoing_count;
   struct outgoing *free_outgoings;
   struct pwi_mixing *free_mixings, *mixings;
+  struct pwi_filtered *free_filtered, *filtered;
+  struct pwi_coder coder;
   struct pwi_folding *foldings;
   struct client_buffer *buffers;
   size_t buffer_count, buffer_room;
 
   struct pwi_asking *asks;
   uint64_t last_ask;
+
+  int64_t tell_at; /* when the manager is told what filters have done; 0: there is nothing to tell */
+  /* Calls. */
+  struct pwi_calling *callings;
+  struct pwi_callee *callee; /* NULL: nobody has called yet, and nothing is offered */
+  struct pwi_asking sync;
+  bool is_syncing;
+  uint64_t sync_round;
 
   struct pwi_timer tick;
   int64_t tick_at; /* 0: the timer is not set */
@@ -293,6 +387,8 @@ void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after wh
 void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
+void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
+                            uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
 PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_letter *letter,
                                                   const void *body);
@@ -320,6 +416,10 @@ void pwi_task_started(struct pwi_client *client, struct pwi_task *task);
 bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim);
 struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at);
 
+/* client_start.c */
+PAWL_MUST_USE pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow,
+                                           enum pwi_request_kind kind, const struct pwi_where *where);
+
 /* client_send.c */
 struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node); /* NULL: no memory */
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
@@ -337,6 +437,9 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
 pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link, const void *body, size_t size);
 pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link);
 
+/* client_clocks.c */
+pawl_status pwi_part_take_clocks(const struct part *part, const void *payload, size_t size);
+
 /* client_renew.c */
 void pwi_client_retired(struct pwi_client *client);
 void pwi_client_renewed(struct pwi_client *client);
@@ -349,6 +452,14 @@ void pwi_flow_begin_clock(struct pwi_flow *flow); /* as if nothing had been sent
 bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */
 void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
 void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation); /* a holder says so */
+
+/* client_call.c */
+bool pwi_client_is_call(const struct pwi_message *message);
+PAWL_MUST_USE pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *link, const void *body);
+void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer); /* its link is up */
+void pwi_peer_legs_down(struct client_peer *peer);                            /* it is down */
+void pwi_client_calls_look(struct pwi_client *client);                        /* another roster has come */
+void pwi_client_calls_renewed(struct pwi_client *client);                     /* we have another id */
 
 /* client_linear.c */
 

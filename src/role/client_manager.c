@@ -64,7 +64,7 @@ static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uin
   (void)status;
 }
 
-static void say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
+void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
   if (client->writer.status) {
     if (client->manager) pwi_net_close(client->config.net, client->manager->link, client->writer.status);
     return;
@@ -84,7 +84,7 @@ void pwi_client_join(struct pwi_client *client) {
   strncpy(join.job, client->job, sizeof join.job - 1);
   pwi_writer_reset(&client->writer);
   pwi_join_encode(&join, &client->writer);
-  say_payload(client, PWI_SAY_JOIN, 0, client->managers.term);
+  pwi_client_say_payload(client, PWI_SAY_JOIN, 0, client->managers.term);
 }
 
 static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
@@ -93,7 +93,7 @@ static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
   asking->is_sent = true;
   pwi_writer_reset(&client->writer);
   pwi_write_bytes(&client->writer, asking->payload, asking->size);
-  say_payload(client, PWI_SAY_ASK, asking->number, asking->what);
+  pwi_client_say_payload(client, PWI_SAY_ASK, asking->number, asking->what);
 }
 
 static void send_asks(struct pwi_client *client) {
@@ -104,6 +104,7 @@ static void send_asks(struct pwi_client *client) {
 void pwi_client_say_leave(struct pwi_client *client) {
   if (!client->is_leaving || client->has_left || client->outstanding > 0 || client->has_said_leave) return;
   client->has_said_leave = true;
+  pwi_client_tell_counts(client, true);
   say(client, PWI_SAY_LEAVE, 0, 0, NULL, 0);
 }
 
@@ -131,6 +132,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client);
   pwi_parts_unpark(client, true);
   send_asks(client);
+  pwi_peers_look(client, pwi_net_now(client->config.net)); /* calls that waited for us to be somebody */
   pwi_client_say_leave(client);
 }
 
@@ -175,6 +177,7 @@ static pawl_status take_roster(struct pwi_client *client, const void *bytes, siz
   client->roster = roster;
   client->numbers.roster = roster;
   look_at_nodes(client);
+  pwi_client_calls_look(client);
   return PAWL_OK;
 }
 

@@ -31,8 +31,10 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
   task->is_starting = true;
   task->is_numbered = is_numbered;
   task->mixing = NULL;
+  task->filtered = NULL;
   task->folding = NULL;
   task->next = task->before = NULL;
+  if (task->clocks) task->clocks->count = 0;
   client->outstanding++;
   if (!is_numbered) return;
   task->number = ++client->last_number;
@@ -46,6 +48,7 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
 
 static void task_over(struct pwi_client *client, struct pwi_task *task) {
   if (task->mixing) pwi_client_unmix(client, task);
+  pwi_filtered_free(client, task->filtered);
   if (task->folding) pwi_folding_end(client, task);
   client->outstanding--;
   if (task->is_numbered) {

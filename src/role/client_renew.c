@@ -57,6 +57,7 @@ static void begin_collecting(struct pwi_client *client, struct part *part) {
 /* We are somebody new: ask what became of what we had sent. */
 void pwi_client_renewed(struct pwi_client *client) {
   client->renewal = RENEWAL_COLLECTING;
+  pwi_client_calls_renewed(client);
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
     for (struct part *part = flow->first; part; part = part->next)
       if (pwi_part_is_numbered(part)) begin_collecting(client, part);

@@ -22,6 +22,7 @@ void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_
   if (flow->dead || incarnation <= flow->entry.incarnation) return;
   flow->entry.incarnation = incarnation;
   pwi_flow_begin_clock(flow);
+  if (flow->filters) flow->filters->is_stale = true; /* rests too were meant for what is gone */
   for (struct part *part; (part = find_stale(flow));) pwi_part_end(client, part, PAWL_RESTORED);
 }
 

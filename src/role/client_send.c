@@ -40,6 +40,7 @@ struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
     if (!peer) return NULL;
     peer->node = node;
     peer->retry_ns = RETRY_MIN;
+    pwi_adapt_link_init(&peer->carrying);
     peer->patience_ns = PATIENCE_MIN;
     if (pwi_idmap_put(&client->peers_by_node, node, peer)) {
       pwi_free(peer);
@@ -170,14 +171,26 @@ static struct outgoing *take_outgoing(struct pwi_client *client) {
 }
 
 static void free_outgoing(struct pwi_client *client, struct outgoing *outgoing) {
+  outgoing->peer = NULL;
   outgoing->next = client->free_outgoings;
   client->free_outgoings = outgoing;
+}
+
+/* What was sent behind another was carried after it. */
+static void note_carried(const struct pwi_client *client, struct outgoing *outgoing) {
+  struct client_peer *peer = outgoing->peer;
+  int64_t now = pwi_net_now(client->config.net), from = outgoing->sent_at;
+  if (peer->last_carried > from) from = peer->last_carried;
+  pwi_adapt_link_report(&peer->carrying, outgoing->builder.body_size, now - from);
+  peer->last_carried = now;
+  outgoing->peer = NULL;
 }
 
 void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie) {
   assert(cookie >= 1 && cookie <= client->outgoing_count);
   struct outgoing *outgoing = client->outgoings[cookie - 1];
   struct part *part = outgoing->part;
+  if (outgoing->peer) note_carried(client, outgoing);
   free_outgoing(client, outgoing);
   pwi_part_outgoing_done(client, part);
 }
@@ -201,6 +214,7 @@ static pawl_status make_key_room(struct pwi_client *client, struct outgoing *out
 
 static bool is_small(const struct part *part) {
   bool has_list = part->keys && (part->is_wanted || !part->list);
+  if (part->flow->filters && bytes_out(part) >= PWI_CODING_MIN) return false; /* a codec needs room */
   return bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
 }
 
@@ -243,6 +257,42 @@ static pawl_status add_signature(struct pwi_message_builder *builder, struct par
   return pwi_message_copy(builder, &section, &part->signature);
 }
 
+static void count_codec(const struct part *part, const struct pwi_coded *coded, size_t bytes) {
+  struct pawl_filters *chain = part->flow->filters->push;
+  bool is_packed = coded->codec == PWI_CODEC_LZ4 || coded->codec == PWI_CODEC_ZSTD;
+  bool is_sparse = coded->codec == PWI_CODEC_BITMAP;
+  pwi_filters_count(chain, &pwi_filter_zeros, part->rows, bytes, is_sparse ? coded->size : bytes);
+  pwi_filters_count(chain, &pwi_filter_compress, part->rows, bytes, is_packed ? coded->size : bytes);
+}
+
+/* Rows of a flow with filters, in the codec that suits what the filters have left. */
+static pawl_status add_coded(struct pwi_client *client, const struct client_link *link,
+                             struct pwi_message_builder *builder, struct outgoing *outgoing, const struct part *part) {
+  struct flow_filters *filters = part->flow->filters;
+  size_t bytes = bytes_out(part);
+  struct pwi_coding coding = {.codecs = filters->push_codecs & link->peering.codecs,
+                              .type = (enum pwi_value_type)part->flow->entry.is.type,
+                              .values = part->in,
+                              .count = bytes / part->flow->value_size,
+                              .net = client->config.net};
+  if (link->peering.in_place) coding.codecs = 0; /* nothing is carried, so nothing is saved */
+  if (part->sender != 0 && pwi_is_planted(PWI_PLANTED_REFILTER)) coding.values = pwi_planted_refilter(part->in, bytes);
+  if (pwi_codecs_are_free(coding.codecs)) {
+    coding.adapt = &filters->adapt;
+    coding.link = &link->peer->carrying;
+    outgoing->peer = link->peer;
+    outgoing->sent_at = pwi_net_now(client->config.net);
+  }
+  struct pwi_coded coded = pwi_coder_encode(&client->coder, &coding, &outgoing->coded);
+  count_codec(part, &coded, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_VALUES,
+                                .codec = (uint8_t)coded.codec,
+                                .value_type = (uint8_t)part->flow->entry.is.type,
+                                .count = (uint32_t)coding.count,
+                                .length = coded.size};
+  return pwi_message_add(builder, &section, coded.data);
+}
+
 static pawl_status add_values(struct pwi_message_builder *builder, const struct part *part) {
   size_t bytes = bytes_out(part);
   if (bytes == 0) return PAWL_OK;
@@ -250,7 +300,7 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
                                 .value_type = (uint8_t)part->flow->entry.is.type,
                                 .count = (uint32_t)(bytes / part->flow->value_size),
                                 .length = bytes};
-  bool is_again = part->sender != 0 && pwi_is_planted(PWI_PLANTED_REFILTER);
+  bool is_again = part->sender != 0 && part->flow->filters && pwi_is_planted(PWI_PLANTED_REFILTER);
   return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
 }
 
@@ -266,8 +316,30 @@ static uint64_t settled(const struct pwi_client *client) {
   return client->tasks_first ? client->tasks_first->number - 1 : client->last_number;
 }
 
-static pawl_status add_terms(const struct pwi_client *client, struct pwi_message_builder *builder,
-                             const struct part *part) {
+static bool asks_for_rows(const struct part *part) {
+  return part->out && !part->is_collecting && part->kind != PWI_REQUEST_SCAN;
+}
+
+/* What the answer may come in: nothing but RAW from a peer that would not know what is meant. */
+static uint8_t codecs_back(const struct client_link *link, const struct part *part) {
+  const struct flow_filters *filters = part->flow->filters;
+  if (!filters || !asks_for_rows(part) || link->peering.in_place) return 0;
+  return (uint8_t)(filters->pull_codecs & link->peering.codecs);
+}
+
+/* Lossy filters for the answer. A peer that does not know of them would send what was not asked for. */
+static pawl_status add_filters(const struct client_link *link, struct pwi_message_builder *builder,
+                               const struct part *part) {
+  const struct flow_filters *filters = part->flow->filters;
+  if (!filters || filters->asked_size == 0 || !asks_for_rows(part)) return PAWL_OK;
+  if (link->peering.codecs == 0) return PAWL_UNSUPPORTED;
+  struct pwi_section section = {
+      .type = PWI_SECTION_FILTERS, .count = (uint32_t)filters->asked_size, .length = filters->asked_size};
+  return pwi_message_copy(builder, &section, filters->asked);
+}
+
+static pawl_status add_terms(const struct pwi_client *client, const struct client_link *link,
+                             struct pwi_message_builder *builder, const struct part *part) {
   struct pwi_terms terms = {.kind = part->is_collecting ? PWI_REQUEST_COLLECT : part->kind,
                             .vector = part->flow->entry.id,
                             .number = (uint64_t)part->generation << 32 | (part->index + 1),
@@ -277,7 +349,8 @@ static pawl_status add_terms(const struct pwi_client *client, struct pwi_message
                             .rows = part->rows,
                             .claim = part->claim,
                             .range = part->range,
-                            .incarnation = part->incarnation};
+                            .incarnation = part->incarnation,
+                            .codecs = codecs_back(link, part)};
   if (part->is_collecting) {
     terms.other = part->sender;
     terms.prior = 0;
@@ -285,6 +358,8 @@ static pawl_status add_terms(const struct pwi_client *client, struct pwi_message
     terms.keys = part->list && !part->is_wanted ? PWI_KEYS_SIGNED : PWI_KEYS_LIST;
     terms.keep = part->list != NULL;
   }
+  bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
+  terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];
   pwi_terms_encode(&terms, bytes);
   struct pwi_section section = {.type = PWI_SECTION_TERMS, .count = 1, .length = sizeof bytes};
@@ -310,23 +385,41 @@ static struct pwi_message_terms terms_of(const struct pwi_client *client, const 
   return terms;
 }
 
+static pawl_status add_keys(struct pwi_client *client, const struct client_link *link,
+                            struct pwi_message_builder *builder, struct outgoing *outgoing, struct part *part,
+                            uint8_t *small, size_t small_size) {
+  pawl_status status;
+  if (part->list && !part->is_wanted)
+    status = add_signature(builder, part);
+  else if (outgoing && link->peering.in_place)
+    status = add_raw_list(client, builder, outgoing, part);
+  else
+    status = add_list(client, builder, outgoing, part, small, small_size);
+  if (!status && part->flow->filters && part->rows > 0) {
+    const struct pwi_sections *sections = &builder->sections;
+    pwi_filters_count(part->in ? part->flow->filters->push : part->flow->filters->pull, &pwi_filter_keys, part->rows,
+                      part->rows * sizeof *part->keys, sections->items[sections->count - 1].length);
+  }
+  return status;
+}
+
 static pawl_status build(struct pwi_client *client, const struct client_link *link, struct part *part,
                          struct pwi_message_builder *builder, struct outgoing *outgoing, uint8_t *small,
                          size_t small_size) {
   struct pwi_message_head head = head_of(client, part);
   struct pwi_message_terms terms = terms_of(client, link, part);
   pwi_message_begin(builder, &terms, &head);
-  pawl_status status = add_terms(client, builder, part);
-  if (!status && part->keys && !part->is_collecting) {
-    if (part->list && !part->is_wanted)
-      status = add_signature(builder, part);
-    else if (outgoing && link->peering.in_place)
-      status = add_raw_list(client, builder, outgoing, part);
-    else
-      status = add_list(client, builder, outgoing, part, small, small_size);
-  }
+  pawl_status status = add_terms(client, link, builder, part);
+  if (!status) status = add_filters(link, builder, part);
+  if (!status && part->keys && !part->is_collecting)
+    status = add_keys(client, link, builder, outgoing, part, small, small_size);
   if (!status && !part->is_collecting) status = add_operation(builder, part);
-  if (!status && !part->is_collecting) status = add_values(builder, part);
+  if (!status && !part->is_collecting) {
+    if (part->flow->filters && outgoing && part->in)
+      status = add_coded(client, link, builder, outgoing, part);
+    else
+      status = add_values(builder, part);
+  }
   return status ? status : pwi_message_finish(builder);
 }
 
@@ -355,6 +448,8 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   client->figures.parts_sent++;
   client->figures.parts_resent += part->tries > 0 || part->sender == client->sender;
   client->figures.bytes_pushed += bytes_out(part);
+  part->flow->traffic.messages_out++;
+  part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
   if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = client->sender;
   move_to_sent(peer, part);
   if (peer->look_at == 0) look_again(client, peer);
@@ -383,9 +478,10 @@ static void seek(struct pwi_client *client, struct client_peer *peer) {
 
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
   if (!peer->link || !peer->link->is_up) {
-    if (peer->queue_first) seek(client, peer);
+    if (peer->queue_first || peer->legs_first) seek(client, peer);
     return;
   }
+  if (peer->legs_first) pwi_peer_pump_legs(client, peer);
   while (peer->queue_first && has_room(peer, peer->queue_first)) {
     pawl_status status = send_part(client, peer, peer->queue_first);
     if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* writable, or link_down, will follow */
@@ -419,7 +515,9 @@ void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, paw
   if (pwi_client_node_address(client, peer->node) == NULL && client->is_joined)
     for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
       if (flow->node == peer->node) pwi_flow_kill(client, flow, PAWL_NODE_GONE);
+  pwi_peer_legs_down(peer);
   resettle(client, peer);
+  if (peer->legs_first) pwi_peer_pump(client, peer);
 }
 
 /* A view has come: what waits for a link to somebody who may not be the holder any more finds its place again. */
@@ -431,7 +529,7 @@ void pwi_peers_reroute(struct pwi_client *client) {
 void pwi_peers_look(struct pwi_client *client, int64_t now) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
     look_at_answers(client, peer, now);
-    if (!peer->queue_first) continue;
+    if (!peer->queue_first && !peer->legs_first) continue;
     if (!peer->link && peer->retry_at > now)
       pwi_client_wake_at(client, peer->retry_at);
     else

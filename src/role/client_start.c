@@ -39,14 +39,18 @@ static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *
   flow->value_size = pawl_type_size(entry->is.type);
   struct pawl_range span = pawl_range_of(0, flow->place.size);
   pawl_status status = pwi_clock_init(&flow->sent, &span, 1);
-  if (status) {
-    pwi_free(flow);
-    return status;
-  }
+  if (status) goto free_flow;
+  if (entry->is.filters[0]) status = pwi_client_filter(client, flow, entry->is.filters, NULL, NULL, 0);
+  if (status) goto fini_clock;
   flow->next = client->flows;
   client->flows = flow;
   *flow_out = flow;
   return PAWL_OK;
+fini_clock:
+  pwi_clock_fini(&flow->sent);
+free_flow:
+  pwi_free(flow);
+  return status;
 }
 
 pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
@@ -75,6 +79,7 @@ struct call {
   size_t count;
   struct pwi_keylist *list; /* whose keys they are, from `list_first` on */
   size_t list_first;
+  bool is_fresh; /* the list is: it goes whole */
   struct pawl_range range;
   const char *in;
   char *out;
@@ -171,6 +176,7 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   }
   if (call->list && part->rows > 0) {
     part->list = pwi_keylist_retain(call->list);
+    part->is_wanted = call->is_fresh;
     part->list_first = call->list_first + piece->first;
   }
 }
@@ -228,16 +234,19 @@ static size_t join_limit(const struct call *call, uint64_t head) {
   return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
 }
 
-/* Adds a piece that fits into one message. */
+static pawl_status note_sent(const struct call *call, const struct piece *piece) {
+  if (call->task->number == 0) return PAWL_OK;
+  return pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
+}
+
+/* Adds a piece that fits into one message. The clock has it only once it is certain to be sent. */
 static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
-  pawl_status status = PAWL_OK;
-  if (call->task->number != 0) status = pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
-  if (status) {
-    fail_piece(call, piece, status);
-    return;
-  }
   if (call->open && can_join(call, piece, head, join_limit(call, head))) {
-    join(call, piece);
+    pawl_status status = note_sent(call, piece);
+    if (status)
+      fail_piece(call, piece, status);
+    else
+      join(call, piece);
     return;
   }
   settle_open(call);
@@ -248,6 +257,11 @@ static void add_piece(struct call *call, const struct piece *piece, uint64_t hea
   }
   fill_part(call, piece, part);
   pwi_part_link_behind(part, NULL);
+  pawl_status status = note_sent(call, piece);
+  if (status) {
+    pwi_part_end(call->client, part, status);
+    return;
+  }
   call->open = part;
   call->open_head = head;
 }
@@ -351,41 +365,72 @@ static void limit_to_range(struct call *call) {
   call->list_first = first;
 }
 
+static pawl_status mix(struct call *call, const struct pwi_where *where, const void *in, void *out) {
+  pawl_status status = pwi_client_mix(call->client, call->task, call->flow, where, in, out);
+  if (status) return status;
+  struct pwi_mixing *mixing = call->task->mixing;
+  call->keys = mixing->list ? mixing->list->keys : mixing->mixer.keys;
+  if (!call->keys) call->keys = no_keys; /* an empty list, which is not the same as none */
+  call->in = in ? mixing->in.memory : NULL;
+  call->out = out ? mixing->out.memory : NULL;
+  return PAWL_OK;
+}
+
+/* A call that is right in itself. What is told of tasks that end on the way may lead to other calls, which may throw a list
+ * out that nobody but its flow has. */
+static void start(struct call *call, const struct pwi_where *where) {
+  struct pwi_flow *flow = call->flow;
+  struct pwi_keylist *list = call->list ? pwi_keylist_retain(call->list) : NULL;
+  pawl_status status = PAWL_OK;
+  if (list) {
+    call->is_fresh = list->is_fresh;
+    list->is_fresh = false;
+  }
+  if (call->range.begin == 0 && call->range.end == 0) call->range.end = flow->place.size;
+  if (is_mixed(flow, call->kind))
+    status = mix(call, where, call->in, call->out);
+  else if (call->keys && (call->range.begin > 0 || call->range.end < flow->place.size))
+    limit_to_range(call);
+  if (status)
+    call->task->status = status; /* it has a number already: it ends as any other */
+  else
+    cut(call);
+  pwi_keylist_release(list);
+}
+
+static bool is_only_flush(const struct pwi_where *where) {
+  return where->flush && !where->keys && !where->list && where->range.begin == 0 && where->range.end == 0;
+}
+
+pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow, enum pwi_request_kind kind,
+                             const struct pwi_where *where) {
+  pawl_status status = check_call(client, flow, kind);
+  return status || is_only_flush(where) ? status : check_where(flow, kind, where);
+}
+
 pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                              enum pwi_request_kind kind, const struct pwi_where *where, const void *in, void *out) {
-  pawl_status status = check_call(client, flow, kind);
-  if (!status) status = check_where(flow, kind, where);
+  struct pwi_where now = *where;
+  struct pwi_filtered *filtered = NULL;
+  pawl_status status = pwi_client_check(client, flow, kind, where);
+  if (!status && is_only_flush(where)) now.keys = no_keys; /* if there is nothing to be flushed */
+  if (!status && flow->filters) status = pwi_flow_filter(client, flow, kind, &now, &in, &filtered);
   if (status) return status;
   struct call call = {.client = client,
                       .flow = flow,
                       .task = task,
                       .kind = kind,
-                      .keys = where->list ? where->list->keys : where->keys,
-                      .count = where->list ? where->list->count : where->count,
-                      .list = where->list,
-                      .range = where->range,
+                      .keys = now.list ? now.list->keys : now.keys,
+                      .count = now.list ? now.list->count : now.count,
+                      .list = now.list,
+                      .range = now.range,
                       .in = in,
                       .out = out,
-                      .tick = where->tick,
-                      .together = where->together};
-  if (call.range.begin == 0 && call.range.end == 0) call.range.end = flow->place.size;
+                      .tick = now.tick,
+                      .together = now.together};
   pwi_task_open(client, task, is_push(kind));
-  if (is_mixed(flow, kind)) {
-    status = pwi_client_mix(client, task, flow, where, in, out);
-    if (status) {
-      task->status = status; /* it has a number already: it ends as any other */
-      pwi_task_started(client, task);
-      return PAWL_OK;
-    }
-    struct pwi_mixing *mixing = task->mixing;
-    call.keys = mixing->list ? mixing->list->keys : mixing->mixer.keys;
-    if (!call.keys) call.keys = no_keys; /* an empty list, which is not the same as none */
-    call.in = in ? mixing->in.memory : NULL;
-    call.out = out ? mixing->out.memory : NULL;
-  } else if (call.keys && (call.range.begin > 0 || call.range.end < flow->place.size)) {
-    limit_to_range(&call);
-  }
-  cut(&call);
+  task->filtered = filtered;
+  start(&call, &now);
   pwi_task_started(client, task);
   return PAWL_OK;
 }

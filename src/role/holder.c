@@ -33,6 +33,7 @@ static void free_link(struct pwi_holder_link *link) {
   if (link->next) link->next->before = link->before;
   pwi_holder_free_buffers(link);
   pwi_inbox_fini(&link->inbox);
+  pwi_free(link->pace);
   pwi_free(link);
 }
 
@@ -42,6 +43,7 @@ void pwi_holder_destroy(struct pwi_holder *holder) {
   while (holder->links) free_link(holder->links);
   pwi_reading_fini(&holder->reading);
   pwi_pages_fini(&holder->stamps);
+  pwi_holder_filters_fini(&holder->filters);
   pwi_free(holder);
 }
 
@@ -159,7 +161,7 @@ static bool route(const struct pwi_holder_link *link, const struct pwi_request *
   return *chain_out != NULL;
 }
 
-/* What the answer may have to hold: values and, for a scan, keys behind them. */
+/* What the answer may have to hold: values and, behind them, for a scan keys, and clocks. */
 static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request *request, size_t *bytes_out) {
   size_t values;
   if (request->terms.kind == PWI_REQUEST_SCAN && request->terms.rows > SCAN_ROWS_MAX)
@@ -168,6 +170,8 @@ static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request 
   if (status) return status;
   *bytes_out = values;
   if (request->terms.kind == PWI_REQUEST_SCAN) *bytes_out += (size_t)request->terms.rows * sizeof(uint64_t);
+  size_t clocks = pwi_holding_clock_bytes(link->holder->config.holding, request);
+  if (clocks > 0) *bytes_out += clocks + PWI_ANSWER_PREFIX; /* a section more */
   return PAWL_OK;
 }
 
@@ -194,7 +198,7 @@ static void starve(struct pwi_holder *holder, struct pwi_chain *chain) {
 /* The answer goes out now, or when everything that it has seen is with all members of the chain. */
 static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer *buffer,
-                   const char *values) {
+                   const char *values, struct pwi_answer_form form) {
   enum pawl_type type = entry->is.type;
   struct pwi_place place = pwi_entry_place(entry);
   struct pwi_put_off put_off = {.link = link,
@@ -202,6 +206,8 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
                                 .task = request->task,
                                 .served = *served,
                                 .value_type = (uint8_t)type,
+                                .value_codec = form.codec,
+                                .value_count = form.count,
                                 .value_size = pawl_type_size(type),
                                 .buffer = buffer,
                                 .values = values};
@@ -275,13 +281,20 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
   struct pwi_holder_buffer *buffer;
   struct pwi_parcel *parcel;
   struct pwi_served served;
+  struct pawl_filters *filters;
+  struct pwi_answer_form form;
   char *values;
   size_t bytes = 0;
+  pawl_status status = pwi_holder_find_filters(holder, request, entry, &filters);
+  if (status) {
+    say_failed(link, chain, request, status == PAWL_NO_MEMORY ? status : PAWL_UNSUPPORTED);
+    return;
+  }
   if (request->terms.kind == PWI_REQUEST_LINEAR && !request->refusal)
     request->refusal = pwi_holding_cut_linear(holder->config.holding, request);
   if (!prepare(link, chain, request, entry, &parcel)) return;
   bool may_wait = chain && (parcel || !pwi_chain_is_settled(chain));
-  pawl_status status = request->refusal ? PAWL_OK : answer_room(link, request, &bytes);
+  status = request->refusal ? PAWL_OK : answer_room(link, request, &bytes);
   if (!status) status = pwi_holder_make_room(link, bytes, may_wait && bytes > 0, &buffer, &values);
   if (status && may_refuse(request, status)) { /* the parcel may be larger than is needed now */
     request->refusal = status;
@@ -300,6 +313,12 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     pwi_holder_unmake_room(buffer);
     return;
   }
+  status = pwi_holder_filter(link, request, entry, filters, values, &served, &form);
+  if (status) { /* without memory it may be asked for again: a push is then a duplicate */
+    served.outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
+    if (status == PAWL_NO_MEMORY) served.outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+    served.value_bytes = 0;
+  }
   if (served.value_bytes == 0 && served.payload_size == 0) {
     pwi_holder_unmake_room(buffer);
     buffer = NULL;
@@ -308,7 +327,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     say_failed(link, chain, request, PAWL_NO_MEMORY);
     return;
   }
-  answer(link, chain, request, entry, &served, buffer, values);
+  answer(link, chain, request, entry, &served, buffer, values, form);
 }
 
 /* --- sums ------------------------------------------------------------------------------------------------------------ */
@@ -334,7 +353,7 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task) {
   if (!link) return;
   telling->request.terms.number = waiter.number;
   telling->request.task = task;
-  answer(link, telling->chain, &telling->request, telling->entry, &served, NULL, NULL);
+  answer(link, telling->chain, &telling->request, telling->entry, &served, NULL, NULL, (struct pwi_answer_form){0});
 }
 
 /* The sum becomes one change of the chain. */

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "role/holder_inside.h"
+#include "wire/values.h"
 
 #define BUFFER_MIN ((size_t)64 << 10)
 #define BUFFERS_MAX 256             /* of one link; a client keeps far fewer pulls under way */
@@ -96,11 +97,15 @@ static pawl_status add_payload(struct pwi_message_builder *builder, const void *
   return pwi_message_add(builder, &section, payload);
 }
 
-static pawl_status add_values(struct pwi_message_builder *builder, uint8_t type, size_t value_size, const char *values,
-                              size_t bytes) {
-  struct pwi_section section = {
-      .type = PWI_SECTION_VALUES, .value_type = type, .count = (uint32_t)(bytes / value_size), .length = bytes};
-  return pwi_message_add(builder, &section, values);
+static pawl_status add_values(struct pwi_message_builder *builder, const struct pwi_put_off *answer) {
+  size_t bytes = answer->served.value_bytes;
+  struct pwi_section section = {.type = PWI_SECTION_VALUES,
+                                .codec = answer->value_codec,
+                                .value_type = answer->value_type,
+                                .count = answer->value_codec == PWI_CODEC_RAW ? (uint32_t)(bytes / answer->value_size)
+                                                                              : answer->value_count,
+                                .length = bytes};
+  return pwi_message_add(builder, &section, answer->values);
 }
 
 /* A client keeps so little under way that the queue does not fill. One that does not is not worth waiting for. */
@@ -111,6 +116,10 @@ static void give(struct pwi_holder_link *link, const struct pwi_message_builder 
                           .body = builder->parts,
                           .body_count = builder->part_count,
                           .cookie = buffer ? PWI_HOLDER_COOKIE | buffer_index : 0};
+  if (buffer && link->pace) {
+    buffer->sent_at = pwi_net_now(link->holder->config.net);
+    buffer->sent_bytes = builder->body_size;
+  }
   pawl_status status = pwi_net_send(link->holder->config.net, link->link, &send);
   if (!status) return;
   pwi_holder_unmake_room(buffer);
@@ -142,8 +151,7 @@ void pwi_holder_send(struct pwi_put_off *answer) {
   pwi_message_begin(builder, &link->peering.data, &head);
   pawl_status status = add_outcome(builder, &served->outcome);
   if (!status && served->payload_size > 0) status = add_payload(builder, served->payload, served->payload_size);
-  if (!status && served->value_bytes > 0)
-    status = add_values(builder, answer->value_type, answer->value_size, answer->values, served->value_bytes);
+  if (!status && served->value_bytes > 0) status = add_values(builder, answer);
   if (!status) status = pwi_message_finish(builder);
   assert(status == PAWL_OK && "an answer of ours is sound");
   /* Without a buffer the net has to copy. */
@@ -168,11 +176,21 @@ void pwi_holder_answer_put_off(void *context, struct pwi_put_off *put_off, bool 
   pwi_holder_say(put_off->link, put_off->number, put_off->task, &outcome);
 }
 
+/* What was sent behind another was carried after it. */
+static void note_carried(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer) {
+  int64_t now = pwi_net_now(link->holder->config.net), from = buffer->sent_at;
+  if (link->pace->last_done > from) from = link->pace->last_done;
+  pwi_adapt_link_report(&link->pace->carrying, buffer->sent_bytes, now - from);
+  link->pace->last_done = now;
+  buffer->sent_at = 0;
+}
+
 void pwi_holder_done(struct pwi_holder_link *link, uint64_t cookie) {
   size_t index = (size_t)(cookie & ~PWI_HOLDER_COOKIE);
   assert(index < link->buffer_count);
   struct pwi_holder_buffer *buffer = link->buffers[index];
   buffer->busy = false;
+  if (link->pace && buffer->sent_at != 0) note_carried(link, buffer);
   if (buffer->size > KEEP_MAX) close_buffer(link, buffer);
 }
 

@@ -1,10 +1,12 @@
-/* Inside role/holder.h: what receiving (holder.c) and answering (holder_answer.c) share. */
+/* Inside role/holder.h: what receiving (holder.c), filtering (holder_filter.c) and answering (holder_answer.c) share. */
 #ifndef PWI_ROLE_HOLDER_INSIDE_H
 #define PWI_ROLE_HOLDER_INSIDE_H
 
+#include "role/coding.h"
 #include "role/holder.h"
 #include "role/inbox.h"
 #include "role/reading.h"
+#include "wire/filters.h"
 
 /* A body that goes out: the region that its values lie in, and the small parts in front of them. Both are read by the
  * net until `done`. */
@@ -12,7 +14,23 @@ struct pwi_holder_buffer {
   struct pwi_region *region; /* NULL: closed, the place is free for another */
   size_t size;
   bool busy;
+  int64_t sent_at; /* 0: nobody asks how long it takes */
+  size_t sent_bytes;
   struct pwi_message_builder builder;
+};
+
+/* How fast a link carries answers, and which codec pays for a vector on it. */
+#define PWI_PACED_VECTORS 4
+
+struct pwi_paced {
+  uint64_t vector;
+  struct pwi_adapt adapt;
+};
+
+struct pwi_pace {
+  struct pwi_adapt_link carrying;
+  int64_t last_done;
+  struct pwi_paced vectors[PWI_PACED_VECTORS];
 };
 
 struct pwi_holder_link {
@@ -26,6 +44,27 @@ struct pwi_holder_link {
 
   struct pwi_holder_buffer **buffers;
   size_t buffer_count;
+  struct pwi_pace *pace; /* NULL: nobody has left a choice of codecs to us */
+};
+
+/* A chain that answers pass through. */
+#define PWI_PULL_CHAINS 8
+
+struct pwi_pull_chain {
+  uint64_t vector, used;
+  size_t size;
+  uint8_t bytes[PWI_FILTERS_ASKED_MAX];
+  struct pawl_filters *filters; /* NULL: the place is free */
+};
+
+struct pwi_holder_filters {
+  struct pwi_pull_chain chains[PWI_PULL_CHAINS];
+  uint64_t clock;
+  struct pawl_rows rows;
+  struct pwi_pages places; /* 0, 1, 2, … */
+  size_t place_count;
+  struct pwi_pages coded;
+  struct pwi_coder coder;
 };
 
 struct pwi_holder {
@@ -33,6 +72,7 @@ struct pwi_holder {
   struct pwi_holder_link *links;
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
+  struct pwi_holder_filters filters;
   char small[PWI_NET_COPY_MAX];
 };
 
@@ -43,6 +83,24 @@ PAWL_MUST_USE pawl_status pwi_holder_make_room(struct pwi_holder_link *link, siz
 
 /* Gives a buffer back that was not used. NULL is fine. */
 void pwi_holder_unmake_room(struct pwi_holder_buffer *buffer);
+
+/* The chain that the request asks for; NULL if it asks for none. PAWL_UNSUPPORTED (a filter that is not known here, or not
+ * on pulls), PAWL_CORRUPT, PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_holder_find_filters(struct pwi_holder *holder, const struct pwi_request *request,
+                                                  const struct pwi_entry *entry, struct pawl_filters **filters_out);
+
+/* How values lie in an answer. Zeros: RAW. */
+struct pwi_answer_form {
+  uint8_t codec;
+  uint32_t count; /* of values, in another codec than RAW */
+};
+
+/* What was served passes through the chain, if there is one, and a codec, if one pays, in the place where it lies.
+ * PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a filter has dropped rows). */
+PAWL_MUST_USE pawl_status pwi_holder_filter(struct pwi_holder_link *link, const struct pwi_request *request,
+                                            const struct pwi_entry *entry, struct pawl_filters *chain, char *values,
+                                            struct pwi_served *served, struct pwi_answer_form *form_out);
+void pwi_holder_filters_fini(struct pwi_holder_filters *filters);
 
 /* Sends an answer; the buffer goes with it. */
 void pwi_holder_send(struct pwi_put_off *answer);

@@ -124,6 +124,8 @@ struct pwi_request {
       refusal; /* PUSH, PUSHPULL, LINEAR: refuse it for this reason, if it is due; keys and values are not read */
   const void *encoded; /* LIST: the keys as they came, and the section that tells how; not read here */
   struct pwi_section encoded_as;
+  const void *filters; /* PULL, PUSHPULL: what the answer is to pass through, as bytes; not read here */
+  size_t filters_size;
 };
 
 /* Of a LINEAR that is about to be served: it becomes one of a slice of work. Where that is not all of it, claim and range
@@ -136,12 +138,15 @@ PAWL_MUST_USE pawl_status pwi_holding_cut_linear(struct pwi_holding *holding, st
 PAWL_MUST_USE pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const struct pwi_request *request,
                                                    size_t max, size_t *bytes_out);
 
+/* How many bytes of clocks it brings if it asks for them, as things are now. */
+size_t pwi_holding_clock_bytes(const struct pwi_holding *holding, const struct pwi_request *request);
+
 struct pwi_served {
   struct pwi_outcome outcome;
   bool put_off;        /* it has to wait: config.answer will tell (AWAIT), or the end of a sum */
   size_t value_bytes;  /* written to `values`: what the answer is to carry */
   uint64_t rows;       /* SCAN: rows found */
-  const void *payload; /* COLLECT, SCAN, FOLD: valid until the next request */
+  const void *payload; /* COLLECT, SCAN, FOLD, clocks: valid until the next request */
   size_t payload_size;
   enum pwi_effect effect; /* what those behind us in the chain must be told; NONE also for a duplicate */
   uint64_t tick;          /* TICK: where the sender stands now */

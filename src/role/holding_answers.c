@@ -1,4 +1,4 @@
-/* Requests that only read: PULL, SCAN, COLLECT. */
+/* Requests that only read: PULL, SCAN, COLLECT; and the clocks that an answer may bring. */
 #include "role/holding_inside.h"
 
 #include <string.h>
@@ -76,7 +76,73 @@ void pwi_serve_pull(struct pwi_holding *holding, struct pwi_held *vector, const 
   }
   if (!pwi_serve_names(holding, vector, request, &named, served)) return;
   pwi_serve_values(holding, vector, request, &named, values, served);
+  pwi_serve_clocks(holding, vector, request, served);
   pwi_samples_draw(&holding->samples, vector, named.keys, terms->range.begin, named.count);
+}
+
+/* --- clocks --------------------------------------------------------------------------------------------------------- */
+
+/* NULL counts them only. */
+static size_t write_clock(struct pwi_writer *writer, struct pawl_range range, struct pwi_sender sender, uint64_t time) {
+  if (!writer) return 1;
+  pwi_write_u64(writer, range.begin);
+  pwi_write_u64(writer, range.end);
+  pwi_write_u64(writer, sender.id);
+  pwi_write_u64(writer, time);
+  return 1;
+}
+
+static size_t write_pieces(struct pwi_writer *writer, const struct pwi_clock *clock, struct pwi_sender sender,
+                           struct pawl_range claim) {
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece piece;
+  size_t count = 0;
+  if (!pwi_clock_has(clock, sender) || pwi_clock_walk(clock, sender, claim, &pieces)) return 0;
+  while (pwi_clock_next(&pieces, &piece))
+    if (piece.time > 0) count += write_clock(writer, piece.range, sender, piece.time);
+  return count;
+}
+
+static size_t write_ticks(struct pwi_writer *writer, const struct pwi_roster *roster, const struct pwi_held *group) {
+  size_t count;
+  const struct pwi_roster_member *members = pwi_roster_members(roster, group->entry.id, &count);
+  struct pawl_range place = pawl_range_of(group->group_key, group->group_key + 1);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t tick = 0;
+    if (pwi_clock_min(&group->clocks[PWI_TICKS], members[i].sender, place, &tick)) tick = 0;
+    write_clock(writer, place, members[i].sender, tick);
+  }
+  return count;
+}
+
+static size_t write_clocks(struct pwi_writer *writer, const struct pwi_roster *roster, const struct pwi_held *vector,
+                           struct pawl_range claim) {
+  size_t count = 0;
+  if (vector->is_group) return write_ticks(writer, roster, vector);
+  for (size_t i = 0; i < roster->sender_count; i++)
+    if (!roster->senders[i].retired)
+      count += write_pieces(writer, &vector->clocks[PWI_TASKS], roster->senders[i].sender, claim);
+  return count;
+}
+
+size_t pwi_holding_clock_bytes(const struct pwi_holding *holding, const struct pwi_request *request) {
+  const struct pwi_held *vector = request->terms.clocks ? pwi_holding_vector(holding, request->terms.vector) : NULL;
+  if (!vector || !holding->roster) return 0;
+  return write_clocks(NULL, holding->roster, vector, request->terms.claim) * PWI_CLOCK_RECORD;
+}
+
+void pwi_serve_clocks(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+                      struct pwi_served *served) {
+  if (!request->terms.clocks || !holding->roster || served->outcome.code != PWI_CODE_OK) return;
+  pwi_writer_reset(&holding->payload);
+  write_clocks(&holding->payload, holding->roster, vector, request->terms.claim);
+  if (holding->payload.status != PAWL_OK) {
+    pwi_served_fail(served, holding->payload.status);
+    served->value_bytes = 0;
+    return;
+  }
+  served->payload = holding->payload.data;
+  served->payload_size = holding->payload.size;
 }
 
 /* --- scan --------------------------------------------------------------------------------------------------------- */

@@ -78,7 +78,10 @@ pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
   pawl_status status = request->value_parts > 1 ? ready_row(holding, row_bytes) : PAWL_OK;
   if (status != PAWL_OK) return status;
   if (named->keys || named->count == 0) return ready_list(holding, vector, named);
-  return vector->table->is.sparse ? ready_blocks(holding, vector, range) : pwi_rows_reserve(holding, vector, range);
+  if (!vector->table->is.sparse) status = pwi_rows_reserve(holding, vector, range);
+  /* What is kept beside rows is reached by slots, also in an array. */
+  bool by_blocks = vector->table->is.sparse || vector->table->state_bytes > 0;
+  return status == PAWL_OK && by_blocks ? ready_blocks(holding, vector, range) : status;
 }
 
 /* --- applying: nothing here fails --------------------------------------------------------------------------------- */

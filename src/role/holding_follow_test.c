@@ -1,12 +1,14 @@
 /* A head and those who follow it: after every change they have the same rows, times and refusals, whatever was asked, however
  * the arc was cut, and also if a follower is filled meanwhile, chunk by chunk, as server_fill.c does it. */
+#include <stdlib.h>
+
 #include "role/holding_testing.h"
 
 #define SENDERS 3
 #define CELLS 8 /* of the ring: how arcs are cut */
 #define KEYS_MAX 60
 #define BYTES_MAX 16384
-#define GROUP 9
+#define GROUP 20
 
 static const struct {
   uint64_t id;
@@ -14,11 +16,15 @@ static const struct {
   uint32_t width;
   uint64_t size;
   bool sparse;
-  enum pawl_function function;
-} shapes[] = {{1, PAWL_I64, 2, 300, false, PAWL_ADD},
-              {2, PAWL_I32, 1, 600, true, PAWL_ADD},
-              {3, PAWL_U64, 3, 157, true, PAWL_ASSIGN},
-              {4, PAWL_F64, 1, 100000, true, PAWL_ADD}};
+  const char *rule;
+} shapes[] = {{1, PAWL_I64, 2, 300, false, "add"},
+              {2, PAWL_I32, 1, 600, true, "add"},
+              {3, PAWL_U64, 3, 157, true, "assign"},
+              {4, PAWL_F64, 1, 100000, true, "add"},
+              {5, PAWL_F64, 2, 300, false, "adagrad rate=0.5"},
+              {6, PAWL_F64, 1, 5000, true, "adam"},
+              {7, PAWL_F64, 1, 400, false, "block_proximal l1=3"},
+              {8, PAWL_I64, 1, 200, true, "max"}};
 #define VECTORS (sizeof shapes / sizeof *shapes)
 
 struct world {
@@ -33,7 +39,7 @@ struct world {
   struct pwi_change change;
   uint64_t keys[KEYS_MAX];
   struct iovec values;
-  unsigned char pushed[BYTES_MAX], result[BYTES_MAX];
+  unsigned char pushed[BYTES_MAX], result[BYTES_MAX], state[BYTES_MAX];
   bool has_change;
 };
 
@@ -46,7 +52,8 @@ static struct pawl_range cells(uint64_t first, uint64_t end) {
 
 static struct pwi_entry entry_at(size_t i) {
   struct pwi_entry entry = entry_of(shapes[i].id, shapes[i].type, shapes[i].width, shapes[i].size, shapes[i].sparse);
-  entry.is.function = shapes[i].function;
+  snprintf(entry.is.rule, sizeof entry.is.rule, "%s", shapes[i].rule);
+  assert_int_equal(pwi_options_settle(&entry.is, NULL, &entry.is), PAWL_OK);
   return entry;
 }
 
@@ -111,10 +118,12 @@ static void choose_keys(struct world *world, struct pwi_request *request, size_t
 }
 
 static void fill_values(struct world *world, struct pwi_request *request, size_t v) {
-  size_t size = pawl_type_size(shapes[v].type), count = (size_t)request->terms.rows * shapes[v].width;
+  struct pwi_entry entry = entry_at(v);
+  size_t size = pawl_type_size(shapes[v].type), count = (size_t)request->terms.rows * pwi_options_pushed(&entry.is);
+  bool is_proximal = entry.is.pushed_width == 2 * entry.is.width; /* which wants every second value to be positive */
   for (size_t i = 0; i < count; i++) {
     int64_t value = (int64_t)below(world, 2001) - 1000;
-    double real = (double)value;
+    double real = (double)(is_proximal && i % 2 && below(world, 300) ? llabs(value) + 1 : value);
     memcpy(world->pushed + i * size, shapes[v].type == PAWL_F64 ? (void *)&real : (void *)&value, size);
   }
   size_t bytes = count * size;
@@ -135,10 +144,12 @@ static struct pwi_served ask(struct world *world, struct pwi_request *request) {
   if (served.effect == PWI_EFFECT_TICK) world->change.request.tick = served.tick;
   if (served.effect != PWI_EFFECT_ROWS) return served;
   size_t v = request->terms.vector.id - 1;
-  pwi_holding_result(world->head, request, world->result, NULL);
-  world->values =
-      (struct iovec){world->result, (size_t)request->terms.rows * shapes[v].width * pawl_type_size(shapes[v].type)};
+  struct pwi_entry entry = entry_at(v);
+  pwi_holding_result(world->head, request, world->result, world->state);
+  world->values = (struct iovec){world->result, (size_t)request->terms.rows * pwi_entry_row_bytes(&entry)};
   world->change.request.values = &world->values;
+  world->change.state_bytes = (size_t)request->terms.rows * entry.is.state_width * pawl_type_size(shapes[v].type);
+  world->change.state = world->change.state_bytes > 0 ? world->state : NULL;
   return served;
 }
 

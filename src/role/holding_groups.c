@@ -123,6 +123,7 @@ void pwi_serve_await(struct pwi_holding *holding, struct pwi_held *group, const 
   rank(holding, group);
   if (is_complete(holding, group) && group->lowest >= request->tick) {
     served->outcome = passed(group, request->tick);
+    pwi_serve_clocks(holding, group, request, served);
     return;
   }
   pawl_status status = wait(holding, request);

@@ -353,6 +353,9 @@ void pwi_serve_collect(struct pwi_holding *holding, struct pwi_held *vector, con
 /* TICK and ENTER, once they are due (`due`) or known to be duplicates. */
 void pwi_serve_tick(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request, bool due,
                     struct pwi_served *served);
+/* Adds to an answer that is OK the clocks of the claim, by sender, if they are asked for; and for a group its members' ticks. */
+void pwi_serve_clocks(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+                      struct pwi_served *served);
 void pwi_serve_await(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request,
                      struct pwi_served *served);
 

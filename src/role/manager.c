@@ -159,6 +159,8 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
     return peer->is_server;
   case PWI_SAY_SAVED:
     return peer->is_server && pwi_manager_saved(manager, peer, payload, size) != PAWL_CORRUPT;
+  case PWI_SAY_COUNTS:
+    return !peer->is_server && pwi_filter_totals_add(&manager->filters, payload, size) == PAWL_OK;
   case PWI_SAY_LEAVE:
     pwi_manager_leave(manager, peer);
     return true;
@@ -394,6 +396,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_free(manager->senders);
   pwi_free(manager->moves);
   pwi_free(manager->begun);
+  pwi_filter_totals_fini(&manager->filters);
   pwi_manager_news_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);

@@ -58,6 +58,7 @@
 #include "base/random.h"
 #include "net/net.h"
 #include "ring/view.h"
+#include "role/counts.h"
 #include "role/journal.h"
 #include "role/protocol.h"
 
@@ -134,5 +135,14 @@ struct pwi_manager_figures {
 };
 
 void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_figures *figures_out);
+
+/* What a filter of a vector has done, in all clients that have told this manager. */
+struct pwi_manager_filter {
+  char vector[PAWL_NAME_MAX + 1]; /* its name */
+  struct pwi_filter_count count;
+};
+
+/* At most `room` of them; returns how many. Those of vectors that are gone are left out. */
+size_t pwi_manager_filters(const struct pwi_manager *manager, struct pwi_manager_filter *filters, size_t room);
 
 #endif

@@ -29,6 +29,7 @@
 #include "base/cursor.h"
 #include "base/fifo.h"
 #include "ring/plan.h"
+#include "role/counts.h"
 #include "role/ledger.h"
 #include "role/mail.h"
 #include "role/manager.h"
@@ -231,6 +232,7 @@ struct pwi_manager {
   struct pwi_mailer mailer;
   struct pwi_ledger ledger;
 
+  struct pwi_filter_totals filters; /* what clients have told */
   struct peer *first_peer, *last_peer;
   struct peer *buckets[PWI_MANAGER_BUCKETS];
   struct node *nodes; /* by rising id, as in the ledger */

@@ -129,6 +129,19 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
   *figures_out = figures;
 }
 
+size_t pwi_manager_filters(const struct pwi_manager *manager, struct pwi_manager_filter *filters, size_t room) {
+  size_t count = 0;
+  for (size_t i = 0; i < manager->filters.count && count < room; i++) {
+    const struct pwi_filter_count *told = &manager->filters.items[i];
+    const struct pwi_entry *entry =
+        pwi_catalogue_find(&manager->ledger.catalogue, (struct pwi_vector_id){told->vector});
+    if (!entry) continue;
+    filters[count].count = *told;
+    memcpy(filters[count++].vector, entry->name, sizeof filters->vector);
+  }
+  return count;
+}
+
 /* --- nodes and arcs ------------------------------------------------------------------------------------------------- */
 
 /* Per second, between the last two reports. */
@@ -205,7 +218,23 @@ static bool put_view(const struct pwi_manager *manager, json_t *root) {
 
 /* --- catalogue and roster ------------------------------------------------------------------------------------------- */
 
-static bool put_vector(json_t *array, const struct pwi_entry *entry) {
+static bool put_filters(const struct pwi_manager *manager, json_t *object, uint64_t vector) {
+  json_t *array = add_array(object, "filter_counts");
+  bool ok = array != NULL;
+  for (size_t i = 0; i < manager->filters.count && ok; i++) {
+    const struct pwi_filter_count *count = &manager->filters.items[i];
+    if (count->vector != vector) continue;
+    json_t *item = add_object(array);
+    ok = put(item, "name", json_string(count->name)) &&
+         put(item, "on", json_string(count->direction == PAWL_ON_PULL ? "pull" : "push")) &&
+         put(item, "runs", whole(count->runs)) && put(item, "rows_before", whole(count->rows_before)) &&
+         put(item, "rows_after", whole(count->rows_after)) && put(item, "bytes_before", whole(count->bytes_before)) &&
+         put(item, "bytes_after", whole(count->bytes_after)) && put(item, "clamped", whole(count->clamped));
+  }
+  return ok;
+}
+
+static bool put_vector(const struct pwi_manager *manager, json_t *array, const struct pwi_entry *entry) {
   const struct pawl_vector_options *is = &entry->is;
   json_t *object = add_object(array);
   return put(object, "id", whole(entry->id.id)) && put(object, "name", json_string(entry->name)) &&
@@ -217,7 +246,8 @@ static bool put_vector(json_t *array, const struct pwi_entry *entry) {
              json_string(is->function == PAWL_RULE     ? is->rule
                          : is->function == PAWL_ASSIGN ? "assign"
                                                        : "add")) &&
-         put(object, "filters", is->filters[0] ? json_string(is->filters) : json_null());
+         put(object, "filters", is->filters[0] ? json_string(is->filters) : json_null()) &&
+         put_filters(manager, object, entry->id.id);
 }
 
 static bool put_group(json_t *array, const struct pwi_roster *roster, const struct pwi_entry *entry) {
@@ -236,7 +266,7 @@ static bool put_catalogue(const struct pwi_manager *manager, json_t *root) {
   bool ok = vectors && groups;
   for (size_t i = 0; i < catalogue->count && ok; i++) {
     if (catalogue->entries[i].kind == PWI_ENTRY_VECTOR)
-      ok = put_vector(vectors, &catalogue->entries[i]);
+      ok = put_vector(manager, vectors, &catalogue->entries[i]);
     else
       ok = put_group(groups, &manager->ledger.roster, &catalogue->entries[i]);
   }

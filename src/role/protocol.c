@@ -17,6 +17,7 @@ static_assert(PWI_OUTCOME_SIZE == 8 + 3 * 8, "the outcome's layout");
 static_assert(PWI_OPERATION_SIZE == 8 + 4 * 8, "the operation's layout");
 
 #define TERMS_KEEP 1
+#define TERMS_CLOCKS 2
 
 /* Who sent the bytes does not matter to a record: what is cut short is no record either. */
 static pawl_status as_corrupt(pawl_status status) { return status ? PAWL_CORRUPT : PAWL_OK; }
@@ -63,7 +64,8 @@ void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZ
   memset(bytes, 0, 8);
   bytes[0] = (uint8_t)terms->kind;
   bytes[1] = (uint8_t)terms->keys;
-  bytes[2] = terms->keep ? TERMS_KEEP : 0;
+  bytes[2] = (uint8_t)((terms->keep ? TERMS_KEEP : 0) | (terms->clocks ? TERMS_CLOCKS : 0));
+  bytes[3] = terms->codecs;
   put_words(bytes + 8, words, 11);
 }
 
@@ -75,17 +77,19 @@ static bool terms_make_sense(const struct pwi_terms *terms) {
 }
 
 pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out) {
-  static const uint8_t zeros[5];
+  static const uint8_t zeros[4];
   const uint8_t *from = bytes;
   uint64_t words[11];
   if (size != PWI_TERMS_SIZE) return PAWL_CORRUPT;
   for (size_t i = 0; i < 11; i++) words[i] = pwi_get_u64(from + 8 + 8 * i);
-  if ((from[2] & ~TERMS_KEEP) != 0 || memcmp(from + 3, zeros, sizeof zeros) != 0 || words[10] > UINT32_MAX)
+  if ((from[2] & ~(TERMS_KEEP | TERMS_CLOCKS)) != 0 || (from[3] & 1) != 0 ||
+      memcmp(from + 4, zeros, sizeof zeros) != 0 || words[10] > UINT32_MAX)
     return PAWL_CORRUPT;
   struct pwi_terms terms = {
       .kind = (enum pwi_request_kind)from[0],
       .keys = (enum pwi_request_keys)from[1],
-      .keep = from[2] == TERMS_KEEP,
+      .keep = (from[2] & TERMS_KEEP) != 0,
+      .clocks = (from[2] & TERMS_CLOCKS) != 0,
       .vector = {words[0]},
       .number = words[1],
       .prior = words[2],
@@ -95,6 +99,7 @@ pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *t
       .claim = {words[6], words[7]},
       .range = {words[8], words[9]},
       .incarnation = (uint32_t)words[10],
+      .codecs = from[3],
   };
   if (!terms_make_sense(&terms)) return PAWL_CORRUPT;
   *terms_out = terms;

@@ -54,7 +54,11 @@
   X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
-  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */
+  X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(CALL, 24, "call")         /* client to client: run these functions, see role/call.h */                             \
+  X(RETURN, 25, "return")     /* back: what they came to */                                                            \
+  X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */                           \
+  X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see role/counts.h */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
@@ -73,6 +77,9 @@ enum pwi_say {
 #define PWI_SECTION_STATE 23     /* hidden state of rows, in their order; bytes */
 #define PWI_SECTION_STAMPS 24    /* of an update that is a sum: who is in it; u64 sender, u64 task each */
 #define PWI_SECTION_OPERATION 25 /* of a request of linear algebra: one record, below */
+#define PWI_SECTION_FILTERS 30   /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+
+#define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
@@ -117,7 +124,8 @@ enum pwi_request_keys {
 struct pwi_terms {
   enum pwi_request_kind kind;
   enum pwi_request_keys keys;
-  bool keep; /* LIST: keep it under its signature, it will be used again */
+  bool keep;   /* LIST: keep it under its signature, it will be used again */
+  bool clocks; /* PULL, AWAIT: the answer is to bring the clocks of the claim */
   struct pwi_vector_id vector;
   uint64_t number;  /* the request's, chosen by the client and repeated in the answer's head; never 0 */
   uint64_t prior;   /* the task before; see above */
@@ -128,15 +136,16 @@ struct pwi_terms {
   struct pawl_range claim;
   struct pawl_range range; /* in the claim */
   uint32_t incarnation;    /* of the vector that is meant */
+  uint8_t codecs;          /* PULL, PUSHPULL: in which values may come back, besides RAW: bits 1 << codec */
 };
 
 #define PWI_TERMS_SIZE 96
 
-/* Layout: u8 kind, u8 keys, u8 flags (1: keep), 5 zeros, then u64 each: vector, number, prior, settled, other, rows,
+/* Layout: u8 kind, u8 keys, u8 flags (1: keep, 2: clocks), u8 codecs, 4 zeros, then u64 each: vector, number, prior, settled, other, rows,
  * claim.begin, claim.end, range.begin, range.end, incarnation. */
 void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZE]);
 
-/* PAWL_CORRUPT also if: an unknown kind; number or vector 0; claim empty; range not in the claim, or empty. */
+/* PAWL_CORRUPT also if: an unknown kind; number or vector 0; RAW among the codecs; claim empty; range not in the claim, or empty. */
 PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out);
 
 /* What a LINEAR or FOLD does to the rows of the vector, or makes of them. LINEAR: the vector is y, and `other` is x. FOLD:
@@ -205,6 +214,11 @@ struct pwi_outcome {
 /* Layout: u32 code, i32 status, u64 found, u64 next, u64 0. */
 void pwi_outcome_encode(const struct pwi_outcome *outcome, uint8_t bytes[PWI_OUTCOME_SIZE]);
 PAWL_MUST_USE pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcome *outcome_out);
+
+/* Payload of the answer to a PULL or AWAIT that asked for clocks, in front of the values: u64 begin, u64 end, u64 sender, u64 time
+ * for each piece of the claim on which a live sender's time is not 0, by rising sender, then key. For an AWAIT all members of the
+ * group with their ticks, but only if it did not have to wait. */
+#define PWI_CLOCK_RECORD 32
 
 /* Payload of the answer to COLLECT, with base/cursor.h: u32 count and per piece u64 begin, u64 end, u64 time; then u32
  * count and per refusal u64 begin, u64 end, u64 task, u32 status.

@@ -75,10 +75,14 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
     assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
     bytes[reserved[i]] = 0;
   }
-  bytes[2] = 2;
+  bytes[2] = 4;
   assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+  bytes[2] = 2;
+  assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_OK);
+  assert_true(back.clocks && !back.keep);
   bytes[2] = 1;
   assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_OK);
+  assert_true(back.keep && !back.clocks);
 
 #define ASSERT_NO_TERMS(change) (terms = some_terms(), (change), assert_no_terms(terms))
   ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)0);

@@ -2,12 +2,18 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "wire/keys.h"
 #include "wire/values.h"
+
+#define PLAIN_KEEP ((size_t)32 << 20) /* room for unpacked values beyond this is given back */
 
 void pwi_reading_fini(struct pwi_reading *reading) {
   pwi_pages_fini(&reading->keys);
   pwi_pages_fini(&reading->loose);
+  pwi_pages_fini(&reading->coded);
+  pwi_pages_fini(&reading->plain);
+  pwi_coder_fini(&reading->coder);
 }
 
 pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
@@ -78,19 +84,48 @@ static pawl_status read_keys(struct pwi_reading *reading, const struct pwi_inbox
   return PAWL_OK;
 }
 
-static pawl_status find_values(const struct pwi_inbox *inbox, const struct pwi_sections *sections, struct iovec *parts,
-                               struct pwi_request *request) {
+/* Values in a codec are unpacked; the table of the message bounds what they take. */
+static pawl_status unpack_values(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                                 const struct pwi_section *section, struct pwi_request *request) {
+  size_t bytes, value_size = pwi_value_size((enum pwi_value_type)section->value_type);
+  if (value_size == 0 || !pwi_mul_size(section->count, value_size, &bytes)) return PAWL_CORRUPT;
+  if (reading->plain.size > PLAIN_KEEP && bytes <= PLAIN_KEEP) pwi_pages_fini(&reading->plain);
+  pawl_status status = pwi_pages_grow(&reading->plain, bytes + 1);
+  if (!status) status = pwi_pages_grow(&reading->coded, section->length + 1);
+  if (status) return status;
+  const void *data = pwi_inbox_at(inbox, section->offset, section->length, reading->coded.memory);
+  status = pwi_coder_decode(&reading->coder, section->codec, (enum pwi_value_type)section->value_type, data,
+                            section->length, reading->plain.memory, section->count);
+  reading->parts[0] = (struct iovec){reading->plain.memory, bytes};
+  request->value_parts = 1;
+  return status;
+}
+
+static pawl_status find_values(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                               const struct pwi_sections *sections, struct pwi_request *request) {
   const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_VALUES);
   if (!section) return PAWL_OK;
-  if (section->codec != PWI_CODEC_RAW) return PAWL_UNSUPPORTED;
-  request->values = parts;
-  request->value_parts = pwi_inbox_parts(inbox, section->offset, section->length, parts);
+  request->values = reading->parts;
   request->value_type = section->value_type;
+  if (section->codec != PWI_CODEC_RAW) return unpack_values(reading, inbox, section, request);
+  request->value_parts = pwi_inbox_parts(inbox, section->offset, section->length, reading->parts);
+  return PAWL_OK;
+}
+
+/* The filters that the answer is to pass through. */
+static pawl_status find_filters(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                                const struct pwi_sections *sections, struct pwi_request *request) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_FILTERS);
+  if (!section) return PAWL_OK;
+  if (section->length > sizeof reading->filters) return PAWL_UNSUPPORTED;
+  request->filters = pwi_inbox_at(inbox, section->offset, section->length, reading->filters);
+  request->filters_size = section->length;
   return PAWL_OK;
 }
 
 pawl_status pwi_reading_body(struct pwi_reading *reading, const struct pwi_inbox *inbox,
                              const struct pwi_sections *sections, struct pwi_request *request) {
   pawl_status status = read_keys(reading, inbox, sections, request);
-  return status ? status : find_values(inbox, sections, reading->parts, request);
+  if (!status) status = find_values(reading, inbox, sections, request);
+  return status ? status : find_filters(reading, inbox, sections, request);
 }

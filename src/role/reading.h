@@ -9,6 +9,7 @@
 
 #include "base/pages.h"
 #include "role/holding.h"
+#include "role/coding.h"
 #include "role/inbox.h"
 #include "role/protocol.h"
 
@@ -17,7 +18,11 @@
 struct pwi_reading {
   struct pwi_pages keys;  /* a decoded list */
   struct pwi_pages loose; /* an encoded list that came in pieces */
+  struct pwi_pages coded; /* values in a codec, that did; */
+  struct pwi_pages plain; /* and what they are */
+  struct pwi_coder coder;
   struct iovec parts[PWI_NET_READY_PIECES];
+  uint8_t filters[PWI_FILTERS_ASKED_MAX];
 };
 
 void pwi_reading_fini(struct pwi_reading *reading);

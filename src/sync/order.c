@@ -21,6 +21,7 @@ struct step {
   struct pwi_step *after;     /* ids of all that it comes after, as far as they had not finished at first */
   size_t after_count;
   bool is_out, has_ended, is_over; /* handed out; its own work has ended; nothing of it is left to do */
+  bool is_anyway;                  /* it comes after others however they end */
   struct pwi_step_end end;         /* the first failure so far */
   struct step *next;               /* among those that are about to finish */
   struct follower links[];         /* one for each it comes after: they belong to the lists of those */
@@ -93,7 +94,7 @@ static void pass_on(struct pwi_order *order, struct step *step, struct step **ov
   for (struct follower *follower = step->followers; follower; follower = follower->next) {
     struct step *later = follower->step;
     later->waits_for--;
-    if (step->end.status) blame(later, (struct pwi_step_end){PAWL_CANCELLED, step->end.cause});
+    if (step->end.status && !later->is_anyway) blame(later, (struct pwi_step_end){PAWL_CANCELLED, step->end.cause});
     if (later->waits_for > 0) continue;
     if (later->end.status)
       look(later, over);
@@ -146,7 +147,7 @@ static void follow(struct pwi_order *order, struct step *step, const struct pwi_
     struct step *before = find(order, after[i]);
     if (!before) {
       struct pwi_step_end end = recall(order, after[i]);
-      if (end.status) blame(step, (struct pwi_step_end){PAWL_CANCELLED, end.cause});
+      if (end.status && !step->is_anyway) blame(step, (struct pwi_step_end){PAWL_CANCELLED, end.cause});
       continue;
     }
     struct follower *link = &step->links[step->after_count];
@@ -163,8 +164,8 @@ static pawl_status make_room(struct pwi_order *order, struct step *step) {
   return status ? status : pwi_idmap_put(&order->open, step->id.id, step);
 }
 
-pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count, struct pwi_step parent,
-                          void *item, struct pwi_step *step_out) {
+static pawl_status add(struct pwi_order *order, const struct pwi_step *after, size_t count, struct pwi_step parent,
+                       bool is_anyway, void *item, struct pwi_step *step_out) {
   struct step *above = parent.id ? find(order, parent) : NULL, *over = NULL;
   if (parent.id && (!above || above->is_over)) return PAWL_INVALID;
   for (size_t i = 0; i < count; i++)
@@ -178,6 +179,7 @@ pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after,
   }
   order->last++;
   step->item = item;
+  step->is_anyway = is_anyway;
   step->parent = above;
   if (above) above->children++;
   follow(order, step, after, count);
@@ -187,6 +189,16 @@ pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after,
   look(step, &over);
   finish(order, over);
   return PAWL_OK;
+}
+
+pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count, struct pwi_step parent,
+                          void *item, struct pwi_step *step_out) {
+  return add(order, after, count, parent, false, item, step_out);
+}
+
+pawl_status pwi_order_add_anyway(struct pwi_order *order, const struct pwi_step *after, size_t count,
+                                 struct pwi_step parent, void *item, struct pwi_step *step_out) {
+  return add(order, after, count, parent, true, item, step_out);
 }
 
 bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **item_out) {
@@ -246,34 +258,42 @@ static void sort_edges(size_t count, const struct pwi_edge *edges, size_t edge_c
   for (size_t i = 0; i < edge_count; i++) tos[first[edges[i].from + 1]++] = edges[i].to;
 }
 
-static pawl_status find_cycle(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+static pawl_status sort(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *sorted,
+                        uint32_t *culprit_out) {
   size_t *first = pwi_alloc_zero(count + 3, sizeof *first), taken = 0, known = 0;
   uint32_t *waits = pwi_alloc_zero(count + 1, sizeof *waits), *tos = pwi_alloc_zero(edge_count + 1, sizeof *tos);
-  uint32_t *free_ones = pwi_alloc_zero(count + 1, sizeof *free_ones);
-  pawl_status status = first && waits && tos && free_ones ? PAWL_OK : PAWL_NO_MEMORY;
+  pawl_status status = first && waits && tos ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) sort_edges(count, edges, edge_count, first, tos, waits);
   for (uint32_t i = 0; i < count && !status; i++)
-    if (waits[i] == 0) free_ones[known++] = i;
+    if (waits[i] == 0) sorted[known++] = i;
   for (; taken < known; taken++)
-    for (size_t i = first[free_ones[taken]]; i < first[free_ones[taken] + 1]; i++)
-      if (--waits[tos[i]] == 0) free_ones[known++] = tos[i];
+    for (size_t i = first[sorted[taken]]; i < first[sorted[taken] + 1]; i++)
+      if (--waits[tos[i]] == 0) sorted[known++] = tos[i];
   if (!status && taken < count) {
-    *culprit_out = find_in_cycle(count, edges, edge_count, waits);
+    if (culprit_out) *culprit_out = find_in_cycle(count, edges, edge_count, waits);
     status = PAWL_INVALID;
   }
-  pwi_free(free_ones);
   pwi_free(tos);
   pwi_free(waits);
   pwi_free(first);
   return status;
 }
 
-pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *sorted,
+                           uint32_t *culprit_out) {
   if (count > UINT32_MAX) return PAWL_TOO_LARGE;
   for (size_t i = 0; i < edge_count; i++) {
     if (edges[i].from < count && edges[i].to < count) continue;
-    *culprit_out = edges[i].from < count ? edges[i].to : edges[i].from;
+    if (culprit_out) *culprit_out = edges[i].from < count ? edges[i].to : edges[i].from;
     return PAWL_INVALID;
   }
-  return count > 0 ? find_cycle(count, edges, edge_count, culprit_out) : PAWL_OK;
+  return count > 0 ? sort(count, edges, edge_count, sorted, culprit_out) : PAWL_OK;
+}
+
+pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count, uint32_t *culprit_out) {
+  uint32_t *sorted = pwi_alloc_zero(count + 1, sizeof *sorted);
+  if (!sorted) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_order_sort(count, edges, edge_count, sorted, culprit_out);
+  pwi_free(sorted);
+  return status;
 }

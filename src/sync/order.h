@@ -66,6 +66,10 @@ void pwi_order_fini(struct pwi_order *order); /* what is open is forgotten, and 
 PAWL_MUST_USE pawl_status pwi_order_add(struct pwi_order *order, const struct pwi_step *after, size_t count,
                                         struct pwi_step parent, void *item, struct pwi_step *step_out);
 
+/* The same for a task that comes after the others however they end: a failure of theirs is not its own. */
+PAWL_MUST_USE pawl_status pwi_order_add_anyway(struct pwi_order *order, const struct pwi_step *after, size_t count,
+                                               struct pwi_step parent, void *item, struct pwi_step *step_out);
+
 /* The next task that may begin; false: none now. */
 bool pwi_order_next(struct pwi_order *order, struct pwi_step *step_out, void **item_out);
 
@@ -92,5 +96,10 @@ struct pwi_edge {
  * PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_order_check(size_t count, const struct pwi_edge *edges, size_t edge_count,
                                           uint32_t *culprit_out);
+
+/* As check, and puts them into an order in which each stands behind all that it comes after. `sorted` has room for `count`, and
+ * after a failure anything may be in it. NULL for `culprit_out` saves looking for one, which takes long in a large graph. */
+PAWL_MUST_USE pawl_status pwi_order_sort(size_t count, const struct pwi_edge *edges, size_t edge_count,
+                                         uint32_t *sorted, uint32_t *culprit_out);
 
 #endif

@@ -111,6 +111,26 @@ static void test_what_comes_after_a_failure_fails_and_names_it(void **state) {
   pwi_order_fini(&order);
 }
 
+static void test_what_comes_after_a_failure_anyway_begins_all_the_same(void **state) {
+  (void)state;
+  start();
+  struct pwi_step a = add_below(NOBODY, 0, NULL), b = add_below(NOBODY, 0, NULL), c, d;
+  struct pwi_step both[] = {a, b};
+  next();
+  next();
+  assert_int_equal(pwi_order_add_anyway(&order, both, 2, NOBODY, &ends[order.last + 1], &c), PAWL_OK);
+  pwi_order_end(&order, a, PAWL_NODE_FULL);
+  assert_next(NOBODY);
+  pwi_order_end(&order, b, PAWL_OK);
+  assert_next(c);
+  assert_int_equal(pwi_order_add_anyway(&order, &a, 1, NOBODY, &ends[order.last + 1], &d), PAWL_OK);
+  assert_next(d);
+  pwi_order_end(&order, c, PAWL_OK);
+  pwi_order_end(&order, d, PAWL_OK);
+  assert_int_equal(ends[c.id].status, PAWL_OK);
+  pwi_order_fini(&order);
+}
+
 static void test_a_task_has_finished_when_its_subtasks_have(void **state) {
   (void)state;
   start();
@@ -305,6 +325,7 @@ int main(void) {
       cmocka_unit_test(test_tasks_without_order_are_ready_as_they_come),
       cmocka_unit_test(test_a_task_waits_for_all_that_it_comes_after),
       cmocka_unit_test(test_what_comes_after_a_failure_fails_and_names_it),
+      cmocka_unit_test(test_what_comes_after_a_failure_anyway_begins_all_the_same),
       cmocka_unit_test(test_a_task_has_finished_when_its_subtasks_have),
       cmocka_unit_test(test_the_failure_of_a_subtask_is_that_of_the_task),
       cmocka_unit_test(test_what_was_never_there_cannot_come_before),

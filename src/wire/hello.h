@@ -45,6 +45,11 @@ enum pwi_hello_role {
   PWI_ROLE_PEER = 6,
 };
 
+/* Features. Bit c, for c from 1 to 7: values that come in codec c of wire/values.h are understood, in requests and in
+ * answers. Whoever understands any of them also understands requests that say which they take back, and filters that are
+ * asked for on pulls. */
+#define PWI_FEATURE_CODECS UINT64_C(0xfe)
+
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */
   uint8_t highest;
@@ -52,7 +57,7 @@ struct pwi_hello {
   uint64_t cluster;     /* 0: knows none yet */
   uint64_t node;        /* 0: has none yet */
   uint64_t incarnation; /* rises whenever the node starts */
-  uint64_t features;    /* a set of bits; none is defined in version 1 */
+  uint64_t features;    /* a set of PWI_FEATURE_… bits */
   /* Printable ASCII without spaces, so that they can be logged as they are; may be empty. */
   char software[PWI_HELLO_SOFTWARE_MAX + 1]; /* such as "0.1.0", for people */
   char host[PWI_HELLO_HOST_MAX + 1];         /* where it runs, for placement: equal labels die together */

@@ -244,6 +244,8 @@ pawl_status pwi_message_finish(struct pwi_message_builder *builder) {
 
 /* --- parsing ---------------------------------------------------------------------------------------------------- */
 
+uint16_t pwi_message_peek_kind(const uint8_t head[PWI_MESSAGE_HEAD_SIZE]) { return pwi_get_u16(head + HEAD(kind)); }
+
 static void get_head(const uint8_t *from, struct pwi_message_head *head) {
   *head = (struct pwi_message_head){
       .sender = pwi_get_u64(from + HEAD(sender)),

@@ -102,6 +102,9 @@ struct pwi_message_head {
   size_t body_size;
 };
 
+/* The kind that a head claims to be of, before anything of it has been checked. */
+uint16_t pwi_message_peek_kind(const uint8_t head[PWI_MESSAGE_HEAD_SIZE]);
+
 struct pwi_section {
   uint16_t type;
   uint8_t codec;      /* of enum pwi_value_codec, or PWI_SECTION_CODEC_KEYS */

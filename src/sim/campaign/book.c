@@ -3,6 +3,9 @@
  * Every key of a vector that is added to must be the sum of all pushes that were acknowledged, and of some of those that
  * were under way when their worker was killed, each in all its columns or not at all.
  *
+ * Of a vector behind lossy filters, a push is what the filters have left of it when it was called: that, and nothing else, is
+ * sent, however often.
+ *
  * A key that is assigned must be what some push said, as a whole row: one that was acknowledged and that no other followed,
  * or one that was under way when its worker was killed. One assignment follows another if it was called after the other was
  * answered, or later by the same worker. */
@@ -10,6 +13,9 @@
 
 #include "ring/place.h"
 #include "sim/campaign/inside.h"
+
+/* Integers lose nothing by any of these but the order in which they are sent. About a third of the rows pass. */
+#define FILTERS "significant(threshold=1500000000) | skip(rate=0.2) | keys | zeros | compress(with=lz4)"
 
 #define MAYBES_OF_A_KEY 18 /* of which all subsets are tried */
 
@@ -26,7 +32,9 @@ void pwi_book_init(struct campaign *campaign) {
     book->universe[LATEST][key] = stride * key + pwi_random_below(random, stride);
   }
   /* Narrow rows make messages that the net copies; wide ones are sent from where they lie. */
-  for (size_t v = 0; v < VECTORS; v++)
+  if (campaign->config.filters)
+    memcpy(book->universe[FILTERED], book->universe[SPARSE], sizeof book->universe[FILTERED]);
+  for (size_t v = 0; v < pwi_campaign_vector_count(campaign); v++)
     book->widths[v] = pwi_random_chance(random, 0.4) ? WIDTH_MAX : 1 + (uint32_t)pwi_random_below(random, 3);
 }
 
@@ -36,6 +44,7 @@ struct pawl_vector_options pwi_book_options(const struct book *book, size_t vect
   options.layout = vector == DENSE ? PAWL_LAYOUT_DENSE : PAWL_LAYOUT_SPARSE;
   options.function = vector == LATEST ? PAWL_ASSIGN : PAWL_ADD;
   if (vector == DENSE) options.size = KEYS;
+  if (vector == FILTERED) strcpy(options.filters, FILTERS);
   return options;
 }
 

@@ -24,12 +24,13 @@ void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(v
 
 static pawl_status make_vectors(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
-  for (size_t v = 0; v < VECTORS && !status; v++) {
+  for (size_t v = 0; v < pwi_campaign_vector_count(campaign) && !status; v++) {
     struct pawl_vector_options options = pwi_book_options(&campaign->book, v);
     struct pwi_flow *flow;
     status = pwi_cluster_vector(&campaign->checker, pwi_campaign_vectors[v], &options, &flow);
   }
-  return status ? status : pwi_crew_make_vectors(campaign);
+  if (!status) status = pwi_crew_make_vectors(campaign);
+  return status ? status : pwi_paced_make_vectors(campaign);
 }
 
 static pawl_status add_checker(struct campaign *campaign) {
@@ -65,6 +66,7 @@ pawl_status pwi_campaign_work(struct campaign *campaign) {
   if (!status) status = make_vectors(campaign);
   if (!status) status = pwi_workers_add(campaign);
   if (!status) status = pwi_crew_add(campaign);
+  if (!status) status = pwi_paced_add(campaign);
   return status ? status : pwi_operator_add(campaign);
 }
 
@@ -115,11 +117,20 @@ static void describe_busy(const struct campaign *campaign, char *text, size_t si
              (unsigned long long)member->tick, member->pending);
     return;
   }
+  for (uint32_t i = 0; i < campaign->config.paced; i++) {
+    const struct paced *paced = &campaign->paced[i];
+    if (paced->is_over) continue;
+    snprintf(text, size, "paced worker %u, %s, at iteration %llu, which %s", i, paced->is_in ? "in" : "not in",
+             (unsigned long long)paced->pace.begun, paced->wants ? "wants its next" : "is under way");
+    return;
+  }
 }
 
 static bool is_still_going_wrong(void *context) { return !pwi_havoc_is_over(context); }
 
-static bool is_busy(void *context) { return pwi_workers_are_busy(context) || pwi_crew_is_busy(context); }
+static bool is_busy(void *context) {
+  return pwi_workers_are_busy(context) || pwi_crew_is_busy(context) || pwi_paced_are_busy(context);
+}
 
 /* With a cap nobody may have room for one more copy. */
 static bool is_not_whole(void *context) {
@@ -165,7 +176,7 @@ static pawl_status compare(struct campaign *campaign, size_t vector) {
 
 pawl_status pwi_campaign_compare(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
-  for (size_t v = 0; v < VECTORS && !status; v++) status = compare(campaign, v);
+  for (size_t v = 0; v < pwi_campaign_vector_count(campaign) && !status; v++) status = compare(campaign, v);
   return status;
 }
 
@@ -181,6 +192,7 @@ static void count_client(struct campaign *campaign, const struct pwi_cluster_cli
 static void count(struct campaign *campaign) {
   for (uint32_t w = 0; w < campaign->config.workers; w++) count_client(campaign, &campaign->workers[w].client);
   for (uint32_t i = 0; i < campaign->config.crew; i++) count_client(campaign, &campaign->crew[i].client);
+  for (uint32_t i = 0; i < campaign->config.paced; i++) count_client(campaign, &campaign->paced[i].client);
   campaign->figures.moves = pwi_cluster_moves_done(&campaign->cluster);
   campaign->figures.events = pwi_sim_event_count(campaign->cluster.sim);
 }
@@ -214,6 +226,7 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
   pwi_cluster_close(&campaign->cluster);
   pwi_havoc_fini(campaign);
   pwi_workers_fini(campaign);
+  pwi_paced_fini(campaign);
   pwi_watch_fini(campaign);
   pwi_keeper_fini(campaign);
   pwi_free(campaign);

@@ -13,6 +13,7 @@
  *
  *   - no push that was acknowledged is lost and none counts twice, a session reads what it wrote: `worker.c`, `book.c`;
  *   - nobody passes a barrier before all members who live have come: `crew.c`;
+ *   - no iteration begins before its policy lets it, or later, and what it reads is as new as the policy says: `paced.c`;
  *   - every view that anybody has is the one of that epoch in the manager's journal, and no two members of a chain are in
  *     one process; members of a chain have the same content at the same sequence: `watch.c`;
  *   - a journal that is read again tells the same history: `keeper.c`;
@@ -43,6 +44,13 @@ enum pwi_campaign_keeper {
   PWI_KEEPER_FILE, /* a file on the manager's disk */
 };
 
+/* Wrong on purpose, for tests of campaigns, which must find it. */
+enum pwi_campaign_paced_bug {
+  PWI_PACED_SOUND,
+  PWI_PACED_HASTY, /* iterations begin whatever the policy says */
+  PWI_PACED_LAZY,  /* a while after they might */
+};
+
 struct pwi_campaign_config {
   uint64_t seed;
   uint32_t replicas;
@@ -50,10 +58,15 @@ struct pwi_campaign_config {
   uint32_t late;              /* processes of one shard that join later */
   uint32_t points;            /* arcs for each shard at first */
   uint32_t workers, calls;    /* and how many calls each of them makes */
+  bool filters;               /* one more vector, behind lossy filters */
   uint32_t crew;              /* members of a group that meets at barriers; 0: none */
-  bool shared_hosts;          /* clients and servers on the same machines: data planes everywhere */
-  bool checked_hosts;         /* no data planes at all */
-  uint64_t memory_max;        /* of each shard; 0: no cap */
+  uint32_t paced;             /* workers whose iterations follow a policy; 0: none */
+  char policy[24];            /* of theirs (sync/policy.h), or */
+  bool is_user_policy;        /* a function */
+  enum pwi_campaign_paced_bug paced_bug;
+  bool shared_hosts;   /* clients and servers on the same machines: data planes everywhere */
+  bool checked_hosts;  /* no data planes at all */
+  uint64_t memory_max; /* of each shard; 0: no cap */
   int64_t client_grace_ns;
   enum pwi_campaign_keeper keeper;
   uint64_t journal_bytes; /* of a file, before it is made short; 0: the manager's default */
@@ -81,6 +94,8 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(pushes, "pushes acknowledged")                                                                                     \
   X(pulls, "pulls")                                                                                                    \
   X(barriers, "barriers passed")                                                                                       \
+  X(iterations, "iterations under a policy")                                                                           \
+  X(waits, "iterations that had to wait")                                                                              \
   X(faults, "links, pauses and cuts")                                                                                  \
   X(worker_kills, "workers killed")                                                                                    \
   X(server_kills, "servers killed")                                                                                    \

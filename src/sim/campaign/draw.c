@@ -4,6 +4,7 @@
 #include "sim/campaign/inside.h"
 
 #define STREAM_DRAW (UINT64_C(1) << 40) /* the simulation's own are below */
+#define STREAM_PACED (STREAM_DRAW + 1)
 
 static uint32_t between(struct pwi_random *random, uint32_t least, uint32_t most) {
   return least + (uint32_t)pwi_random_below(random, most - least + 1);
@@ -35,6 +36,20 @@ static void draw_rates(struct pwi_random *random, struct pwi_campaign_config *co
   config->kills_blindly = pwi_random_chance(random, 0.5);
 }
 
+/* From numbers of their own, so that the rest of a seed's campaign does not depend on them. */
+static void draw_paced(uint64_t seed, struct pwi_campaign_config *config) {
+  static const char *const policies[] = {"sequential", "bounded 1", "bounded 3", "eventual",     "ssp 0",
+                                         "ssp 1",      "ssp 3",     "a-bsp 3",   "adaptive 0 4", "eventual"};
+  enum { POLICIES = sizeof policies / sizeof *policies };
+  struct pwi_random random;
+  pwi_random_init(&random, seed, STREAM_PACED);
+  if (config->crew || config->memory_max || pwi_random_chance(&random, 0.5)) return;
+  config->paced = between(&random, 1, PACED_MAX);
+  uint32_t which = between(&random, 0, POLICIES - 1);
+  snprintf(config->policy, sizeof config->policy, "%s", policies[which]);
+  config->is_user_policy = which == POLICIES - 1;
+}
+
 void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *config_out) {
   struct pwi_random random;
   pwi_random_init(&random, seed, STREAM_DRAW);
@@ -43,20 +58,25 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
   *config_out = (struct pwi_campaign_config){.seed = seed, .replicas = replicas < 0 ? drawn : (uint32_t)replicas};
   draw_shape(&random, config_out);
   draw_rates(&random, config_out);
+  draw_paced(seed, config_out);
   config_out->keeper = pwi_random_chance(&random, 0.5) ? PWI_KEEPER_FILE : PWI_KEEPER_STORE;
   config_out->journal_bytes = pwi_random_chance(&random, 0.8) ? 3000 : 0;
+  config_out->filters = pwi_random_chance(&random, 0.5);
 }
 
 void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text, size_t size) {
   snprintf(text, size,
            "seed=%llu replicas=%u processes=%u shards=%u points=%u late=%u workers=%u crew=%u hosts=%s memory=%llu "
            "journal=%s "
-           "manager_faults=%d member_changes=%d",
+           "manager_faults=%d member_changes=%d filters=%d paced=%u policy=%s",
            (unsigned long long)config->seed, config->replicas, config->processes, config->shards, config->points,
            config->late, config->workers, config->crew,
            config->shared_hosts    ? "shared"
            : config->checked_hosts ? "sockets"
                                    : "own",
            (unsigned long long)config->memory_max, config->keeper == PWI_KEEPER_FILE ? "file" : "store",
-           config->gap_manager_ns > 0, config->gap_members_ns > 0);
+           config->gap_manager_ns > 0, config->gap_members_ns > 0, config->filters, config->paced,
+           !config->paced           ? "none"
+           : config->is_user_policy ? "user"
+                                    : config->policy);
 }

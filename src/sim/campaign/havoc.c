@@ -144,9 +144,10 @@ static size_t draw_process(struct campaign *campaign) {
 }
 
 static struct pwi_sim_node draw_client(struct campaign *campaign) {
-  uint32_t workers = campaign->config.workers;
-  uint32_t i = (uint32_t)pwi_random_below(&campaign->havoc.random, workers + campaign->config.crew);
-  return i < workers ? campaign->workers[i].client.node : campaign->crew[i - workers].client.node;
+  uint32_t workers = campaign->config.workers, crew = campaign->config.crew;
+  uint32_t i = (uint32_t)pwi_random_below(&campaign->havoc.random, workers + crew + campaign->config.paced);
+  if (i < workers) return campaign->workers[i].client.node;
+  return i < workers + crew ? campaign->crew[i - workers].client.node : campaign->paced[i - workers - crew].client.node;
 }
 
 static void part_pair(struct campaign *campaign, enum pwi_sim_fault_kind kind, struct pwi_sim_node a,
@@ -315,10 +316,11 @@ static void trouble_clients(void *context) {
 static pawl_status draw_schedule(struct campaign *campaign, const enum pwi_sim_fault_kind *kinds, size_t kind_count,
                                  bool is_of_clients, int64_t gap, struct pwi_sim_faults *faults_out) {
   const struct pwi_cluster *cluster = &campaign->cluster;
-  struct pwi_sim_node nodes[PWI_CLUSTER_SERVERS + WORKERS_MAX + CREW_MAX + 1];
+  struct pwi_sim_node nodes[PWI_CLUSTER_SERVERS + WORKERS_MAX + CREW_MAX + PACED_MAX + 1];
   size_t count = 0;
   for (uint32_t w = 0; w < campaign->config.workers; w++) nodes[count++] = campaign->workers[w].client.node;
   for (uint32_t i = 0; i < campaign->config.crew; i++) nodes[count++] = campaign->crew[i].client.node;
+  for (uint32_t i = 0; i < campaign->config.paced; i++) nodes[count++] = campaign->paced[i].client.node;
   if (!is_of_clients) nodes[count++] = cluster->manager_node;
   for (size_t i = 0; !is_of_clients && i < cluster->server_count; i++) nodes[count++] = cluster->servers[i].node;
   struct pwi_sim_faults_config config;
@@ -345,7 +347,7 @@ static pawl_status schedule_all(struct campaign *campaign) {
   const struct pwi_campaign_config *config = &campaign->config;
   struct havoc *havoc = &campaign->havoc;
   pawl_status status = PAWL_OK;
-  if (config->replicas > 0)
+  if (config->gap_nodes_ns && config->replicas > 0)
     pwi_havoc_again(campaign, config->gap_nodes_ns, trouble_clients);
   else if (config->gap_nodes_ns)
     status = draw_schedule(campaign, blind, sizeof blind / sizeof *blind, false, config->gap_nodes_ns, &havoc->blind);

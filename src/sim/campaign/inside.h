@@ -5,6 +5,7 @@
  *   worker.c    who push and pull
  *   book.c      what must be there in the end
  *   crew.c      who meet at barriers
+ *   paced.c     whose iterations follow a policy
  *   havoc.c    what goes wrong, decided as it goes; servers never more than chains can bear
  *   members.c   servers that join and leave, arcs that are moved
  *   keeper.c    the manager's journal
@@ -18,16 +19,19 @@
 #include "sim/campaign/campaign.h"
 #include "sim/cluster.h"
 #include "sim/faults.h"
+#include "sync/pace.h"
 
 #define MS PWI_SIM_MILLISECOND
 #define WORKERS_MAX 4
 #define CREW_MAX 3
-#define VECTORS 4
+#define PACED_MAX 3
+#define VECTORS 5
 #define KEYS 60 /* of each vector: the universe that workers draw from */
 #define WIDTH_MAX 16
 #define UNDER_WAY 6 /* calls at a time */
 
-enum { DENSE, SPARSE, MIXED, LATEST }; /* the last is assigned, to the others is added */
+/* LATEST is assigned, to the others is added. FILTERED is there only in campaigns with filters. */
+enum { DENSE, SPARSE, MIXED, LATEST, FILTERED };
 
 /* Streams of the seed, for pwi_sim_stream. */
 enum { STREAM_KEEPER = 78, STREAM_HAVOC };
@@ -119,6 +123,64 @@ struct member {
   bool is_in, is_over;
   bool is_current; /* it had the newest view when it began to read */
   int64_t one, seen;
+};
+
+/* --- workers whose iterations follow a policy ------------------------------------------------------------------------ */
+
+#define TRACED_MAX 16 /* iterations, and ticks: more than are made */
+#define STEPS_MAX 16  /* iterations under way */
+
+/* What has become of an iteration. */
+struct traced {
+  uint64_t number; /* of its push */
+  uint32_t pending;
+  bool has_ended;
+  int64_t finished_at;
+};
+
+/* The calls of an iteration that is under way. */
+struct step {
+  struct paced *paced;
+  bool is_busy, is_current;
+  uint64_t iteration, group_needed;
+  int pending;
+  int64_t one, seen[PACED_MAX];
+  struct pwi_task push, pull;
+  struct pwi_clock_list clocks;
+};
+
+struct ticking {
+  struct pwi_task task;
+  struct paced *paced;
+  uint64_t tick;
+};
+
+struct listening {
+  struct pwi_task task;
+  struct paced *paced;
+  uint64_t tick;
+  bool is_busy;
+};
+
+struct paced {
+  struct campaign *campaign;
+  struct pwi_cluster_client client;
+  uint32_t index;
+  struct pwi_asking asking;
+  struct pwi_task enter;
+  struct pwi_flow *group, *rows;
+  struct pwi_pace pace;
+  bool has_pace, is_in, is_over;
+  bool wants, has_dallied; /* waits for its next iteration */
+  uint64_t began, ticked;  /* the iteration before its first; the tick that it has called last */
+  int64_t entered_at, wanted_at, heard_at;
+  uint64_t heard_for; /* the tick that it has heard of */
+  int ticks_pending;
+  struct traced trace[TRACED_MAX];
+  int64_t acknowledged_at[TRACED_MAX]; /* by tick */
+  struct step steps[STEPS_MAX];
+  struct ticking ticking[TRACED_MAX];
+  struct listening listening[STEPS_MAX];
 };
 
 /* --- havoc ----------------------------------------------------------------------------------------------------- */
@@ -218,9 +280,14 @@ struct campaign {
   struct book book;
   struct worker workers[WORKERS_MAX];
   struct member crew[CREW_MAX];
+  struct paced paced[PACED_MAX];
   struct pwi_cluster_client checker;
   bool is_quiet; /* nothing new goes wrong, and nobody moves arcs */
 };
+
+static inline size_t pwi_campaign_vector_count(const struct campaign *campaign) {
+  return campaign->config.filters ? VECTORS : FILTERED;
+}
 
 /* A rule is broken, or there is no memory: the run ends. */
 #define CAMPAIGN_FAIL(campaign, ...) pwi_sim_fail((campaign)->cluster.sim, PAWL_CORRUPT, __VA_ARGS__)
@@ -251,6 +318,12 @@ void pwi_book_compare(struct campaign *campaign, size_t vector, const int64_t *v
 PAWL_MUST_USE pawl_status pwi_crew_make_vectors(struct campaign *campaign);
 PAWL_MUST_USE pawl_status pwi_crew_add(struct campaign *campaign);
 bool pwi_crew_is_busy(const struct campaign *campaign);
+
+/* paced.c */
+PAWL_MUST_USE pawl_status pwi_paced_make_vectors(struct campaign *campaign);
+PAWL_MUST_USE pawl_status pwi_paced_add(struct campaign *campaign);
+bool pwi_paced_are_busy(const struct campaign *campaign);
+void pwi_paced_fini(struct campaign *campaign);
 
 /* keeper.c */
 void pwi_keeper_init(struct campaign *campaign);

@@ -142,6 +142,7 @@ static void check_everybody(struct campaign *campaign) {
   }
   for (uint32_t i = 0; i < campaign->config.workers; i++) check_client(campaign, &campaign->workers[i].client);
   for (uint32_t i = 0; i < campaign->config.crew; i++) check_client(campaign, &campaign->crew[i].client);
+  for (uint32_t i = 0; i < campaign->config.paced; i++) check_client(campaign, &campaign->paced[i].client);
   check_client(campaign, &campaign->havoc.client);
   check_client(campaign, &campaign->checker);
 }
@@ -225,6 +226,10 @@ bool pwi_watch_all_have_it(const struct campaign *campaign) {
   }
   for (uint32_t i = 0; i < campaign->config.crew; i++) {
     const struct pwi_client *client = campaign->crew[i].client.client;
+    if (client && !has_it(campaign, pwi_client_view(client))) return false;
+  }
+  for (uint32_t i = 0; i < campaign->config.paced; i++) {
+    const struct pwi_client *client = campaign->paced[i].client.client;
     if (client && !has_it(campaign, pwi_client_view(client))) return false;
   }
   return true;

@@ -13,7 +13,8 @@
 #include "base/memory.h"
 #include "sim/campaign/inside.h"
 
-const char *const pwi_campaign_vectors[VECTORS] = {"sim/dense", "sim/sparse", "sim/mixed", "sim/latest"};
+const char *const pwi_campaign_vectors[VECTORS] = {"sim/dense", "sim/sparse", "sim/mixed", "sim/latest",
+                                                   "sim/filtered"};
 
 static void broken(const struct worker *worker, const char *what, size_t vector, uint32_t key, pawl_status status) {
   CAMPAIGN_FAIL(worker->campaign, "worker %u %s: %s key %u status %s", worker->index, what,
@@ -169,6 +170,32 @@ static const void *in_buffer(struct deed *deed) {
   return deed->buffer;
 }
 
+/* What is sent is what the filters have left, which may be nothing: then the task was over at once. */
+static void take_filtered(struct deed *deed) {
+  struct worker *worker = deed->worker;
+  const struct pawl_rows *rows = deed->is_busy ? pwi_task_rows(&deed->task) : NULL;
+  const uint64_t *universe = worker->campaign->book.universe[FILTERED];
+  if (!rows) return;
+  for (uint32_t key = 0; key < KEYS && deed->count < rows->count; key++)
+    if (universe[key] == rows->keys[deed->count]) deed->which[deed->count++] = key;
+  if (deed->count != rows->count) broken(worker, "has rows of keys that it never named", FILTERED, 0, PAWL_OK);
+  memcpy(deed->values, rows->values, deed->count * rows->bytes);
+}
+
+/* A push through lossy filters. Now and then all that they hold goes. */
+static pawl_status start_filtered(struct deed *deed, struct pwi_where where) {
+  struct worker *worker = deed->worker;
+  int64_t values[KEYS * WIDTH_MAX];
+  if (pwi_random_chance(worker->client.random, 0.1)) where = (struct pwi_where){.flush = true};
+  memcpy(values, deed->values, sizeof values);
+  deed->count = 0;
+  pawl_status status = pwi_client_start(worker->client.client, &deed->task, worker->flows[FILTERED], PWI_REQUEST_PUSH,
+                                        &where, values, NULL);
+  if (!status) take_filtered(deed);
+  note_begun(deed);
+  return status;
+}
+
 static void start_deed(struct worker *worker, struct deed *deed) {
   struct pwi_random *random = worker->client.random;
   static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PUSH, PWI_REQUEST_PUSH, PWI_REQUEST_PULL,
@@ -177,10 +204,16 @@ static void start_deed(struct worker *worker, struct deed *deed) {
   deed->serial = ++worker->serial;
   deed->begun = pwi_campaign_now(worker->campaign);
   deed->kind = kinds[pwi_random_below(random, 4)];
-  deed->vector = (size_t)pwi_random_below(random, VECTORS);
+  deed->vector = (size_t)pwi_random_below(random, pwi_campaign_vector_count(worker->campaign));
   if (pwi_random_chance(random, 0.1) || !worker->lists[deed->vector]) make_list(worker, deed->vector, random);
   struct pwi_where where = draw_where(deed, random);
   draw_values(deed, random);
+  if (deed->vector == FILTERED && deed->kind != PWI_REQUEST_PULL) {
+    deed->kind = PWI_REQUEST_PUSH;
+    pawl_status status = start_filtered(deed, where);
+    if (status) broken(worker, "had a call refused", FILTERED, 0, status);
+    return;
+  }
   note_begun(deed);
   const void *in = deed->kind != PWI_REQUEST_PULL ? deed->values : NULL;
   if (in && pwi_random_chance(random, 0.3)) in = in_buffer(deed);
@@ -194,7 +227,7 @@ static void start_deed(struct worker *worker, struct deed *deed) {
 
 static bool find_flows(struct worker *worker) {
   const struct pwi_catalogue *catalogue = pwi_client_catalogue(worker->client.client);
-  for (size_t v = 0; v < VECTORS; v++) {
+  for (size_t v = 0; v < pwi_campaign_vector_count(worker->campaign); v++) {
     const struct pwi_entry *entry = pwi_catalogue_named(catalogue, pwi_campaign_vectors[v]);
     if (!entry || pwi_client_flow(worker->client.client, entry->id, 0, &worker->flows[v])) return false;
   }

@@ -1,0 +1,236 @@
+/* The calls of <pawl/call.h> that begin here: calls, graphs, triggers, tasks of others. What is offered is in functions.c. */
+#include <pawl/call.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/session.h"
+#include "api/vector.h"
+#include "base/bytes.h"
+#include "base/memory.h"
+
+#define SYNC_NS (10 * INT64_C(1000000000))
+#define DESCRIBED 16 /* failures */
+
+/* What a task called. It goes with the last reference of the task, or earlier if nobody can ask for the results. */
+struct pwi_called {
+  struct pwi_calling calling; /* first */
+  struct pawl_task *task;
+  uint32_t graph_count;
+  const char *names[]; /* of the graph; each lives as long as the pool */
+};
+
+void pwi_called_destroy(struct pwi_called *called) {
+  if (!called) return;
+  pwi_calling_fini(&called->calling);
+  pwi_free(called);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------------ */
+
+static size_t count_answers(const struct pwi_called *called) {
+  return (size_t)called->calling.leg_count * called->graph_count;
+}
+
+static struct pawl_answer answer_at(const struct pwi_called *called, size_t index) {
+  const struct pwi_call_leg *leg = &called->calling.legs[index / called->graph_count];
+  struct pawl_answer answer = {.node = {leg->node},
+                               .call = (uint32_t)(index % called->graph_count),
+                               .status = leg->status,
+                               .cause = PAWL_CALL_NONE};
+  if (answer.call >= leg->back.count) return answer;
+  const struct pwi_call_result *result = &leg->back.results[answer.call];
+  answer.status = result->status;
+  answer.cause = result->cause;
+  answer.bytes = result->bytes;
+  answer.size = result->size;
+  return answer;
+}
+
+size_t pawl_answer_count(const struct pawl_task *task) {
+  return task && task->called && pawl_task_is_done(task) ? count_answers(task->called) : 0;
+}
+
+pawl_status pawl_answer_get(const struct pawl_task *task, size_t index, struct pawl_answer *answer_out) {
+  if (index >= pawl_answer_count(task)) return pwi_error(PAWL_NOT_FOUND, "there is no answer number %zu", index);
+  *answer_out = answer_at(task->called, index);
+  return PAWL_OK;
+}
+
+static size_t add(char *text, size_t size, size_t used, const char *format, ...) PAWL_PRINTF(4, 5);
+
+static size_t add(char *text, size_t size, size_t used, const char *format, ...) {
+  va_list arguments;
+  if (used >= size) return used;
+  va_start(arguments, format);
+  int more = vsnprintf(text + used, size - used, format, arguments);
+  va_end(arguments);
+  return more > 0 ? used + (size_t)more : used;
+}
+
+/* "call of count at node 7: no such thing; at node 9: …", and in a graph with the call's number. */
+void pwi_called_describe(const struct pawl_task *task, char *text, size_t size) {
+  const struct pwi_called *called = task->called;
+  size_t used = add(text, size, 0, "%s %s", task->what, task->subject), failures = 0;
+  for (size_t i = 0; i < count_answers(called); i++) {
+    struct pawl_answer answer = answer_at(called, i);
+    if (!answer.status || ++failures > DESCRIBED) continue;
+    used = add(text, size, used, "%s at node %" PRIu64, failures > 1 ? ";" : "", answer.node.id);
+    if (called->graph_count > 1) used = add(text, size, used, ", call %u %s", answer.call, called->names[answer.call]);
+    used = add(text, size, used, ": %s", pawl_status_text(answer.status));
+    if (answer.cause != PAWL_CALL_NONE)
+      used = add(text, size, used, ", because call %u %s failed", answer.cause, called->names[answer.cause]);
+  }
+  if (failures > DESCRIBED) used = add(text, size, used, "; and %zu more", failures - DESCRIBED);
+  if (failures == 0) add(text, size, used, ": %s", pawl_status_text(task->inner.status));
+}
+
+/* --- calling ------------------------------------------------------------------------------------------------------------ */
+
+/* Inside the gate. */
+static void ended(struct pwi_calling *calling) {
+  struct pawl_task *task = ((struct pwi_called *)calling)->task;
+  task->inner.status = calling->status;
+  task->inner.finished(&task->inner);
+}
+
+static struct pwi_called *make_called(struct pwi_task_pool *pool, const struct pwi_call_graph *graph) {
+  struct pwi_called *called = pwi_alloc_zero(1, sizeof *called + graph->count * sizeof *called->names);
+  for (uint32_t i = 0; called && i < graph->count; i++) {
+    called->names[i] = pwi_task_pool_name(pool, graph->items[i].name);
+    if (called->names[i]) continue;
+    pwi_free(called);
+    called = NULL;
+  }
+  if (!called) return NULL;
+  called->graph_count = graph->count;
+  called->calling.ended = ended;
+  return called;
+}
+
+/* Inside the gate. The graph is taken, whatever comes of it. */
+static pawl_status start(struct pawl_session *session, const struct pawl_target *target, const char *entry,
+                         const char *what, struct pwi_call_graph *graph, struct pawl_task **task_out) {
+  struct pawl_task *task;
+  struct pwi_called *called = session->is_closed ? NULL : make_called(session->pool, graph);
+  pawl_status status = session->is_closed ? PAWL_NODE_STOPPED : called ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!status) status = pwi_session_task(session, &session->line, task_out, what, called->names[0], &task);
+  if (status) {
+    pwi_free(called);
+    pwi_call_graph_destroy(graph);
+    return status;
+  }
+  task->called = called;
+  called->task = task;
+  if (task_out) *task_out = task; /* it may be over before the next line is */
+  status = pwi_client_call(session->client, &called->calling, target->node.id, entry, graph);
+  if (status) pwi_call_graph_destroy(graph);
+  return pwi_session_started(session, task, status, NULL);
+}
+
+static pawl_status explain(pawl_status status, const char *what, const struct pawl_target *target, const char *name) {
+  if (target->group) return pwi_error_status(status, "%s %s at group %s", what, name, target->group);
+  return pwi_error_status(status, "%s %s at node %" PRIu64, what, name, target->node.id);
+}
+
+static pawl_status run_graph(struct pawl_session *session, const struct pawl_target *target, const char *what,
+                             struct pwi_call_graph *graph, struct pawl_task **task_out) {
+  char entry[PAWL_NAME_MAX + 1], name[PAWL_NAME_MAX + 1];
+  memcpy(name, graph->items[0].name, sizeof name);
+  pawl_status status = target->node.id != 0 ? PAWL_OK : pwi_group_entry_name(what, target->group, entry);
+  if (status) {
+    pwi_call_graph_destroy(graph);
+    return status;
+  }
+  struct pawl_task *task;
+  pwi_driver_enter(&session->driver);
+  status = start(session, target, target->node.id != 0 ? NULL : entry, what, graph, task_out ? &task : NULL);
+  bool is_crowded = session->line.count >= PWI_SESSION_TASKS;
+  pwi_driver_leave(&session->driver);
+  if (status) return explain(status, what, target, name);
+  if (task_out) *task_out = task;
+  if (is_crowded) pwi_session_catch_up(session);
+  return PAWL_OK;
+}
+
+static pawl_status call_one(struct pawl_session *session, const struct pawl_target *target, const char *what,
+                            const char *name, const void *argument, size_t size, struct pawl_task **task_out) {
+  struct pawl_graph_call call = {name, argument, size};
+  struct pwi_call_graph *graph;
+  uint32_t culprit;
+  pawl_status status = pwi_call_graph_create(&call, 1, NULL, 0, &graph, &culprit);
+  if (status == PAWL_INVALID)
+    return pwi_error(status,
+                     "%s '%s': a function's name is words with slashes between them, and an argument is somewhere",
+                     what, name ? name : "");
+  if (status) return pwi_error_status(status, "%s %s: %zu bytes", what, name, size);
+  return run_graph(session, target, what, graph, task_out);
+}
+
+pawl_status pawl_call(struct pawl_session *session, struct pawl_target target, const char *name, const void *argument,
+                      size_t size, struct pawl_task **task_out) {
+  if (!session) return pwi_error(PAWL_INVALID, "call: there is no session");
+  if (name && name[0] == '.') return pwi_error(PAWL_INVALID, "call of '%s': names with a dot are pawl's own", name);
+  return call_one(session, &target, "call of", name, argument, size, task_out);
+}
+
+static pawl_status explain_graph(pawl_status status, const struct pawl_graph_call *calls, size_t count,
+                                 uint32_t culprit) {
+  const char *name = culprit < count && calls[culprit].name ? calls[culprit].name : "";
+  if (status != PAWL_INVALID) return pwi_error_status(status, "graph of %zu calls", count);
+  if (culprit == PAWL_CALL_NONE) return pwi_error(status, "graph: there are no calls, or edges at no place");
+  if (culprit >= count) return pwi_error(status, "graph: an edge leads to call %u, and there are %zu", culprit, count);
+  if (pwi_call_name_check(name))
+    return pwi_error(status, "graph: '%s' of call %u is no function's name", name, culprit);
+  return pwi_error(status, "graph: call %u %s is in a cycle, or its argument nowhere", culprit, name);
+}
+
+pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target target,
+                            const struct pawl_graph_call *calls, size_t count, const struct pawl_graph_edge *edges,
+                            size_t edge_count, struct pawl_task **task_out) {
+  struct pwi_call_graph *graph;
+  uint32_t culprit;
+  if (!session) return pwi_error(PAWL_INVALID, "call: there is no session");
+  pawl_status status = pwi_call_graph_create(calls, count, edges, edge_count, &graph, &culprit);
+  if (status) return explain_graph(status, calls, count, culprit);
+  return run_graph(session, &target, count == 1 ? "call of" : "graph from", graph, task_out);
+}
+
+/* --- tasks of other sessions -------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
+                                struct pawl_task **task_out) {
+  uint8_t argument[sizeof id];
+  struct pawl_target target = pawl_to_node(node);
+  if (!session || node.id == 0) return pwi_error(PAWL_INVALID, "task elsewhere: there is no session, or no node");
+  pwi_put_u64(argument, id);
+  return call_one(session, &target, "wait by", PWI_FUNCTION_WAIT, argument, sizeof argument, task_out);
+}
+
+/* --- triggers ----------------------------------------------------------------------------------------------------------- */
+
+static bool find_group(struct pawl_session *session, const char *entry, struct pwi_vector_id *id_out) {
+  pwi_driver_enter(&session->driver);
+  const struct pwi_entry *known = pwi_catalogue_named(pwi_client_catalogue(session->client), entry);
+  if (known) *id_out = known->id;
+  pwi_driver_leave(&session->driver);
+  return known != NULL;
+}
+
+pawl_status pawl_trigger(struct pawl_session *session, const char *group, uint64_t tick, struct pawl_vector *vector,
+                         struct pawl_where where, const void *values, struct pawl_task **task_out) {
+  char entry[PAWL_NAME_MAX + 1];
+  struct pwi_vector_id id;
+  if (!session || !vector || vector->session != session)
+    return pwi_error(PAWL_INVALID, "trigger: there is no session, or no vector of it");
+  pawl_status status = pwi_group_entry_name("trigger at", group, entry);
+  if (status) return status;
+  if (!find_group(session, entry, &id)) {
+    status = pwi_session_ask(session, PWI_ASK_SYNC, NULL, pwi_driver_deadline(SYNC_NS), NULL, NULL);
+    if (!status && !find_group(session, entry, &id)) status = PAWL_NOT_FOUND;
+    if (status) return pwi_error_status(status, "trigger at %s", group);
+  }
+  return pwi_vector_trigger(vector, &where, values, id, tick, task_out);
+}

@@ -1,0 +1,393 @@
+#include "api/functions.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "api/session.h"
+#include "base/bytes.h"
+#include "base/memory.h"
+
+#define FAILURES 4096
+
+struct offered {
+  struct offered *next;
+  pawl_status (*function)(struct pawl_invocation *invocation, void *context);
+  void *context;
+  size_t running;
+  bool is_withdrawn;
+  struct pwi_event gone; /* withdrawn, and nobody runs it */
+  char name[PAWL_NAME_MAX + 1];
+};
+
+struct pawl_invocation {
+  struct pawl_invocation *next;
+  struct pwi_functions *functions;
+  struct pwi_running *running;
+  struct offered *offered;
+  void *bytes;
+  size_t size;
+};
+
+/* Somebody elsewhere waits for a task of ours. */
+struct waiting {
+  struct waiting *next;
+  struct pwi_running *running;
+  uint64_t task; /* its id */
+};
+
+struct pwi_functions {
+  struct pawl_session *session;
+  struct pwi_callee *callee;
+
+  /* Inside the gate. */
+  struct offered *offered;
+  struct waiting *waiting;
+  bool is_mute;
+  struct {
+    uint64_t task;
+    pawl_status status;
+  } failures[FAILURES]; /* of tasks, a ring */
+  size_t failure_count;
+
+  pthread_mutex_t mutex; /* for the rest */
+  pthread_cond_t more, less;
+  struct pawl_invocation *queue, **queue_end;
+  size_t idle, busy, thread_count;
+  bool is_stopping;
+  pthread_t threads[PAWL_CALL_THREADS];
+};
+
+static _Thread_local struct pawl_invocation *current;
+
+struct pawl_invocation *pwi_functions_step_out(void) {
+  struct pawl_invocation *invocation = current;
+  current = NULL;
+  return invocation;
+}
+
+void pwi_functions_step_in(struct pawl_invocation *invocation) { current = invocation; }
+
+/* --- running ------------------------------------------------------------------------------------------------------------ */
+
+static void let_go(struct pwi_functions *functions, struct offered *offered) {
+  offered->running--;
+  if (offered->is_withdrawn && offered->running == 0) pwi_event_set(&functions->session->driver, &offered->gone);
+}
+
+static void end(struct pawl_invocation *invocation, pawl_status status) {
+  struct pwi_functions *functions = invocation->functions;
+  struct pwi_driver *driver = &functions->session->driver;
+  pwi_driver_enter(driver);
+  let_go(functions, invocation->offered);
+  if (status > PAWL_OK) status = PAWL_INVALID; /* no status of ours */
+  if (!functions->is_mute)
+    pwi_callee_end(functions->callee, invocation->running, status, invocation->bytes, invocation->size);
+  pwi_driver_look(driver);
+  pwi_driver_leave(driver);
+  pwi_driver_hurry(driver);
+  pwi_free(invocation);
+}
+
+/* The next one, or NULL when all is to end. */
+static struct pawl_invocation *take(struct pwi_functions *functions) {
+  pthread_mutex_lock(&functions->mutex);
+  functions->idle++;
+  while (!functions->queue && !functions->is_stopping) pthread_cond_wait(&functions->more, &functions->mutex);
+  functions->idle--;
+  struct pawl_invocation *invocation = functions->queue;
+  if (invocation) {
+    functions->queue = invocation->next;
+    if (!functions->queue) functions->queue_end = &functions->queue;
+    functions->busy++;
+  }
+  pthread_mutex_unlock(&functions->mutex);
+  return invocation;
+}
+
+static void put_down(struct pwi_functions *functions) {
+  pthread_mutex_lock(&functions->mutex);
+  functions->busy--;
+  pthread_cond_broadcast(&functions->less);
+  pthread_mutex_unlock(&functions->mutex);
+}
+
+static void *work(void *context) {
+  struct pwi_functions *functions = context;
+  for (struct pawl_invocation *invocation; (invocation = take(functions)) != NULL;) {
+    pthread_mutex_lock(&functions->mutex);
+    bool is_late = functions->is_stopping;
+    pthread_mutex_unlock(&functions->mutex);
+    current = invocation;
+    pawl_status status =
+        is_late ? PAWL_NODE_STOPPED : invocation->offered->function(invocation, invocation->offered->context);
+    current = NULL;
+    end(invocation, status);
+    put_down(functions);
+  }
+  return NULL;
+}
+
+/* Its signals are the application's. */
+static void add_thread(struct pwi_functions *functions) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (pthread_create(&functions->threads[functions->thread_count], NULL, work, functions) == 0)
+    functions->thread_count++;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* False if there is no thread and none can be made, or all is to end. */
+static bool enqueue(struct pwi_functions *functions, struct pawl_invocation *invocation) {
+  pthread_mutex_lock(&functions->mutex);
+  size_t ahead = 0;
+  for (const struct pawl_invocation *at = functions->queue; at && ahead <= functions->idle; at = at->next) ahead++;
+  bool is_short = functions->idle <= ahead && functions->thread_count < PAWL_CALL_THREADS;
+  if (is_short && !functions->is_stopping) add_thread(functions);
+  bool can_run = functions->thread_count > 0 && !functions->is_stopping;
+  if (can_run) {
+    *functions->queue_end = invocation;
+    functions->queue_end = &invocation->next;
+    pthread_cond_signal(&functions->more);
+  }
+  pthread_mutex_unlock(&functions->mutex);
+  return can_run;
+}
+
+/* --- tasks of ours that others wait for ----------------------------------------------------------------------------------- */
+
+static bool is_open(const struct pwi_task_line *line, uint64_t id) {
+  for (const struct pawl_task *task = line->first; task; task = task->next)
+    if (task->id == id) return true;
+  return false;
+}
+
+static pawl_status recall(const struct pwi_functions *functions, uint64_t id) {
+  size_t count = functions->failure_count < FAILURES ? functions->failure_count : FAILURES;
+  for (size_t i = 0; i < count; i++)
+    if (functions->failures[i].task == id) return functions->failures[i].status;
+  return PAWL_OK;
+}
+
+static void run_wait(struct pwi_functions *functions, struct pwi_running *running) {
+  struct pawl_session *session = functions->session;
+  uint64_t id = running->item->size == sizeof id ? pwi_get_u64(running->item->argument) : 0;
+  pawl_status status = id == 0 || id > pwi_task_pool_last_id(session->pool) ? PAWL_INVALID : PAWL_OK;
+  bool must_wait = !status && (is_open(&session->line, id) || is_open(&session->awaits, id));
+  if (!status && !must_wait) status = recall(functions, id);
+  struct waiting *waiting = must_wait ? pwi_alloc_zero(1, sizeof *waiting) : NULL;
+  if (must_wait && !waiting) status = PAWL_NO_MEMORY;
+  if (!waiting) {
+    pwi_callee_end(functions->callee, running, status, NULL, 0);
+    return;
+  }
+  *waiting = (struct waiting){functions->waiting, running, id};
+  functions->waiting = waiting;
+}
+
+static void tell_waiting(struct pwi_functions *functions, uint64_t id, pawl_status status) {
+  for (struct waiting **at = &functions->waiting; *at;) {
+    struct waiting *waiting = *at;
+    if (waiting->task != id) {
+      at = &waiting->next;
+      continue;
+    }
+    *at = waiting->next;
+    struct pwi_running *running = waiting->running;
+    pwi_free(waiting);
+    pwi_callee_end(functions->callee, running, status, NULL, 0);
+    at = &functions->waiting; /* anything may have happened */
+  }
+}
+
+/* The line: a task has finished, or was never started. */
+static void watch(void *context, struct pawl_task *task, bool is_undone) {
+  struct pwi_functions *functions = context;
+  pawl_status status = is_undone ? PAWL_OK : task->inner.status;
+  struct pwi_step step = task->issued;
+  bool is_its_own = task->has_handle;
+  task->issued = (struct pwi_step){0};
+  if (status) {
+    size_t at = functions->failure_count++ % FAILURES;
+    functions->failures[at].task = task->id;
+    functions->failures[at].status = status;
+  }
+  if (functions->is_mute) return;
+  tell_waiting(functions, task->id, status);
+  if (step.id) pwi_callee_issued_end(functions->callee, step, is_its_own ? PAWL_OK : status);
+}
+
+pawl_status pwi_functions_adopt(struct pwi_functions *functions, struct pawl_task *task) {
+  if (!functions || !current || current->functions != functions) return PAWL_OK;
+  return pwi_callee_issue(functions->callee, current->running, &task->issued);
+}
+
+/* --- offering ----------------------------------------------------------------------------------------------------------- */
+
+static struct offered *find(const struct pwi_functions *functions, const char *name) {
+  struct offered *offered = functions->offered;
+  while (offered && strcmp(offered->name, name) != 0) offered = offered->next;
+  return offered;
+}
+
+/* From the callee, inside the gate. */
+static void run(void *context, struct pwi_running *running) {
+  struct pwi_functions *functions = context;
+  if (strcmp(running->item->name, PWI_FUNCTION_WAIT) == 0) {
+    run_wait(functions, running);
+    return;
+  }
+  struct offered *offered = find(functions, running->item->name);
+  struct pawl_invocation *invocation = offered ? pwi_alloc_zero(1, sizeof *invocation) : NULL;
+  if (!invocation) {
+    pwi_callee_end(functions->callee, running, offered ? PAWL_NO_MEMORY : PAWL_NOT_FOUND, NULL, 0);
+    return;
+  }
+  *invocation = (struct pawl_invocation){.functions = functions, .running = running, .offered = offered};
+  if (!enqueue(functions, invocation)) {
+    pwi_free(invocation);
+    pwi_callee_end(functions->callee, running, functions->is_stopping ? PAWL_NODE_STOPPED : PAWL_NODE_LIMIT, NULL, 0);
+    return;
+  }
+  offered->running++;
+}
+
+static pawl_status offer(struct pwi_functions *functions, const char *name,
+                         pawl_status (*function)(struct pawl_invocation *invocation, void *context), void *context) {
+  if (functions->session->is_closed) return PAWL_NODE_STOPPED;
+  if (find(functions, name)) return PAWL_EXISTS;
+  struct offered *offered = pwi_alloc_zero(1, sizeof *offered);
+  if (!offered) return PAWL_NO_MEMORY;
+  offered->function = function;
+  offered->context = context;
+  memcpy(offered->name, name, strlen(name) + 1);
+  offered->next = functions->offered;
+  functions->offered = offered;
+  return PAWL_OK;
+}
+
+pawl_status pawl_function_offer(struct pawl_session *session, const char *name,
+                                pawl_status (*function)(struct pawl_invocation *invocation, void *context),
+                                void *context) {
+  if (!session || !function) return pwi_error(PAWL_INVALID, "offer: there is no session, or no function");
+  if (pwi_call_name_check(name) || name[0] == '.')
+    return pwi_error(PAWL_INVALID, "offer '%s': a function's name is words with slashes between them",
+                     name ? name : "");
+  if (!session->functions)
+    return pwi_error(PAWL_INVALID, "offer %s: the session was opened without `listen`, so nobody can reach it", name);
+  pwi_driver_enter(&session->driver);
+  pawl_status status = offer(session->functions, name, function, context);
+  pwi_driver_leave(&session->driver);
+  return status ? pwi_error_status(status, "offer %s", name) : PAWL_OK;
+}
+
+pawl_status pawl_function_withdraw(struct pawl_session *session, const char *name) {
+  if (!session || !name) return pwi_error(PAWL_INVALID, "withdraw: there is no session, or no name");
+  struct pwi_functions *functions = session->functions;
+  struct pwi_driver *driver = &session->driver;
+  if (!functions) return pwi_error_status(PAWL_NOT_FOUND, "withdraw %s", name);
+  pwi_driver_enter(driver);
+  struct offered *offered = find(functions, name);
+  for (struct offered **at = &functions->offered; offered && *at; at = &(*at)->next)
+    if (*at == offered) {
+      *at = offered->next;
+      break;
+    }
+  if (offered) offered->is_withdrawn = true;
+  if (offered && offered->running == 0) pwi_event_set(driver, &offered->gone);
+  pwi_driver_leave(driver);
+  if (!offered) return pwi_error_status(PAWL_NOT_FOUND, "withdraw %s", name);
+  (void)pwi_driver_wait(driver, &offered->gone, PWI_NET_NEVER);
+  pwi_driver_enter(driver); /* whoever said so may still be at it */
+  pwi_driver_leave(driver);
+  pwi_free(offered);
+  return PAWL_OK;
+}
+
+/* --- inside a function ---------------------------------------------------------------------------------------------------- */
+
+const void *pawl_invocation_argument(const struct pawl_invocation *invocation, size_t *size_out) {
+  *size_out = invocation->running->item->size;
+  return invocation->running->item->argument;
+}
+
+struct pawl_session *pawl_invocation_session(const struct pawl_invocation *invocation) {
+  return invocation->functions->session;
+}
+
+struct pawl_node pawl_invocation_caller(const struct pawl_invocation *invocation) {
+  return (struct pawl_node){invocation->running->caller};
+}
+
+pawl_status pawl_invocation_return(struct pawl_invocation *invocation, const void *bytes, size_t size) {
+  const char *name = invocation->running->item->name;
+  if (!bytes && size > 0) return pwi_error(PAWL_INVALID, "result of %s: %zu bytes at no place", name, size);
+  if (size > PAWL_CALL_BYTES) return pwi_error_status(PAWL_TOO_LARGE, "result of %s: %zu bytes", name, size);
+  void *copy = pwi_alloc(size);
+  if (!copy) return pwi_error_status(PAWL_NO_MEMORY, "result of %s", name);
+  if (size > 0) memcpy(copy, bytes, size);
+  pwi_free(invocation->bytes);
+  invocation->bytes = copy;
+  invocation->size = size;
+  return PAWL_OK;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------------- */
+
+pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functions **functions_out) {
+  struct pwi_functions *functions = pwi_alloc_zero(1, sizeof *functions);
+  if (!functions) return PAWL_NO_MEMORY;
+  functions->session = session;
+  functions->queue_end = &functions->queue;
+  pawl_status status = pwi_client_offer(session->client, run, functions, &functions->callee);
+  if (status) {
+    pwi_free(functions);
+    return status;
+  }
+  pthread_mutex_init(&functions->mutex, NULL); /* neither can fail on Linux */
+  pthread_cond_init(&functions->more, NULL);
+  pthread_cond_init(&functions->less, NULL);
+  session->line.watch = session->awaits.watch = watch;
+  session->line.watch_context = session->awaits.watch_context = functions;
+  *functions_out = functions;
+  return PAWL_OK;
+}
+
+void pwi_functions_stop(struct pwi_functions *functions) {
+  if (!functions) return;
+  pwi_driver_enter(&functions->session->driver);
+  pwi_callee_stop(functions->callee);
+  pwi_driver_leave(&functions->session->driver);
+  pthread_mutex_lock(&functions->mutex);
+  functions->is_stopping = true;
+  pthread_cond_broadcast(&functions->more);
+  while (functions->queue || functions->busy > 0) pthread_cond_wait(&functions->less, &functions->mutex);
+  size_t count = functions->thread_count;
+  functions->thread_count = 0; /* whatever a graph still brings is refused */
+  pthread_mutex_unlock(&functions->mutex);
+  for (size_t i = 0; i < count; i++) pthread_join(functions->threads[i], NULL);
+}
+
+void pwi_functions_mute(struct pwi_functions *functions) {
+  if (functions) functions->is_mute = true;
+}
+
+void pwi_functions_destroy(struct pwi_functions *functions) {
+  if (!functions) return;
+  while (functions->offered) {
+    struct offered *offered = functions->offered;
+    functions->offered = offered->next;
+    pwi_free(offered);
+  }
+  while (functions->waiting) {
+    struct waiting *waiting = functions->waiting;
+    functions->waiting = waiting->next;
+    pwi_free(waiting);
+  }
+  pthread_cond_destroy(&functions->less);
+  pthread_cond_destroy(&functions->more);
+  pthread_mutex_destroy(&functions->mutex);
+  pwi_free(functions);
+}

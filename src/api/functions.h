@@ -1,0 +1,42 @@
+/* Functions that a session offers, and the threads that run them.
+ *
+ * The callee (role/callee.h) says inside the gate what is to be run. It goes into a queue, from which threads take it that are
+ * there for nothing else: so a function may take as long as it likes, and the net is looked after meanwhile. A thread is added
+ * whenever none is idle, up to PAWL_CALL_THREADS; they end with the session.
+ *
+ * Tasks that such a thread starts are noted as subtasks of what it runs: pwi_functions_adopt. When a task of the session has
+ * finished, the line says so (api/tasks.h), and whoever waits for it is told: the call that it belongs to, and callers of
+ * ".wait" (pawl_task_elsewhere).
+ *
+ * All functions here but the first two are for inside the gate.
+ */
+#ifndef PWI_API_FUNCTIONS_H
+#define PWI_API_FUNCTIONS_H
+
+#include <pawl/call.h>
+
+#include "api/tasks.h"
+
+struct pwi_functions;
+
+#define PWI_FUNCTION_WAIT ".wait" /* argument: the u64 id of a task here */
+
+/* For a session that listens; before anybody else knows it. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
+PAWL_MUST_USE pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functions **functions_out);
+
+/* Outside the gate: takes no new calls, and waits until nothing runs any more. NULL is fine, here and below. */
+void pwi_functions_stop(struct pwi_functions *functions);
+
+/* Nobody is told anything any more: the net is about to go. */
+void pwi_functions_mute(struct pwi_functions *functions);
+void pwi_functions_destroy(struct pwi_functions *functions); /* after stop, with nobody at the gate */
+
+/* A task that this thread is about to start: belongs to the call that it runs, if it runs one. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_functions_adopt(struct pwi_functions *functions, struct pawl_task *task);
+
+/* Callbacks of tasks may run in a thread that runs a function, and have nothing to do with it: what the thread ran before, to
+ * be given back afterwards. Anywhere. */
+struct pawl_invocation *pwi_functions_step_out(void);
+void pwi_functions_step_in(struct pawl_invocation *invocation);
+
+#endif
