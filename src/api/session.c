@@ -248,7 +248,6 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   session->is_closed = true;
   pwi_functions_mute(session->functions);
   pwi_task_line_end(&session->owns, PAWL_NODE_STOPPED);
-  pwi_task_line_end(&session->awaits, PAWL_NODE_STOPPED);
   /* Their memory is still the net's: it must be gone before they say that they have finished. */
   pwi_net_destroy(session->net);
   session->net = NULL;

@@ -125,10 +125,6 @@ void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
     describe_open(task, text, size);
     return;
   }
-  if (task->called) {
-    pwi_called_describe(task, text, size);
-    return;
-  }
   size_t used = add(text, size, 0, "%s %s: ", task->what, task->subject);
   if (task->inner.status && task->cause.what)
     describe_cause(task, text, size, used);
