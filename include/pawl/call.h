@@ -155,8 +155,8 @@ PAWL_API pawl_status pawl_trigger(struct pawl_session *session, const char *grou
 
 /* --- tasks of other sessions ------------------------------------------------------------------------------------------ */
 
-/* A task here that finishes when the task with that id (pawl_task_id) at that node has, and as it has. The two are told
- * to others in a call, or in a vector. The node must listen. Failures are
+/* A task here that finishes when the task with that id (pawl_task_id) at that node (pawl_session_node) has, and as it has.
+ * The two are told to others in a call, or in a vector. The node must listen. Failures are
  * remembered there for the last 4096 that failed. As pawl_call; PAWL_INVALID if that node never had such a task. */
 PAWL_API pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
                                          struct pawl_task **task_out);

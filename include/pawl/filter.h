@@ -151,8 +151,8 @@ struct pawl_filter_type {
   size_t (*bytes)(const void *state, size_t count);
 };
 
-/* Makes a kind of filter known to this process, for every chain that is made from then on. Servers must know it as
- * well, under the same name and with the same parameters. PAWL_EXISTS if there is one of that name, PAWL_INVALID for a
+/* Makes a kind of filter known to this process, for every chain that is made from then on. Whoever opens a vector that has
+ * it must know it as well, under the same name and with the same parameters; servers only if it works on pulls. PAWL_EXISTS if there is one of that name, PAWL_INVALID for a
  * struct that breaks a rule above, PAWL_TOO_LARGE after 32 of them. */
 PAWL_API pawl_status pawl_filter_register(const struct pawl_filter_type *type);
 
@@ -226,7 +226,7 @@ PAWL_API pawl_status pawl_filters_counters(const struct pawl_filters *filters, s
 /* --- a vector's filters ------------------------------------------------------------------------------------------- */
 
 /* Gives a vector, as this session uses it, another chain than the one it was created with, for both directions: from the
- * next call on, for all handles of the vector in the session. Nobody else is concerned: what arrives at servers is rows, and
+ * next call on, for all handles of the vector in the session. (Calls to a single node, where.node, keep the vector's own.) Nobody else is concerned: what arrives at servers is rows, and
  * filters on pulls are named in each pull. "none" is no chain. Of `options`, which may be NULL, only seed, kkt_rule and
  * kkt_context count; without them the seed is drawn.
  *

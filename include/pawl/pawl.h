@@ -5,10 +5,12 @@
  *
  *   session.h   a process' membership in a cluster: begin here
  *   vector.h    named rows of numbers: push and pull
+ *   linear.h    and linear algebra with them, on the servers
  *   task.h      calls that are under way
  *   group.h     processes that advance together
- *   call.h      functions of one node that others call
+ *   sketch.h    counts of very many things
  *   policy.h    iterations, and how far apart they may be
+ *   call.h      functions of one node that others call
  *   filter.h    what happens to rows on their way
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -36,11 +38,13 @@
 #include <pawl/checkpoint.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>
+#include <pawl/linear.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>
 #include <pawl/policy.h>
 #include <pawl/range.h>
 #include <pawl/session.h>
+#include <pawl/sketch.h>
 #include <pawl/status.h>
 #include <pawl/task.h>
 #include <pawl/vector.h>

@@ -57,7 +57,7 @@ PAWL_API pawl_status pawl_task_failure(const struct pawl_task *task, size_t inde
  * has not started what it waits for: cut to `size` with its final zero. */
 PAWL_API void pawl_task_describe(const struct pawl_task *task, char *text, size_t size);
 
-/* Which task of its session this is, from 1 on: texts name tasks by it. */
+/* Which task of its session this is, from 1 on: texts name tasks by it, and other sessions know it by it (<pawl/call.h>). */
 PAWL_API uint64_t pawl_task_id(const struct pawl_task *task);
 
 /* --- several as one --------------------------------------------------------------------------------------------------- */

@@ -93,9 +93,6 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   task->has_handle = false;
   task->call = NULL;
   task->id = ++pool->last_id;
-  task->issued = (struct pwi_step){0};
-  task->called = NULL;
-  task->trigger = NULL;
   task->step = (struct pwi_step){0};
   task->is_in_order = task->is_own = task->has_ended = false;
   task->held = NULL;
@@ -105,6 +102,9 @@ struct pawl_task *pwi_task_take(struct pwi_task_pool *pool) {
   task->over = NULL;
   task->over_context = NULL;
   pwi_clock_list_fini(&task->clocks);
+  task->issued = (struct pwi_step){0};
+  task->called = NULL;
+  task->trigger = NULL;
   task->next = task->before = NULL;
   return task;
 }

@@ -47,7 +47,7 @@ struct pawl_task {
   const char *subject; /* a vector's or group's name; lives as long as the pool */
   void (*call)(void *context, struct pawl_task *task);
   void *context;
-  uint64_t id; /* of all tasks of the session: for people, and for other sessions */
+  uint64_t id; /* of all tasks of the session: what people and other sessions know it by */
 
   /* Its place among others (api/sequence.h); inside the gate. */
   struct pwi_step step;

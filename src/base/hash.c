@@ -26,13 +26,6 @@ uint64_t pwi_hasher_value(const struct pwi_hasher *hasher) {
   return XXH3_64bits_digest((const XXH3_state_t *)(const void *)hasher->state);
 }
 
-/* Two rounds of xor-shift and odd multiplication (the finaliser of SplitMix64); every step can be undone. */
-uint64_t pwi_mix64(uint64_t value) {
-  value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return value ^ (value >> 31);
-}
-
 uint64_t pwi_unmix64(uint64_t value) {
   value = (value ^ (value >> 31) ^ (value >> 62)) * UINT64_C(0x319642b2d24d8ec3);
   value = (value ^ (value >> 27) ^ (value >> 54)) * UINT64_C(0x96de1b173f119089);

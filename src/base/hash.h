@@ -17,8 +17,13 @@ void pwi_hasher_init(struct pwi_hasher *hasher, uint64_t seed);
 void pwi_hasher_add(struct pwi_hasher *hasher, const void *data, size_t size);
 uint64_t pwi_hasher_value(const struct pwi_hasher *hasher);
 
-/* A bijective scramble of 64 bits, and its inverse: neighbouring inputs land far apart, and no two together. */
-uint64_t pwi_mix64(uint64_t value);
+/* A bijective scramble of 64 bits, and its inverse: neighbouring inputs land far apart, and no two together. Two rounds of
+ * xor-shift and odd multiplication (the finaliser of SplitMix64); every step can be undone. */
+static inline uint64_t pwi_mix64(uint64_t value) {
+  value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return value ^ (value >> 31);
+}
 uint64_t pwi_unmix64(uint64_t value);
 
 #endif

@@ -4,8 +4,11 @@
 #include "cli/bench_checkpoint.h"
 #include "cli/bench_failover.h"
 #include "cli/bench_fill.h"
+#include "cli/bench_filters.h"
 #include "cli/bench_kv.h"
 #include "cli/bench_net.h"
+#include "cli/bench_sketch.h"
+#include "cli/bench_wait.h"
 #include "cli/cli.h"
 
 static int run_net(const struct pwi_command *command, int argc, char **argv) {
@@ -27,6 +30,9 @@ static const struct pwi_command *const children[] = {&command_net,
                                                      &pwi_command_bench_failover,
                                                      &pwi_command_bench_checkpoint,
                                                      &pwi_command_bench_fill,
+                                                     &pwi_command_bench_sketch,
+                                                     &pwi_command_bench_filters,
+                                                     &pwi_command_bench_wait,
                                                      NULL};
 
 const struct pwi_command pwi_command_bench = {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pawl/filter.h>
 #include <pawl/session.h>
 #include <pawl/task.h>
 #include <pawl/vector.h>
@@ -180,6 +181,7 @@ static int get_vector(struct get *get) {
   if (status == PAWL_NOT_FOUND)
     return pwi_cli_failure(get->command, "there is no vector %s; 'pawl get --list' names those that there are",
                            get->name);
+  if (!status) status = pawl_vector_filter(get->vector, "none", NULL); /* what is stored, to the last bit */
   if (status) return fail(get, status);
   pawl_vector_info(get->vector, &get->info);
   get->row_bytes = pawl_type_size(get->info.options.type) * get->info.pulled_width;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pawl/filter.h>
 #include <pawl/session.h>
 #include <pawl/task.h>
 #include <pawl/vector.h>
@@ -22,6 +23,7 @@ enum {
   LETTER_SIZE,
   LETTER_FUNCTION,
   LETTER_PLACEMENT,
+  LETTER_FILTERS,
   LETTER_LAYOUT,
 };
 
@@ -163,6 +165,7 @@ static int open_vector(struct put *put) {
   if (status == PAWL_EXISTS)
     return pwi_cli_failure(put->command, "there is a vector %s with other options; 'pawl get --list' shows them",
                            put->name);
+  if (!status) status = pawl_vector_filter(put->vector, "none", NULL); /* what is put by hand is meant as it is */
   if (status) return pwi_session_failure(put->command, status);
   pawl_vector_info(put->vector, &put->info);
   return PWI_EXIT_OK;
@@ -204,6 +207,10 @@ static const char *read_own(struct put *put, int letter, const char *value) {
     return pwi_value_function_read(value, options) ? NULL : "a server function, such as add or 'adagrad rate=0.1'";
   case LETTER_PLACEMENT:
     return pwi_value_placement_read(value, &options->placement) ? NULL : "auto, ordered or mixed";
+  case LETTER_FILTERS:
+    if (strlen(value) > PAWL_FILTERS_OPTION_MAX) return "a chain of filters of at most 255 characters";
+    strcpy(options->filters, value);
+    return NULL;
   case LETTER_LAYOUT:
     return pwi_value_layout_read(value, &options->layout) ? NULL : "auto, dense or sparse";
   case LETTER_CREATE:
@@ -249,9 +256,9 @@ static const struct pwi_cli_option options[] = {
     {LETTER_TYPE, "type", "TYPE", "of its values: f32 (default), f64, i32, i64, u64"},
     {LETTER_WIDTH, "width", "N", "values for each key (default: 1)"},
     {LETTER_SIZE, "size", "N", "keys are 0 to N-1 (default: all of 64 bits)"},
-    {LETTER_FUNCTION, "function", "RULE",
-     "what a push does to what is stored: add (default), assign, 'adagrad rate=0.1', …"},
+    {LETTER_FUNCTION, "function", "RULE", "what a push does: add (default), assign, 'adagrad rate=0.1' and so on"},
     {LETTER_PLACEMENT, "placement", "WORD", "how keys lie on the servers: auto, ordered or mixed"},
+    {LETTER_FILTERS, "filters", "CHAIN", "that workers' pushes and pulls pass through: 'half | zeros' and so on"},
     {LETTER_LAYOUT, "layout", "WORD", "how rows are kept: auto, dense or sparse"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,

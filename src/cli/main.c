@@ -12,13 +12,9 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,       &pwi_command_env,
-    &pwi_command_version,    &pwi_command_manager,
-    &pwi_command_server,     &pwi_command_status,
-    &pwi_command_get,        &pwi_command_put,
-    &pwi_command_key,        &pwi_command_bench,
-    &pwi_command_checkpoint, &pwi_command_sim,
-    &pwi_command_storm,      NULL,
+    &pwi_command_demo,       &pwi_command_env, &pwi_command_version, &pwi_command_manager, &pwi_command_server,
+    &pwi_command_status,     &pwi_command_get, &pwi_command_put,     &pwi_command_key,     &pwi_command_bench,
+    &pwi_command_checkpoint, &pwi_command_sim, &pwi_command_storm,   &pwi_command_sketch,  NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -45,6 +41,7 @@ static void print_overview(void) {
                                                       &pwi_command_server_drain, &pwi_command_server_forget,
                                                       &pwi_command_key,          NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
+  static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
   printf("pawl %s shares model parameters between machines, so that learning can use many of them.\n\n"
@@ -54,6 +51,7 @@ static void print_overview(void) {
   print_group("this machine", machine);
   print_group("run a cluster", cluster);
   print_group("look into a cluster", look);
+  print_group("count very many things", count);
   print_group("keep what was learned", keep);
   print_group("measure and simulate", measure);
   printf("\nevery command takes:\n"

@@ -276,9 +276,9 @@ void pwi_client_destroy(struct pwi_client *client) {
   }
   pwi_free(client->outgoings);
   pwi_client_lists_fini(client);
-  pwi_callee_destroy(client->callee);
   pwi_client_filtered_fini(client);
   pwi_coder_fini(&client->coder);
+  pwi_callee_destroy(client->callee);
   pwi_holder_destroy(client->holder);
   pwi_holding_destroy(client->holding);
   pwi_view_release(client->view);

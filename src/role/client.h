@@ -127,12 +127,14 @@ struct pwi_task {
   uint64_t found;         /* of ENTER: a tick; of SCAN: where to go on */
   uint64_t rows;          /* of SCAN */
   uint64_t number;        /* of a push: its task number, for journals */
+  double folded;          /* of a dot product or a norm: the sum, or the highest; of squares, not of their root */
 
   /* Private. */
   uint32_t parts; /* not yet answered */
   bool is_starting, is_numbered;
   struct pwi_mixing *mixing;
-  struct pwi_filtered *filtered;  /* what filters have left of the caller's rows */
+  struct pwi_filtered *filtered; /* what filters have left of the caller's rows */
+  struct pwi_folding *folding;
   struct pwi_task *next, *before; /* of all numbered tasks that are not finished, by rising number */
 };
 
@@ -215,6 +217,19 @@ PAWL_MUST_USE pawl_status pwi_client_check(const struct pwi_client *client, cons
  * task->rows tells how many came, task->found where to go on. Keys are raw ones. */
 PAWL_MUST_USE pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                           struct pawl_range range, size_t room, uint64_t *keys, void *values);
+
+/* Linear algebra on the servers: what `kind` says of the vector of `flow` and, if it is about two, of `other`, which is x of
+ * axpy and copy, and y of dot; else NULL. A range of zeros is all of the span. Changes are numbered like pushes: they are
+ * applied once, in the order of calls, to what the other vector is after all pushes of this client that were called before,
+ * and none that were called later.
+ *   PAWL_MISMATCH     the two differ in type, width, size, placement or layout
+ *   PAWL_OUT_OF_SPAN
+ *   PAWL_UNSUPPORTED  a part of the span of a mixed vector; filling a sparse one
+ *   PAWL_INVALID      a scalar that is no value for the type
+ *   and as pwi_client_start */
+PAWL_MUST_USE pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                            struct pwi_flow *other, enum pwi_linear kind, double scalar,
+                                            struct pawl_range range);
 
 /* Groups: the flow is that of the group's entry. ENTER after the manager was asked to let us join; TICK waits until every
  * push of this client that was started before is answered; AWAIT finishes when all members have reached the tick. */

@@ -63,6 +63,7 @@ static void succeeded(struct pwi_client *client, struct part *part, const struct
 }
 
 static void act(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+  if (part->kind == PWI_REQUEST_LINEAR && !pwi_linear_keep_rest(client, part, outcome)) return;
   switch (outcome->code) {
   case PWI_CODE_OK:
     succeeded(client, part, outcome);
@@ -248,6 +249,11 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
     size_t payload_size;
     const void *payload = pwi_letter_find(&link->letter, body, PWI_SECTION_PAYLOAD, &payload_size);
     return pwi_part_collected(client, part, payload, payload_size);
+  }
+  if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_FOLD) {
+    size_t payload_size;
+    const void *payload = pwi_letter_find(&link->letter, body, PWI_SECTION_PAYLOAD, &payload_size);
+    return pwi_fold_answered(client, part, &outcome, payload, payload_size);
   }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_SCAN)
     status = take_scan(part, &link->letter.sections, body);

@@ -11,6 +11,7 @@
  *   client_clocks.c  clocks that come with answers
  *   client_renew.c   being taken for dead
  *   client_restore.c vectors that were loaded from a checkpoint
+ *   client_linear.c  linear algebra: order between two flows, sums of what parts bring back
  *   client_lists.c   prepared key lists, mixing, buffers
  *   client_call.c    calls of named functions, ours and those of others
  *   client_trigger.c pushes that wait for a group
@@ -35,6 +36,7 @@
 #define PWI_SELF ((struct pwi_sender){1})
 
 #define PWI_PULL_SLICE ((size_t)512 << 10) /* bytes of values in one answer: gathering overlaps with copying */
+#define PWI_LINEAR_SLICE ((size_t)2 << 20) /* bytes of rows that one request changes, and its chain passes on */
 
 /* Servers and senders are numbered apart. A peer that is a sender is told from a server by this bit. */
 #define PWI_PEER_IS_SENDER (UINT64_C(1) << 63)
@@ -80,6 +82,9 @@ struct part {
   const char *in;
   char *out;
   uint64_t *keys_out; /* SCAN */
+
+  struct pwi_operation operation; /* LINEAR, FOLD */
+  struct pwi_flow *other;         /* of its other vector; NULL: there is none */
 
   uint64_t epoch; /* PARKED: of the view that did not help */
   int64_t retry_at;
@@ -163,6 +168,7 @@ struct pwi_flow {
   size_t held_back; /* parts that are not SENT */
   size_t blocked;
   pawl_status dead; /* nothing can be sent on it any more, and why */
+  size_t readers;   /* parts, of any flow, that read it besides their own */
 
   /* Groups. */
   bool has_entered;
@@ -345,12 +351,14 @@ struct pwi_client {
   struct pwi_mixing *free_mixings, *mixings;
   struct pwi_filtered *free_filtered, *filtered;
   struct pwi_coder coder;
+  struct pwi_folding *foldings;
   struct client_buffer *buffers;
   size_t buffer_count, buffer_room;
 
   struct pwi_asking *asks;
   uint64_t last_ask;
 
+  int64_t tell_at; /* when the manager is told what filters have done; 0: there is nothing to tell */
   /* Calls. */
   struct pwi_calling *callings;
   struct pwi_callee *callee; /* NULL: nobody has called yet, and nothing is offered */
@@ -358,7 +366,6 @@ struct pwi_client {
   bool is_syncing;
   uint64_t sync_round;
 
-  int64_t tell_at; /* when the manager is told what filters have done; 0: there is nothing to tell */
   struct pwi_timer tick;
   int64_t tick_at; /* 0: the timer is not set */
 
@@ -449,6 +456,28 @@ void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer); /*
 void pwi_peer_legs_down(struct client_peer *peer);                            /* it is down */
 void pwi_client_calls_look(struct pwi_client *client);                        /* another roster has come */
 void pwi_client_calls_renewed(struct pwi_client *client);                     /* we have another id */
+
+/* client_linear.c */
+
+/* A part has got its operation, or a copy of another's; and it is over, with the last part of its task or not. */
+void pwi_linear_begun(struct part *part);
+void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct part *part, bool was_numbered);
+
+/* True if an earlier part changes rows by what this one would change. */
+bool pwi_linear_is_read_before(const struct pwi_client *client, const struct part *part);
+
+/* The holder has dealt with a part's claim up to `outcome->next`: the rest becomes a part of its own. False if there is no
+ * memory for it: then all of the part goes again. */
+bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome);
+
+/* A FOLD is OK and brought its sum. PAWL_CORRUPT. */
+PAWL_MUST_USE pawl_status pwi_fold_answered(struct pwi_client *client, struct part *part,
+                                            const struct pwi_outcome *outcome, const void *payload, size_t size);
+
+/* The sums of a task's parts, from its start to its end. */
+PAWL_MUST_USE pawl_status pwi_folding_begin(struct pwi_client *client, struct pwi_task *task, enum pwi_linear kind);
+void pwi_folding_end(struct pwi_client *client, struct pwi_task *task);
+void pwi_foldings_fini(struct pwi_client *client);
 
 /* client_lists.c */
 bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, size_t size);

@@ -213,6 +213,7 @@ bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, s
 /* Regions went with the net. */
 void pwi_client_lists_fini(struct pwi_client *client) {
   pwi_free(client->buffers);
+  pwi_foldings_fini(client);
   while (client->mixings) {
     struct pwi_mixing *mixing = client->mixings;
     client->mixings = mixing->all_next;

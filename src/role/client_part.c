@@ -13,7 +13,7 @@ bool pwi_part_is_numbered(const struct part *part) { return part->number != 0; }
 
 /* What names a predecessor: a number of the id that it is sent under. */
 bool pwi_part_has_order(const struct part *part) {
-  return pwi_part_is_numbered(part) || part->kind == PWI_REQUEST_PULL;
+  return pwi_part_is_numbered(part) || part->kind == PWI_REQUEST_PULL || part->kind == PWI_REQUEST_FOLD;
 }
 
 static bool overlaps(const struct part *a, const struct part *b) {
@@ -26,11 +26,13 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
   task->status = PAWL_OK;
   task->failure_count = 0;
   task->found = task->rows = task->number = 0;
+  task->folded = 0;
   task->parts = 0;
   task->is_starting = true;
   task->is_numbered = is_numbered;
   task->mixing = NULL;
   task->filtered = NULL;
+  task->folding = NULL;
   task->next = task->before = NULL;
   if (task->clocks) task->clocks->count = 0;
   client->outstanding++;
@@ -47,6 +49,7 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
 static void task_over(struct pwi_client *client, struct pwi_task *task) {
   if (task->mixing) pwi_client_unmix(client, task);
   pwi_filtered_free(client, task->filtered);
+  if (task->folding) pwi_folding_end(client, task);
   client->outstanding--;
   if (task->is_numbered) {
     if (task->before)
@@ -231,6 +234,18 @@ void pwi_parts_unpark(struct pwi_client *client, bool all) {
   }
 }
 
+/* The same for what the part reads besides. */
+static bool other_waits(const struct part *part) {
+  if (part->other == part->flow) return false;
+  for (const struct part *earlier = part->other->first; earlier; earlier = earlier->next) {
+    bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
+    bool is_earlier = part->number == 0 || earlier->number < part->number;
+    if (pwi_part_is_numbered(earlier) && is_earlier && (is_held || part->is_strict) && overlaps(earlier, part))
+      return true;
+  }
+  return false;
+}
+
 /* True if an earlier push of the flow that this part has to follow is held back or, for a strict part, not yet
  * answered. (One that is queued goes first, since queues are in order.) */
 bool pwi_part_waits_for_earlier(const struct part *part) {
@@ -240,7 +255,7 @@ bool pwi_part_waits_for_earlier(const struct part *part) {
         earlier->task != part->task)
       return true;
   }
-  return false;
+  return part->other && other_waits(part);
 }
 
 static bool is_earlier_task(const struct pwi_client *client, const struct part *part) {
@@ -252,7 +267,9 @@ static bool must_block(const struct pwi_client *client, const struct part *part)
   if (client->renewal != RENEWAL_NONE && pwi_part_has_order(part)) return true;
   if (part->flow->is_suspended) return true;
   if (is_earlier_task(client, part)) return true;
-  return pwi_part_has_order(part) && (part->flow->held_back > 1 || part->is_strict) && pwi_part_waits_for_earlier(part);
+  if (part->flow->readers > 0 && pwi_linear_is_read_before(client, part)) return true;
+  bool may_wait = part->flow->held_back > 1 || part->is_strict || (part->other && part->other->held_back > 0);
+  return pwi_part_has_order(part) && may_wait && pwi_part_waits_for_earlier(part);
 }
 
 /* The holder of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. */
@@ -349,6 +366,7 @@ void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status stat
   part->is_over = true;
   part->over_status = status;
   if (was_numbered) pwi_flow_unblock(client, flow);
+  if (part->other || flow->readers > 0) pwi_linear_over(client, flow, part, was_numbered);
   if (part->outgoings == 0) part_over(client, part);
 }
 
@@ -409,6 +427,7 @@ struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64
   rest->peer_next = rest->peer_before = NULL;
   if (rest->list) pwi_keylist_retain(rest->list);
   if (rest->is_collecting) client->collecting++;
+  if (rest->operation.kind) pwi_linear_begun(rest);
   pwi_part_link_behind(rest, part);
   pwi_part_narrow(client, rest, pawl_range_of(at, part->claim.end));
   pwi_part_narrow(client, part, pawl_range_of(part->claim.begin, at));

@@ -188,6 +188,8 @@ static void number_part(struct pwi_client *client, struct part *part) {
     return;
   }
   part->number = part->task->number;
+  part->operation.prior = 0;
+  part->is_strict = part->is_strict || part->other; /* it waits for all that it has to see */
   part->prior = piece.time;
   part->sender = 0;
   status = pwi_clock_set(&flow->sent, PWI_SELF, part->claim, part->number);
@@ -200,8 +202,8 @@ static void number_flow(struct pwi_client *client, struct pwi_flow *flow) {
   pwi_flow_begin_clock(flow);
   for (struct part *part = flow->first, *next; part; part = next) {
     if (!pwi_part_is_numbered(part)) {
-      if (part->kind == PWI_REQUEST_PULL) { /* its predecessor was a number of the old id */
-        part->prior = 0;
+      if (pwi_part_has_order(part)) { /* its predecessor was a number of the old id */
+        part->prior = part->operation.prior = 0;
         part->is_strict = true;
         if (part->state == PART_QUEUED || part->state == PART_PARKED) pwi_part_hold(client, part, PART_BLOCKED);
       }

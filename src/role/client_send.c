@@ -67,6 +67,12 @@ static size_t bytes_out(const struct part *part) {
   return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
 }
 
+/* What it costs the holder to pass on: of what it does without values, the rows that it changes. */
+static size_t load_of(const struct part *part) {
+  if (part->kind != PWI_REQUEST_LINEAR) return bytes_out(part);
+  return part->rows < PWI_LINEAR_SLICE / part->flow->row_bytes ? part->rows * part->flow->row_bytes : PWI_LINEAR_SLICE;
+}
+
 static size_t bytes_back(const struct part *part) { return part->out ? part->rows * part->flow->row_bytes : 0; }
 
 void pwi_peer_remove(struct client_peer *peer, struct part *part) {
@@ -84,7 +90,7 @@ void pwi_peer_remove(struct client_peer *peer, struct part *part) {
   part->peer_next = part->peer_before = NULL;
   if (!was_sent) return;
   peer->under_way--;
-  peer->bytes_out -= bytes_out(part);
+  peer->bytes_out -= load_of(part);
   peer->bytes_back -= bytes_back(part);
 }
 
@@ -99,13 +105,13 @@ static void move_to_sent(struct client_peer *peer, struct part *part) {
     peer->sent_first = part;
   peer->sent_last = part;
   peer->under_way++;
-  peer->bytes_out += bytes_out(part);
+  peer->bytes_out += load_of(part);
   peer->bytes_back += bytes_back(part);
 }
 
 static bool has_room(const struct client_peer *peer, const struct part *part) {
   if (peer->under_way == 0) return true;
-  return peer->under_way < PARTS_MAX && peer->bytes_out + bytes_out(part) <= BYTES_MAX &&
+  return peer->under_way < PARTS_MAX && peer->bytes_out + load_of(part) <= BYTES_MAX &&
          peer->bytes_back + bytes_back(part) <= BYTES_MAX;
 }
 
@@ -298,6 +304,14 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
   return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
 }
 
+static pawl_status add_operation(struct pwi_message_builder *builder, const struct part *part) {
+  uint8_t bytes[PWI_OPERATION_SIZE];
+  if (!part->operation.kind) return PAWL_OK;
+  pwi_operation_encode(&part->operation, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_OPERATION, .count = 1, .length = sizeof bytes};
+  return pwi_message_copy(builder, &section, bytes);
+}
+
 static uint64_t settled(const struct pwi_client *client) {
   return client->tasks_first ? client->tasks_first->number - 1 : client->last_number;
 }
@@ -399,6 +413,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   if (!status) status = add_filters(link, builder, part);
   if (!status && part->keys && !part->is_collecting)
     status = add_keys(client, link, builder, outgoing, part, small, small_size);
+  if (!status && !part->is_collecting) status = add_operation(builder, part);
   if (!status && !part->is_collecting) {
     if (part->flow->filters && outgoing && part->in)
       status = add_coded(client, link, builder, outgoing, part);

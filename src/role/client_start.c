@@ -85,6 +85,8 @@ struct call {
   char *out;
   uint64_t tick;
   uint64_t together;
+  struct pwi_operation operation;
+  struct pwi_flow *other; /* NULL: it is about one vector */
 
   struct part *open; /* the last part, which the next piece may still be joined to */
   uint64_t open_head;
@@ -121,7 +123,8 @@ static pawl_status check_call(const struct pwi_client *client, const struct pwi_
   if (flow->dead) return flow->dead;
   if (client->is_leaving) return PAWL_NODE_STOPPED;
   if (!client->is_joined) return PAWL_OK;
-  if (kind != PWI_REQUEST_PULL && (!client->joined.may_write || client->config.reader)) return PAWL_FORBIDDEN;
+  if (kind != PWI_REQUEST_PULL && kind != PWI_REQUEST_FOLD && (!client->joined.may_write || client->config.reader))
+    return PAWL_FORBIDDEN;
   const char *space = client->joined.space;
   return space[0] && !pwi_name_is_in(flow->entry.name, space) ? PAWL_FORBIDDEN : PAWL_OK;
 }
@@ -131,7 +134,7 @@ static pawl_status check_call(const struct pwi_client *client, const struct pwi_
 /* What a part covers: a claim, and of the call's keys those from `first` to `last`. */
 struct piece {
   struct pawl_range claim;
-  uint64_t prior;
+  uint64_t prior, other_prior;
   size_t first, last;
 };
 
@@ -165,6 +168,12 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->keys = call->keys ? call->keys + piece->first : part->rows == 0 ? no_keys : NULL;
   part->in = call->in && part->rows > 0 ? call->in + skip * pwi_flow_bytes_in(call->flow, call->kind) : NULL;
   part->out = call->out && part->rows > 0 ? call->out + skip * call->flow->row_bytes : NULL;
+  if (call->operation.kind) {
+    part->operation = call->operation;
+    part->operation.prior = piece->other_prior;
+    part->other = call->other;
+    pwi_linear_begun(part);
+  }
   if (call->list && part->rows > 0) {
     part->list = pwi_keylist_retain(call->list);
     part->is_wanted = call->is_fresh;
@@ -187,6 +196,8 @@ static void settle_open(struct call *call) {
 
 /* Of the larger of what goes and what comes. */
 static size_t row_bytes_of(const struct call *call) {
+  if (call->kind == PWI_REQUEST_LINEAR && call->flow->entry.is.layout != PAWL_LAYOUT_SPARSE)
+    return call->flow->row_bytes;
   size_t in = call->in ? pwi_flow_bytes_in(call->flow, call->kind) : 0, out = call->out ? call->flow->row_bytes : 0;
   return in > out ? in : out;
 }
@@ -195,6 +206,7 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   const struct part *open = call->open;
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
     return false;
+  if (open->operation.prior != piece->other_prior) return false;
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
   /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
   if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
@@ -208,12 +220,15 @@ static void join(const struct call *call, const struct piece *piece) {
   open->range.end = piece_range(call, piece).end;
 }
 
-static size_t limit_of(const struct call *call) { return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE; }
+static size_t limit_of(const struct call *call) {
+  if (call->kind == PWI_REQUEST_LINEAR) return PWI_LINEAR_SLICE;
+  return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
+}
 
 /* Up to where pieces are joined. A push that has to be carried is better carried in parts: the holder adds one while the
  * next is on its way. One that is read in place has nothing to wait for. */
 static size_t join_limit(const struct call *call, uint64_t head) {
-  if (!is_push(call->kind)) return PWI_PULL_SLICE;
+  if (!is_push(call->kind) || call->operation.kind) return limit_of(call);
   const struct client_peer *peer = pwi_client_peer(call->client, call->flow->node ? call->flow->node : head);
   bool is_in_place = peer && peer->link && peer->link->is_up && peer->link->peering.in_place;
   return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
@@ -279,6 +294,19 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
   add_piece(call, &tight, head);
 }
 
+/* Likewise by what was sent to the other vector. */
+static void cut_by_other(const struct call *call, struct piece *piece) {
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece sent = {.range = piece->claim};
+  if (!call->other) return;
+  pawl_status status = pwi_clock_walk(&call->other->sent, PWI_SELF, piece->claim, &pieces);
+  bool found = !status && pwi_clock_next(&pieces, &sent);
+  assert(found);
+  (void)found;
+  piece->claim = sent.range;
+  piece->other_prior = sent.time;
+}
+
 /* Cuts what lies on one arc by what was sent before. */
 static void add_arc(struct call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
   for (uint64_t at = claim.begin; at < claim.end;) {
@@ -289,6 +317,8 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     assert(found);
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
+    cut_by_other(call, &piece);
+    sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)
       piece.last = first + pwi_first_not_below(call->keys + first, last - first, sent.range.end);
     if (!call->keys) piece.first = piece.last = 0;
@@ -401,6 +431,56 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
   pwi_task_open(client, task, is_push(kind));
   task->filtered = filtered;
   start(&call, &now);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+/* --- linear algebra --------------------------------------------------------------------------------------------------- */
+
+static bool go_together(const struct pwi_flow *a, const struct pwi_flow *b) {
+  return a->entry.kind == PWI_ENTRY_VECTOR && b->entry.kind == PWI_ENTRY_VECTOR && a->node == 0 && b->node == 0 &&
+         a->entry.is.type == b->entry.is.type && a->row_bytes == b->row_bytes && a->place.size == b->place.size &&
+         a->place.mixed == b->place.mixed && a->entry.is.layout == b->entry.is.layout;
+}
+
+static pawl_status check_linear(const struct pwi_client *client, const struct call *call) {
+  const struct pwi_flow *flow = call->flow;
+  bool is_whole = call->range.begin == 0 && call->range.end == flow->place.size;
+  pawl_status status = check_call(client, flow, call->kind);
+  if (!status && call->other) status = check_call(client, call->other, PWI_REQUEST_FOLD);
+  if (status) return status;
+  if (!go_together(flow, call->other ? call->other : flow)) return PAWL_MISMATCH;
+  if (call->range.begin > call->range.end || call->range.end > flow->place.size) return PAWL_OUT_OF_SPAN;
+  if (flow->place.mixed && !is_whole) return PAWL_UNSUPPORTED;
+  if (call->operation.kind == PWI_LINEAR_FILL && flow->entry.is.layout == PAWL_LAYOUT_SPARSE) return PAWL_UNSUPPORTED;
+  return pwi_linear_takes(call->operation.kind, (enum pwi_scalar)flow->entry.is.type, call->operation.scalar)
+             ? PAWL_OK
+             : PAWL_INVALID;
+}
+
+pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                              struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
+  assert(pwi_linear_has_other(kind) == (other != NULL));
+  if (range.begin == 0 && range.end == 0) range.end = flow->place.size;
+  struct call call = {.client = client,
+                      .flow = flow,
+                      .task = task,
+                      .kind = pwi_linear_folds(kind) ? PWI_REQUEST_FOLD : PWI_REQUEST_LINEAR,
+                      .range = range,
+                      .operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0},
+                      .other = other};
+  pawl_status status = check_linear(client, &call);
+  if (status) return status;
+  if (other) {
+    call.operation.other = other->entry.id;
+    call.operation.incarnation = other->entry.incarnation;
+  }
+  pwi_task_open(client, task, call.kind == PWI_REQUEST_LINEAR);
+  if (call.kind == PWI_REQUEST_FOLD) status = pwi_folding_begin(client, task, kind);
+  if (status)
+    task->status = status;
+  else if (!pawl_range_is_empty(range))
+    cut(&call);
   pwi_task_started(client, task);
   return PAWL_OK;
 }

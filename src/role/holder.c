@@ -118,6 +118,25 @@ static bool is_other_incarnation(const struct pwi_holder_link *link, const struc
   return request->terms.incarnation != here;
 }
 
+/* Of two vectors, the other one: whether it can be read here, by this client. What cannot be uses up its number, if it has
+ * one. */
+static bool decide_other(const struct pwi_holder_link *link, struct pwi_request *request, struct pwi_outcome *outcome) {
+  const struct pwi_holder_numbers *numbers = link->holder->config.numbers;
+  const struct pwi_operation *operation = &request->operation;
+  if (operation->other.id == 0) return false;
+  const struct pwi_entry *entry = pwi_catalogue_find(numbers->catalogue, operation->other);
+  bool is_behind = !entry && link->inbox.head.catalogue > (uint32_t)numbers->catalogue->number;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  if (is_behind || operation->incarnation > pwi_holding_incarnation(link->holder->config.holding, operation->other))
+    return true;
+  pawl_status status = entry ? PAWL_OK : PAWL_NOT_FOUND;
+  if (entry && link->rights.space[0] && !pwi_name_is_in(entry->name, link->rights.space)) status = PAWL_FORBIDDEN;
+  if (status == PAWL_OK) return false;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
+  request->refusal = status;
+  return !pwi_request_is_numbered(request->terms.kind);
+}
+
 /* Decided before the holding is asked: PAWL_OK in `outcome->code` if it is to be. */
 static bool decide_early(const struct pwi_holder_link *link, const struct pwi_request *request,
                          const struct pwi_entry *entry, struct pwi_outcome *outcome) {
@@ -271,6 +290,8 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     say_failed(link, chain, request, status == PAWL_NO_MEMORY ? status : PAWL_UNSUPPORTED);
     return;
   }
+  if (request->terms.kind == PWI_REQUEST_LINEAR && !request->refusal)
+    request->refusal = pwi_holding_cut_linear(holder->config.holding, request);
   if (!prepare(link, chain, request, entry, &parcel)) return;
   bool may_wait = chain && (parcel || !pwi_chain_is_settled(chain));
   status = request->refusal ? PAWL_OK : answer_room(link, request, &bytes);
@@ -382,12 +403,13 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
       .sender = {link->inbox.head.sender}, .task = link->inbox.head.task, .tick = link->inbox.head.tick};
   pawl_status status = pwi_inbox_check(&link->inbox, &sections);
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
+  if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
   if (status) return status;
   request.waiter = (struct pwi_waiter){link->link.id, request.terms.number};
 
   const struct pwi_entry *entry = pwi_catalogue_find(link->holder->config.numbers->catalogue, request.terms.vector);
   struct pwi_outcome outcome;
-  if (decide_early(link, &request, entry, &outcome)) {
+  if (decide_early(link, &request, entry, &outcome) || decide_other(link, &request, &outcome)) {
     pwi_holder_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
   }

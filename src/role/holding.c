@@ -47,6 +47,9 @@ void pwi_holding_destroy(struct pwi_holding *holding) {
   pwi_rangeset_fini(&holding->held);
   pwi_slots_fini(&holding->slots);
   pwi_writer_fini(&holding->payload);
+  pwi_pages_fini(&holding->linear_keys);
+  pwi_pages_fini(&holding->linear_rows);
+  pwi_slots_fini(&holding->linear_slots);
   pwi_free(holding->vectors);
   pwi_free(holding->frozen);
   pwi_free(holding->waiting);

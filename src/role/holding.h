@@ -119,12 +119,19 @@ struct pwi_request {
   struct pwi_waiter waiter; /* AWAIT */
   struct pawl_range arc;    /* a push that names a group in terms.other: the keys of the arc, if it may be added up with
                                others; else empty */
-  pawl_status refusal;      /* PUSH, PUSHPULL: refuse it for this reason, if it is due; keys and values are not read */
-  const void *encoded;      /* LIST: the keys as they came, and the section that tells how; not read here */
+  struct pwi_operation operation; /* LINEAR, FOLD */
+  pawl_status
+      refusal; /* PUSH, PUSHPULL, LINEAR: refuse it for this reason, if it is due; keys and values are not read */
+  const void *encoded; /* LIST: the keys as they came, and the section that tells how; not read here */
   struct pwi_section encoded_as;
   const void *filters; /* PULL, PUSHPULL: what the answer is to pass through, as bytes; not read here */
   size_t filters_size;
 };
+
+/* Of a LINEAR that is about to be served: it becomes one of a slice of work. Where that is not all of it, claim and range
+ * end sooner. Of a sparse vector the rows that it is about become a list, which lives until the next call of this. Why it has
+ * to be refused, as below (PAWL_NO_MEMORY too): then nothing has changed. */
+PAWL_MUST_USE pawl_status pwi_holding_cut_linear(struct pwi_holding *holding, struct pwi_request *request);
 
 /* How many bytes of values the answer brings if it is OK: 0 but for PULL, PUSHPULL and SCAN (at most). 0 also for a vector
  * that is not here. PAWL_TOO_LARGE if they are more than `max`. */
@@ -139,7 +146,7 @@ struct pwi_served {
   bool put_off;        /* it has to wait: config.answer will tell (AWAIT), or the end of a sum */
   size_t value_bytes;  /* written to `values`: what the answer is to carry */
   uint64_t rows;       /* SCAN: rows found */
-  const void *payload; /* COLLECT, SCAN, clocks: valid until the next request */
+  const void *payload; /* COLLECT, SCAN, FOLD, clocks: valid until the next request */
   size_t payload_size;
   enum pwi_effect effect; /* what those behind us in the chain must be told; NONE also for a duplicate */
   uint64_t tick;          /* TICK: where the sender stands now */
@@ -153,7 +160,9 @@ struct pwi_served {
  *             catalogue is behind is for the caller to know first, from the numbers in the message's head.)
  *   RETIRED   a numbered request of a sender that is not live on the roster. Pulls and scans may come from anybody.
  *   FAILED    PAWL_OUT_OF_SPAN, PAWL_INVALID (terms that contradict themselves or the vector), PAWL_NOT_FOUND
- *   REFUSED   PAWL_MISMATCH (number or type of values), PAWL_NODE_FULL, PAWL_NO_MEMORY
+ *   REFUSED   PAWL_MISMATCH (number or type of values; of a LINEAR, vectors that do not go together), PAWL_NODE_FULL,
+ *             PAWL_NO_MEMORY; LINEAR: PAWL_NOT_FOUND, PAWL_RESTORED (the other vector), PAWL_UNSUPPORTED (filling a
+ *             sparse vector)
  *
  * Steady state: where no key is new and room has been made once, nothing is allocated. */
 void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *request, void *values,

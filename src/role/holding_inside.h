@@ -5,6 +5,8 @@
  *   holding_serve.c     requests: order of checks, pushes
  *   holding_apply.c     values into tables
  *   holding_rules.c     values through server functions
+ *   holding_linear.c    linear algebra: rows changed where they lie
+ *   holding_fold.c      and dot products and norms
  *   holding_follow.c    what members of a chain do
  *   holding_answers.c   requests that only read
  *   holding_lists.c     kept key lists
@@ -18,6 +20,7 @@
 #ifndef PWI_ROLE_HOLDING_INSIDE_H
 #define PWI_ROLE_HOLDING_INSIDE_H
 
+#include "base/pages.h"
 #include "base/rangeset.h"
 #include "role/holding.h"
 #include "store/changes.h"
@@ -95,6 +98,7 @@ static inline struct pawl_range pwi_held_keys(const struct pwi_held *vector, str
 /* Of one row of a request: what is pushed; of RESTORE what is stored and kept, row by row. */
 static inline size_t pwi_held_pushed_bytes(const struct pwi_held *vector, enum pwi_request_kind kind) {
   if (kind == PWI_REQUEST_RESTORE) return vector->table->row_bytes + vector->table->state_bytes;
+  if (kind == PWI_REQUEST_LINEAR) return 0;
   return pwi_entry_pushed_bytes(&vector->entry);
 }
 
@@ -200,6 +204,9 @@ struct pwi_holding {
   char *row;              /* for a row that is cut by the end of a part of the values */
   size_t row_room;
   struct pwi_writer payload;
+  struct pwi_pages linear_keys;  /* of a LINEAR on a sparse vector */
+  struct pwi_pages linear_rows;  /* gathered rows of two vectors */
+  struct pwi_slots linear_slots; /* of the other vector */
 
   struct pwi_gathering *gatherings;
   struct pwi_samples samples;
@@ -298,6 +305,30 @@ void pwi_held_apply(struct pwi_holding *holding, struct pwi_held *vector, const 
 /* Puts rows with their state where they were: RESTORE of a vector that has state. */
 void pwi_held_restore(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part);
+
+/* --- linear algebra (holding_linear.c, holding_fold.c) --------------------------------------------------------------- */
+
+/* The other vector, if the operation has one, else NULL. PAWL_NOT_FOUND, PAWL_RESTORED, PAWL_MISMATCH. */
+PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_holding *holding, const struct pwi_held *vector,
+                                           const struct pwi_request *request, struct pwi_held **other_out);
+
+/* True if the other vector lacks what it must have; `*found_out` is how far it is. */
+bool pwi_linear_has_gap(const struct pwi_holding *holding, const struct pwi_held *vector,
+                        const struct pwi_request *request, uint64_t *found_out);
+
+/* Makes sure that it cannot fail. */
+PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_holding *holding, struct pwi_held *vector,
+                                           const struct pwi_request *request, const struct pwi_named *named);
+
+/* Changes the rows whose keys lie in `part`. Nothing here fails. */
+void pwi_linear_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, struct pawl_range part);
+
+/* Values number `from` to `from + count`, counted from the first value of row `first` on: where they lie, or in `room`. */
+const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room);
+
+void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                    struct pwi_served *served);
 
 /* Remembers, for each piece of `keys` that is due, that the task was refused, and sets the clock. */
 PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock,

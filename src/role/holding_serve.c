@@ -77,7 +77,9 @@ bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector,
 static void apply_part(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                        const struct pwi_named *named, struct pawl_range part) {
   bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
-  if (restores && vector->table->state_bytes > 0)
+  if (request->terms.kind == PWI_REQUEST_LINEAR)
+    pwi_linear_apply(holding, vector, request, named, part);
+  else if (restores && vector->table->state_bytes > 0)
     pwi_held_restore(holding, vector, request, named, part);
   else if (vector->rule && !restores)
     pwi_held_apply(holding, vector, request, named, part);
@@ -129,6 +131,7 @@ static pawl_status check_rule(struct pwi_holding *holding, struct pwi_held *vect
 static pawl_status make_ready(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                               const struct pwi_named *named, bool whole) {
   bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
+  if (request->terms.kind == PWI_REQUEST_LINEAR) return pwi_linear_ready(holding, vector, request, named);
   if (vector->is_unknown && !restores) return PAWL_UNSUPPORTED;
   size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
   if (!pwi_values_match(vector, request, named->count, row_bytes)) return PAWL_MISMATCH;
@@ -152,7 +155,7 @@ static void push(struct pwi_holding *holding, struct pwi_held *vector, const str
     return;
   }
   apply(holding, vector, request, &named, whole);
-  named.has_result = whole && request->result;
+  named.has_result = whole && request->result && request->terms.kind != PWI_REQUEST_LINEAR;
   holding->named = named;
   served->effect = PWI_EFFECT_ROWS;
   vector->pushes++;
@@ -221,6 +224,9 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
       return;
     }
   }
+  if (terms->kind == PWI_REQUEST_LINEAR && finding.verdict == PWI_CLAIM_DUE && !request->refusal &&
+      pwi_linear_has_gap(holding, vector, request, &finding.found))
+    finding.verdict = PWI_CLAIM_GAP;
   switch (finding.verdict) {
   case PWI_CLAIM_DUE:
     if (vector->is_group)
@@ -287,6 +293,9 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
     pwi_serve_collect(holding, vector, request, served_out);
   else if (terms->kind == PWI_REQUEST_SCAN)
     pwi_serve_scan(holding, vector, request, values, served_out);
+  else if (terms->kind == PWI_REQUEST_FOLD)
+    pwi_serve_fold(holding, vector, request, served_out);
   else
     pwi_served_fail(served_out, PAWL_INVALID);
+  if (terms->kind == PWI_REQUEST_LINEAR) served_out->outcome.next = terms->claim.end;
 }

@@ -14,6 +14,7 @@
 
 static_assert(PWI_TERMS_SIZE == 8 + 11 * 8, "the terms' layout");
 static_assert(PWI_OUTCOME_SIZE == 8 + 3 * 8, "the outcome's layout");
+static_assert(PWI_OPERATION_SIZE == 8 + 4 * 8, "the operation's layout");
 
 #define TERMS_KEEP 1
 #define TERMS_CLOCKS 2
@@ -69,8 +70,7 @@ void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZ
 }
 
 static bool terms_make_sense(const struct pwi_terms *terms) {
-  if (terms->kind < PWI_REQUEST_PUSH || terms->kind > PWI_REQUEST_RESTORE || terms->keys > PWI_KEYS_SIGNED)
-    return false;
+  if (terms->kind < PWI_REQUEST_PUSH || terms->kind > PWI_REQUEST_FOLD || terms->keys > PWI_KEYS_SIGNED) return false;
   if (terms->number == 0 || terms->vector.id == 0) return false;
   if (pawl_range_is_empty(terms->claim) || pawl_range_is_empty(terms->range)) return false;
   return pawl_range_contains(terms->claim, terms->range);
@@ -103,6 +103,38 @@ pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *t
   };
   if (!terms_make_sense(&terms)) return PAWL_CORRUPT;
   *terms_out = terms;
+  return PAWL_OK;
+}
+
+void pwi_operation_encode(const struct pwi_operation *operation, uint8_t bytes[PWI_OPERATION_SIZE]) {
+  uint64_t words[4] = {0, operation->other.id, operation->incarnation, operation->prior};
+  memcpy(&words[0], &operation->scalar, sizeof words[0]);
+  memset(bytes, 0, 8);
+  bytes[0] = (uint8_t)operation->kind;
+  put_words(bytes + 8, words, 4);
+}
+
+static bool operation_makes_sense(const struct pwi_operation *operation) {
+  uint64_t scalar;
+  memcpy(&scalar, &operation->scalar, sizeof scalar);
+  if (!pwi_linear_is_known(operation->kind)) return false;
+  if (scalar != 0 && !pwi_linear_has_scalar(operation->kind)) return false;
+  if (pwi_linear_has_other(operation->kind)) return operation->other.id != 0;
+  return operation->other.id == 0 && operation->incarnation == 0 && operation->prior == 0;
+}
+
+pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_operation *operation_out) {
+  static const uint8_t zeros[7];
+  const uint8_t *from = bytes;
+  uint64_t words[4];
+  if (size != PWI_OPERATION_SIZE) return PAWL_CORRUPT;
+  for (size_t i = 0; i < 4; i++) words[i] = pwi_get_u64(from + 8 + 8 * i);
+  if (memcmp(from + 1, zeros, sizeof zeros) != 0 || words[2] > UINT32_MAX) return PAWL_CORRUPT;
+  struct pwi_operation operation = {
+      .kind = (enum pwi_linear)from[0], .other = {words[1]}, .incarnation = (uint32_t)words[2], .prior = words[3]};
+  memcpy(&operation.scalar, &words[0], sizeof operation.scalar);
+  if (!operation_makes_sense(&operation)) return PAWL_CORRUPT;
+  *operation_out = operation;
   return PAWL_OK;
 }
 

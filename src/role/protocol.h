@@ -33,6 +33,7 @@
 
 #include "role/catalogue.h"
 #include "store/clock.h"
+#include "store/linear.h"
 #include "wire/message.h"
 
 /* Kinds of messages. Numbers are never reused. X(name, number, text) */
@@ -75,6 +76,7 @@ enum pwi_say {
 #define PWI_SECTION_NOTE 22      /* of a CHAIN message: one record, below */
 #define PWI_SECTION_STATE 23     /* hidden state of rows, in their order; bytes */
 #define PWI_SECTION_STAMPS 24    /* of an update that is a sum: who is in it; u64 sender, u64 task each */
+#define PWI_SECTION_OPERATION 25 /* of a request of linear algebra: one record, below */
 #define PWI_SECTION_FILTERS 30   /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
@@ -92,17 +94,20 @@ enum pwi_request_kind {
   PWI_REQUEST_COLLECT = 7, /* what of a retired sender took effect here; its id is in `other` */
   PWI_REQUEST_SCAN = 8,    /* keys that take memory in `range`, at most `rows` */
   PWI_REQUEST_RESTORE = 9, /* a push of rows from a checkpoint: they are assigned, whatever the vector's function is */
+  PWI_REQUEST_LINEAR = 10, /* a push without values: section OPERATION says what becomes of the rows */
+  PWI_REQUEST_FOLD = 11,   /* a read: what section OPERATION makes of the rows, as a sum */
 };
 
 /* True for those that carry a task number and move the clock. */
 static inline bool pwi_request_is_numbered(enum pwi_request_kind kind) {
   return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_TICK ||
-         kind == PWI_REQUEST_ENTER || kind == PWI_REQUEST_RESTORE;
+         kind == PWI_REQUEST_ENTER || kind == PWI_REQUEST_RESTORE || kind == PWI_REQUEST_LINEAR;
 }
 
-/* True for those that bring rows. */
+/* True for those that change rows. */
 static inline bool pwi_request_has_rows(enum pwi_request_kind kind) {
-  return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_RESTORE;
+  return kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL || kind == PWI_REQUEST_RESTORE ||
+         kind == PWI_REQUEST_LINEAR;
 }
 
 /* How a request names its keys. */
@@ -114,8 +119,8 @@ enum pwi_request_keys {
 
 /* The terms of a request. A holder whose vector is of a later incarnation answers RESTORED. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
  *
- * PUSH, PUSHPULL, TICK and ENTER are numbered: they claim `claim`, and name in `prior` the last task that this sender
- * sent to it (store/clock.h). A PULL names there the last task that it must see: a holder that is behind it says GAP. */
+ * PUSH, PUSHPULL, LINEAR, TICK and ENTER are numbered: they claim `claim`, and name in `prior` the last task that this sender
+ * sent to it (store/clock.h). A PULL or FOLD names there the last task that it must see: a holder that is behind it says GAP. */
 struct pwi_terms {
   enum pwi_request_kind kind;
   enum pwi_request_keys keys;
@@ -142,6 +147,27 @@ void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZ
 
 /* PAWL_CORRUPT also if: an unknown kind; number or vector 0; RAW among the codecs; claim empty; range not in the claim, or empty. */
 PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out);
+
+/* What a LINEAR or FOLD does to the rows of the vector, or makes of them. LINEAR: the vector is y, and `other` is x. FOLD:
+ * the vector is x, and `other` is y. `other` has the same type, row, size, placement and layout.
+ *
+ * A holder deals with as much of the range as is one slice of work, from its begin on; the answer's `next` tells where the
+ * claim ends that it has dealt with, and the client goes on from there, under the same number. */
+struct pwi_operation {
+  enum pwi_linear kind;       /* a changing one for LINEAR, a folding one for FOLD; 0: there is none */
+  double scalar;              /* 0 where there is none */
+  struct pwi_vector_id other; /* {0} where there is none */
+  uint32_t incarnation;       /* of that vector */
+  uint64_t prior;             /* the last task of the sender that must be in there, on all of the claim: else GAP */
+};
+
+#define PWI_OPERATION_SIZE 40
+
+/* Layout: u8 kind, 7 zeros, f64 scalar, then u64 each: other, incarnation, prior. */
+void pwi_operation_encode(const struct pwi_operation *operation, uint8_t bytes[PWI_OPERATION_SIZE]);
+
+/* PAWL_CORRUPT also if there is a scalar, or another vector, where there is none, or the other way round. */
+PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_operation *operation_out);
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
@@ -173,12 +199,13 @@ const char *pwi_code_text(enum pwi_code code);
 
 /* An answer's head repeats the request's `number` in `tick` and its task in `task`; `sender` is the holder's node. Its
  * sections are OUTCOME and, where values are asked for, VALUES right behind it, so that they begin PWI_ANSWER_PREFIX
- * bytes into the body; else PAYLOAD (COLLECT), or PAYLOAD (the keys, u64 each) and VALUES (SCAN). */
+ * bytes into the body; else PAYLOAD (COLLECT, FOLD), or PAYLOAD (the keys, u64 each) and VALUES (SCAN). */
 struct pwi_outcome {
   enum pwi_code code;
   pawl_status status; /* why, for REFUSED and FAILED; else PAWL_OK */
   uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation */
-  uint64_t next;      /* SCAN: where to go on; the end of the range if there is nothing more */
+  uint64_t next;      /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
+                         REFUSED: the end of the claim that was dealt with */
 };
 
 #define PWI_OUTCOME_SIZE 32
@@ -194,7 +221,9 @@ PAWL_MUST_USE pawl_status pwi_outcome_decode(const void *bytes, size_t size, str
 #define PWI_CLOCK_RECORD 32
 
 /* Payload of the answer to COLLECT, with base/cursor.h: u32 count and per piece u64 begin, u64 end, u64 time; then u32
- * count and per refusal u64 begin, u64 end, u64 task, u32 status. */
+ * count and per refusal u64 begin, u64 end, u64 task, u32 status.
+ *
+ * Of the answer to FOLD: f64 high, f64 low (struct pwi_sum). */
 
 /* --- joining ------------------------------------------------------------------------------------------------------ */
 

@@ -24,6 +24,17 @@ pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const struct pwi_se
   return pwi_terms_decode(pwi_inbox_at(inbox, section->offset, sizeof scratch, scratch), sizeof scratch, terms_out);
 }
 
+pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                                  struct pwi_operation *operation_out) {
+  uint8_t scratch[PWI_OPERATION_SIZE];
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_OPERATION);
+  *operation_out = (struct pwi_operation){0};
+  if (!section) return PAWL_OK;
+  if (section->length != sizeof scratch) return PAWL_CORRUPT;
+  return pwi_operation_decode(pwi_inbox_at(inbox, section->offset, sizeof scratch, scratch), sizeof scratch,
+                              operation_out);
+}
+
 static pawl_status read_raw_keys(const void *data, size_t count, uint64_t *keys) {
   memcpy(keys, data, count * sizeof *keys);
   return pwi_keys_rise(keys, count) ? PAWL_OK : PAWL_UNSORTED;

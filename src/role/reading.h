@@ -30,6 +30,10 @@ void pwi_reading_fini(struct pwi_reading *reading);
 PAWL_MUST_USE pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
                                             struct pwi_terms *terms_out);
 
+/* The operation of a LINEAR or FOLD; of zeros if there is none. PAWL_CORRUPT. */
+PAWL_MUST_USE pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                                                struct pwi_operation *operation_out);
+
 /* Keys, signature and values, as the terms announce them. PAWL_CORRUPT; PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a codec),
  * PAWL_UNSORTED: the message is sound and cannot be served. */
 PAWL_MUST_USE pawl_status pwi_reading_body(struct pwi_reading *reading, const struct pwi_inbox *inbox,

@@ -36,7 +36,12 @@ enum pwi_function_number {
   PWI_FUNCTION_PROX_BOX = 13,
   PWI_FUNCTION_PROX_BALL = 14,
   PWI_FUNCTION_PROX_NONNEGATIVE = 15,
-  PWI_FUNCTION_COUNT = 16,
+  PWI_FUNCTION_SKETCH_COUNTMIN = 16,
+  PWI_FUNCTION_SKETCH_COUNTSKETCH = 17,
+  PWI_FUNCTION_SKETCH_TOP = 18,
+  PWI_FUNCTION_COUNT = 19,
+
+  PWI_FUNCTION_REALS = 16, /* those before it take f32 and f64; sketches take words */
 };
 
 /* What a person is told. Written on failure only. */

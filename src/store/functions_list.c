@@ -7,6 +7,8 @@
 
 #include "store/functions_kernels.h"
 #include "store/kernels.h"
+#include "store/sketch.h"
+#include "store/sketch_top.h"
 
 #define MUCH 1e30    /* and still a float, with room for products */
 #define LITTLE 1e-12 /* what is divided by */
@@ -152,4 +154,7 @@ const struct pawl_server_function *const pwi_functions_built_in[PWI_FUNCTION_COU
     [PWI_FUNCTION_PROX_BOX] = &prox_box,
     [PWI_FUNCTION_PROX_BALL] = &prox_ball,
     [PWI_FUNCTION_PROX_NONNEGATIVE] = &prox_nonnegative,
+    [PWI_FUNCTION_SKETCH_COUNTMIN] = &pwi_sketch_countmin,
+    [PWI_FUNCTION_SKETCH_COUNTSKETCH] = &pwi_sketch_countsketch,
+    [PWI_FUNCTION_SKETCH_TOP] = &pwi_sketch_top,
 };

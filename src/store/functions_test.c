@@ -22,9 +22,25 @@ static struct pwi_rule rule;
 /* Part of the wire format: this list is only ever appended to. */
 static void test_numbers_never_change(void **state) {
   (void)state;
-  static const char *const names[] = {
-      "add",  "assign",         "min",     "max",     "sgd",          "momentum", "adagrad",   "adam",
-      "ftrl", "block_proximal", "prox_l1", "prox_l2", "prox_elastic", "prox_box", "prox_ball", "prox_nonnegative"};
+  static const char *const names[] = {"add",
+                                      "assign",
+                                      "min",
+                                      "max",
+                                      "sgd",
+                                      "momentum",
+                                      "adagrad",
+                                      "adam",
+                                      "ftrl",
+                                      "block_proximal",
+                                      "prox_l1",
+                                      "prox_l2",
+                                      "prox_elastic",
+                                      "prox_box",
+                                      "prox_ball",
+                                      "prox_nonnegative",
+                                      "sketch_countmin",
+                                      "sketch_countsketch",
+                                      "sketch_top"};
   assert_int_equal(sizeof names / sizeof *names, PWI_FUNCTION_COUNT);
   for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++) {
     const struct pawl_server_function *function = pwi_function_numbered(i);

@@ -24,7 +24,8 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
-  'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list'; do
+  'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
+  'pawl sketch insert'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -61,6 +62,16 @@ explains 'server forget' --lose-data --cluster --timeout --json 'NODE|ADDRESS'
 explains status --cluster --watch --timeout --json
 explains get --list --limit --cluster --json KEY
 explains put --file --create --type --width --size --function --placement --layout --cluster --json
+explains sketch 'pawl sketch create' 'pawl sketch insert' 'pawl sketch query' 'pawl sketch top' 'pawl sketch distinct' \
+  'pawl sketch list' 'pawl sketch drop'
+explains 'sketch create' --kind --banks --depth --columns --window --windows --no-top --no-distinct --cluster --json
+explains 'sketch insert' --from --weights --times --binary --top --distinct --no-aggregate --window --cluster --json
+explains 'sketch query' --number --last --until --cluster --json KEY
+explains 'sketch top' --last --until --cluster --json
+explains 'sketch distinct' --last --until --cluster --json
+explains 'sketch list' --cluster --json
+explains 'sketch drop' --cluster --json
+explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
 explains 'checkpoint list' --json DIR/NAME
 explains 'checkpoint verify' --json DIR/NAME

@@ -112,6 +112,29 @@ static void test_of_two_encodings_the_smaller_result_is_sent(void **state) {
   carry_both_ways("zeros | compress(with=zstd)", 2500, 2500);
 }
 
+/* Encoding takes no time in the simulator, so it pays on any link that does. */
+static void test_a_compressor_is_chosen_once_it_has_shown_that_it_pays(void **state) {
+  (void)state;
+  enum { COUNT = 20000 };
+  static double values[COUNT], seen[COUNT];
+  struct pwi_where whole = {.range = {0, COUNT}};
+  open_cluster(3, 1, 0);
+  struct pwi_flow *flow = make_vector("test/w", PAWL_F64, COUNT, "compress");
+  for (size_t i = 0; i < COUNT; i++) values[i] = (double)(i / 100);
+  uint64_t first = 0, out = 0, in = 0;
+  for (int n = 0; n < 20; n++) {
+    struct pwi_flow_traffic before = pwi_flow_traffic(flow);
+    push(flow, &whole, values);
+    pull(flow, &whole, seen);
+    out = pwi_flow_traffic(flow).bytes_out - before.bytes_out;
+    in = pwi_flow_traffic(flow).bytes_in - before.bytes_in;
+    if (n == 0) first = out;
+  }
+  assert_true(first > sizeof values && out < first / 4 && in < first / 4);
+  for (size_t i = 0; i < COUNT; i++) assert_true(seen[i] == 20 * values[i]);
+  pwi_cluster_close(&cluster);
+}
+
 static void test_an_encoding_for_pushes_leaves_pulls_alone(void **state) {
   (void)state;
   float values[ROWS], seen[ROWS];
@@ -514,6 +537,7 @@ int main(void) {
       cmocka_unit_test(test_lz4_packs_both_ways),
       cmocka_unit_test(test_zstd_packs_both_ways),
       cmocka_unit_test(test_of_two_encodings_the_smaller_result_is_sent),
+      cmocka_unit_test(test_a_compressor_is_chosen_once_it_has_shown_that_it_pays),
       cmocka_unit_test(test_an_encoding_for_pushes_leaves_pulls_alone),
       cmocka_unit_test(test_what_a_peer_does_not_know_is_not_sent_to_it),
       cmocka_unit_test(test_a_lossy_filter_on_pulls_is_refused_where_the_peer_does_not_know_it),

@@ -1,0 +1,118 @@
+/* <pawl/linear.h>. What is wrong with a call is found by the client; here it is put into words. */
+#include <pawl/linear.h>
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "api/vector.h"
+
+struct call {
+  const char *what;
+  enum pwi_linear kind;
+  struct pawl_vector *vector, *other; /* the other may be NULL */
+  double scalar;
+  struct pawl_range range;
+};
+
+static pawl_status check(const struct call *call) {
+  bool lacks_other = pwi_linear_has_other(call->kind) && !call->other;
+  if (!call->vector || lacks_other) return pwi_error(PAWL_INVALID, "%s no vector", call->what);
+  if (call->other && call->other->session != call->vector->session)
+    return pwi_error(PAWL_INVALID, "%s %s with %s: they are of two sessions", call->what, call->vector->name,
+                     call->other->name);
+  if (call->range.begin > call->range.end)
+    return pwi_error(PAWL_INVALID, "%s %s: a range that ends before it begins", call->what, call->vector->name);
+  return PAWL_OK;
+}
+
+static pawl_status explain(pawl_status status, const struct call *call) {
+  const struct pawl_vector *vector = call->vector;
+  uint64_t size = vector->entry->is.size;
+  if (status == PAWL_MISMATCH && call->other)
+    return pwi_error(status, "%s %s with %s: they differ in type, width, size, placement or layout", call->what,
+                     vector->name, call->other->name);
+  if (status == PAWL_OUT_OF_SPAN)
+    return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", call->what,
+                     vector->name, call->range.begin, call->range.end, size);
+  if (status == PAWL_UNSUPPORTED && call->kind == PWI_LINEAR_FILL)
+    return pwi_error(status, "%s %s: it is sparse, and has no rows to fill", call->what, vector->name);
+  if (status == PAWL_UNSUPPORTED)
+    return pwi_error(status, "%s %s: its placement is mixed, so it is worked on as a whole", call->what, vector->name);
+  if (status == PAWL_INVALID)
+    return pwi_error(status, "%s %s: %g is no number for its type", call->what, vector->name, call->scalar);
+  return pwi_error_status(status, "%s %s", call->what, vector->name);
+}
+
+/* Inside the gate. A range that is empty and not the one that stands for all names nothing. */
+static pawl_status start(const struct call *call, bool has_handle, struct pawl_task **task_out) {
+  struct pawl_session *session = call->vector->session;
+  struct pwi_flow *other = call->other ? call->other->flow : NULL;
+  struct pawl_task *task;
+  pawl_status status = pwi_session_task(session, &session->line, has_handle, call->what, call->vector->name, &task);
+  if (status) return status;
+  status = pwi_client_linear(session->client, &task->inner, call->vector->flow, other, call->kind, call->scalar,
+                             call->range);
+  return pwi_session_started(session, task, status, task_out);
+}
+
+static pawl_status run(const struct call *call, bool has_handle, struct pawl_task **task_out) {
+  pawl_status status = check(call);
+  if (status) return status;
+  struct pawl_session *session = call->vector->session;
+  pwi_driver_enter(&session->driver);
+  status = start(call, has_handle, task_out);
+  bool is_crowded = session->line.count >= PWI_SESSION_TASKS;
+  pwi_driver_leave(&session->driver);
+  if (is_crowded) pwi_session_catch_up(session);
+  return status ? explain(status, call) : PAWL_OK;
+}
+
+/* --- changes -------------------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
+                             struct pawl_task **task_out) {
+  return run(&(struct call){"fill of", PWI_LINEAR_FILL, vector, NULL, value, range}, task_out, task_out);
+}
+
+pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
+                              struct pawl_task **task_out) {
+  return run(&(struct call){"scale of", PWI_LINEAR_SCALE, vector, NULL, factor, range}, task_out, task_out);
+}
+
+pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x, struct pawl_range range,
+                             struct pawl_task **task_out) {
+  return run(&(struct call){"axpy to", PWI_LINEAR_AXPY, y, x, factor, range}, task_out, task_out);
+}
+
+pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
+                             struct pawl_task **task_out) {
+  return run(&(struct call){"copy to", PWI_LINEAR_COPY, y, x, 0, range}, task_out, task_out);
+}
+
+/* --- sums ----------------------------------------------------------------------------------------------------------- */
+
+static pawl_status fold(const struct call *call, int64_t timeout_ns, double *result_out) {
+  struct pawl_task *task;
+  if (!result_out) return pwi_error(PAWL_INVALID, "%s: no place for the result", call->what);
+  pawl_status status = run(call, true, &task);
+  if (status) return status;
+  status = pawl_task_wait(task, timeout_ns);
+  if (!status) *result_out = task->inner.folded;
+  pwi_task_unref(task);
+  return status;
+}
+
+pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range, int64_t timeout_ns,
+                            double *result_out) {
+  return fold(&(struct call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range}, timeout_ns, result_out);
+}
+
+pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range, enum pawl_norm norm,
+                             int64_t timeout_ns, double *result_out) {
+  static const enum pwi_linear kinds[] = {0, PWI_LINEAR_ABS, PWI_LINEAR_SQUARES, PWI_LINEAR_MOST};
+  if (norm < PAWL_NORM_1 || norm > PAWL_NORM_MAX)
+    return pwi_error(PAWL_INVALID, "norm: there is none of number %d", (int)norm);
+  pawl_status status = fold(&(struct call){"norm of", kinds[norm], vector, NULL, 0, range}, timeout_ns, result_out);
+  if (!status && norm == PAWL_NORM_2) *result_out = sqrt(*result_out);
+  return status;
+}

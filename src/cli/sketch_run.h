@@ -1,0 +1,84 @@
+/* What the commands of `pawl sketch` share: options of a sketch, opening one, and printing what it says. */
+#ifndef PWI_CLI_SKETCH_RUN_H
+#define PWI_CLI_SKETCH_RUN_H
+
+#include <pawl/sketch.h>
+
+#include "cli/cli.h"
+#include "cli/session_options.h"
+
+enum {
+  PWI_SKETCH_LETTER_KIND = 600,
+  PWI_SKETCH_LETTER_BANKS,
+  PWI_SKETCH_LETTER_DEPTH,
+  PWI_SKETCH_LETTER_COLUMNS,
+  PWI_SKETCH_LETTER_WINDOW,
+  PWI_SKETCH_LETTER_WINDOWS,
+  PWI_SKETCH_LETTER_NO_TOP,
+  PWI_SKETCH_LETTER_NO_DISTINCT,
+  PWI_SKETCH_LETTER_LAST,
+  PWI_SKETCH_LETTER_UNTIL,
+};
+
+/* Options of a sketch that is made. */
+#define PWI_SKETCH_MAKING                                                                                              \
+  {PWI_SKETCH_LETTER_KIND, "kind", "KIND", "countmin (default), or countsketch"},                                      \
+      {PWI_SKETCH_LETTER_BANKS, "banks", "N", "parts that things are spread over (default: 64)"},                      \
+      {PWI_SKETCH_LETTER_DEPTH, "depth", "N", "lines of a bank (default: 4, of a count sketch 5)"},                    \
+      {PWI_SKETCH_LETTER_COLUMNS, "columns", "N", "cells of a line, a power of two (default: 1024)"},                  \
+      {PWI_SKETCH_LETTER_WINDOW, "window", "TIME", "length of a time window, such as 60s, 5m, 1h"},                    \
+      {PWI_SKETCH_LETTER_WINDOWS, "windows", "N", "time windows that are kept (default, with --window: 10)"},          \
+      {PWI_SKETCH_LETTER_NO_TOP, "no-top", NULL, "keep no names: 'pawl sketch top' has nothing to print"}, {           \
+    PWI_SKETCH_LETTER_NO_DISTINCT, "no-distinct", NULL, "do not count different things"                                \
+  }
+
+/* Which windows are asked for. */
+#define PWI_SKETCH_ASKING                                                                                              \
+  {PWI_SKETCH_LETTER_LAST, "last", "N", "of the last N time windows (default: all that are kept)"}, {                  \
+    PWI_SKETCH_LETTER_UNTIL, "until", "TIME",                                                                          \
+        "the last of them: 'now' or seconds since 1970 (default:\nthe newest that was written)"                        \
+  }
+
+struct pwi_sketch_run {
+  const struct pwi_command *command;
+  struct pwi_session_choice choice;
+  bool json;
+  bool has_making; /* an option of a sketch was given */
+  struct pawl_sketch_options options;
+  struct pawl_sketch_span span;
+  struct pawl_session *session;
+  struct pawl_sketch *sketch;
+};
+
+void pwi_sketch_run_init(struct pwi_sketch_run *run, const struct pwi_command *command, bool read_only);
+
+/* One option that pwi_cli_next returned, if it is one of ours, of --json, or of sessions. False: return `*exit_out`. */
+bool pwi_sketch_run_option(struct pwi_sketch_run *run, int letter, const char *value, int *exit_out);
+
+/* After the options: whether they go together. */
+bool pwi_sketch_run_settle(struct pwi_sketch_run *run, int *exit_out);
+
+/* Opens session and sketch. PWI_EXIT_OK, or it has said why not. End it with pwi_sketch_run_close in any case. */
+int pwi_sketch_run_open(struct pwi_sketch_run *run, const char *name);
+
+/* Closes what is open. The exit code, which is another if closing fails. */
+int pwi_sketch_run_close(struct pwi_sketch_run *run, int exit_code);
+
+/* Prints what the last call failed with; the exit code. */
+int pwi_sketch_run_fail(const struct pwi_sketch_run *run, pawl_status status);
+
+/* --- printing ----------------------------------------------------------------------------------------------------------- */
+
+/* A name as JSON: what is no UTF-8 is printed as one, byte by byte, so that two names never look the same. */
+json_t *pwi_sketch_name_json(const char *name, size_t size);
+
+/* The things seen most, and how many different ones there are. */
+int pwi_sketch_print_top(struct pwi_sketch_run *run, uint64_t count);
+int pwi_sketch_print_distinct(struct pwi_sketch_run *run);
+
+#define PWI_SKETCH_TOP_MAX 4096
+
+extern const struct pwi_command pwi_command_sketch_insert, pwi_command_sketch_query, pwi_command_sketch_top,
+    pwi_command_sketch_distinct;
+
+#endif

@@ -1,0 +1,183 @@
+#!/bin/sh
+# Sketches from the command line: a cluster for one command alone, and one that stays; good input and bad.
+# timeout: 120
+set -eu
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+pids=
+unset PAWL_ADDRESS PAWL_DATA PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
+
+# Ends what this script has started, and nothing else.
+finish() {
+  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+# expect CODE COMMAND…: the exit code; what was printed is in out and err.
+expect() {
+  wanted=$1
+  shift
+  code=0
+  "$@" >out 2>err || code=$?
+  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat out err)"
+}
+
+said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
+complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
+
+# A thousand words of which word i comes 1000 / i times.
+awk 'BEGIN { for (i = 1; i <= 1000; i++) for (k = 0; k < int(1000 / i); k++) print "word" i }' >words
+total=$(wc -l <words | tr -d ' ')
+
+# --- a cluster for this command alone ---------------------------------------------------------------------------------------
+
+expect 0 "$pawl" sketch insert --from words --top 3 --distinct
+said "added $total to sketch/main"
+said '^ *1  *1000  word1$'
+said '^ *2  *500  word2$'
+said '^ *3  *333  word3$'
+said '^\(9[89][0-9]\|10[0-2][0-9]\|1000\) different things'
+expect 0 sh -c "cat words | '$pawl' sketch insert --from - --json --top 1 --no-aggregate"
+said "^{\"sketch\":\"sketch/main\",\"added\":$total,\"left_out\":0,\"merged\":0,\"pairs\":$total,\"bytes\":[0-9]*,\"bits_per_pair\":[0-9.]*,"
+said '^{"rank":1,"key":"word1","count":1000,"error":[0-9.]*}$'
+
+# --- one that stays -----------------------------------------------------------------------------------------------------------
+
+# started FILE: the address in the line that a process says when it is ready.
+started() {
+  for _ in $(seq 100); do
+    if grep -q '^ready' "$1" 2>/dev/null; then
+      sed -n 's/^ready address=\([^ ]*\).*/\1/p' "$1"
+      return 0
+    fi
+    sleep 0.1
+  done
+  fail "no process got ready: $1"
+}
+"$pawl" manager --listen 127.0.0.1:0 --http none --data none --replicas 0 --ready-fd 3 3>manager.ready >/dev/null 2>&1 &
+pids="$pids $!"
+PAWL_ADDRESS=$(started manager.ready)
+export PAWL_ADDRESS
+"$pawl" server --join "$PAWL_ADDRESS" --http none --ready-fd 3 3>server.ready >/dev/null 2>&1 &
+pids="$pids $!"
+started server.ready >/dev/null
+
+expect 0 "$pawl" sketch create web/words --banks 16
+expect 1 "$pawl" sketch create web/words
+complained 'there is a sketch or vector web/words already'
+expect 0 "$pawl" sketch insert web/words --from words
+expect 0 "$pawl" sketch insert web/words --from words
+expect 0 "$pawl" sketch query web/words word1 word4 nothing
+said '^word1 2000 (at most [0-9]* too many)$'
+said '^word4 500 '
+said '^nothing 0 '
+expect 0 "$pawl" sketch query web/words word1 --json
+said '^{"key":"word1","count":2000,"error":[0-9.]*}$'
+expect 0 "$pawl" sketch top web/words 2
+[ "$(wc -l <out | tr -d ' ')" -eq 2 ] || fail "two lines, not: $(cat out)"
+said '^ *1  *2000  word1$'
+expect 0 "$pawl" sketch distinct web/words --json
+said '^{"distinct":[0-9.]*,"error":[0-9.]*}$'
+
+# Weights; bad lines are named, left out, and all others counted.
+printf 'apple\t5\npear\nplum\t-3\n\t4\nfig\tmany\nkiwi\t99999999999999999999\napple\t7\nlast\t1' >fruit
+expect 1 "$pawl" sketch insert web/fruit --from fruit --weights
+complained '^fruit:2: no weight$'
+complained '^fruit:3: a weight below 0, which CountMin cannot count$'
+complained '^fruit:4: an empty key$'
+complained '^fruit:5: the weight is no whole number$'
+complained '^fruit:6: the weight does not fit 63 bits$'
+complained '5 of 8 lines could not be read and were left out; all others are counted'
+said 'added 3 to web/fruit'
+expect 0 "$pawl" sketch query web/fruit apple last plum
+said '^apple 12 '
+said '^last 1 '
+said '^plum 0 '
+printf 'apple\t5\nplum\t-3\n' >signed
+expect 0 "$pawl" sketch insert web/signed --from signed --weights --kind countsketch
+expect 0 "$pawl" sketch query web/signed plum
+said '^plum -3 (give or take'
+
+# Weights that overflow: nothing of that push is applied.
+awk 'BEGIN { for (i = 0; i < 3; i++) print "big\t9223372036854775807" }' >big
+expect 1 "$pawl" sketch insert web/big --from big --weights
+complained 'does not fit its type'
+expect 0 "$pawl" sketch query web/big big
+said '^big 0 '
+
+# Numbers.
+printf '\007\000\000\000\000\000\000\000\007\000\000\000\000\000\000\000\001' >numbers
+expect 1 "$pawl" sketch insert web/numbers --from numbers --binary
+complained 'numbers:3: fewer than eight bytes at the end'
+expect 0 "$pawl" sketch query web/numbers --number 7 8
+said '^7 2 '
+said '^8 0 '
+
+# Time windows, by a column.
+awk 'BEGIN { for (t = 1000; t < 1006; t++) print t * 60 "\tx\t" t }' >times.tsv
+expect 0 "$pawl" sketch insert web/times --from times.tsv --times --weights --window 60s --windows 3
+expect 0 "$pawl" sketch query web/times x
+said "^x $((1003 + 1004 + 1005)) "
+expect 0 "$pawl" sketch query web/times x --last 1
+said '^x 1005 '
+expect 0 "$pawl" sketch query web/times x --last 1 --until $((1004 * 60))
+said '^x 1004 '
+expect 0 "$pawl" sketch query web/times x --until now
+said '^x 0 '
+expect 0 "$pawl" sketch top web/times --last 2 --json
+said '^{"rank":1,"key":"x","count":2009,'
+expect 0 sh -c "printf 'a\na\n' | '$pawl' sketch insert web/now --from - --window 1h"
+expect 0 "$pawl" sketch query web/now a --until now
+said '^a 2 '
+
+# Listing and dropping.
+expect 0 "$pawl" sketch list web
+said '^web/times  *countmin  *64  *4  *1024  3 of 60 s  *top distinct'
+said '^web/words  *countmin  *16 '
+expect 0 "$pawl" sketch drop web/words
+expect 1 "$pawl" sketch query web/words word1
+complained 'there is no sketch web/words'
+expect 1 "$pawl" sketch drop web/words
+complained 'there is no sketch web/words'
+expect 0 "$pawl" put web/plain --create 1=2
+expect 1 "$pawl" sketch top web/plain
+complained 'web/plain is a vector, and no sketch'
+
+# What cannot be meant.
+expect 1 "$pawl" sketch insert web/new --from nowhere
+complained 'cannot read nowhere: No such file'
+expect 1 "$pawl" sketch insert web/times --from times.tsv --window 30s --windows 3
+complained 'with other options'
+expect 1 "$pawl" sketch insert web/fruit --from times.tsv --times
+complained 'time windows'
+expect 1 "$pawl" sketch create web/odd --columns 1000
+complained '1000'
+while read -r wrong; do
+  # shellcheck disable=SC2086
+  expect 2 "$pawl" sketch $wrong
+done <<'END'
+insert web/x
+insert --from words
+insert web/x --from words --binary --weights
+insert web/x --from words --top 0
+insert web/x --from words --top 5 --no-top
+insert web/x --from words --window soon
+create web/x --windows 5
+create web/x --kind other
+create web/x --banks 0
+create
+query web/x
+query web/numbers --number seven
+top web/x 0
+distinct
+drop
+list a b
+count
+END
