@@ -111,7 +111,7 @@ int main(void) {
 
   /* A graph, sent whole: the sum comes after the square. */
   struct pawl_graph_call calls[] = {{"sum", NULL, 0}, {"square", NULL, 0}};
-  struct pawl_graph_edge after[] = {{1, 0}};
+  struct pawl_edge after[] = {{1, 0}};
   must(pawl_call_graph(session, all, calls, 2, after, 1, &task));
   must(pawl_task_wait(task, 10 * PAWL_SECOND));
   printf("%d workers, sum of squares %g\n", WORKERS, add_up(task, 0));

@@ -75,7 +75,7 @@ static void try_return(const uint8_t *data, size_t size) {
 static void try_graph(struct input *input) {
   static const char *const names[] = {"f", "a/b", ".wait", "", "no name", "x//y"};
   struct pawl_graph_call calls[8];
-  struct pawl_graph_edge edges[16];
+  struct pawl_edge edges[16];
   struct pwi_call_graph *graph;
   uint32_t culprit;
   size_t count = draw_u8(input) % 9, edge_count = draw_u8(input) % 17;
@@ -84,7 +84,7 @@ static void try_graph(struct input *input) {
     calls[i] = (struct pawl_graph_call){names[which < 6 ? which : which % 3], input->at,
                                         size < input->left ? size : input->left};
   }
-  for (size_t i = 0; i < edge_count; i++) edges[i] = (struct pawl_graph_edge){draw_u8(input) % 9, draw_u8(input) % 9};
+  for (size_t i = 0; i < edge_count; i++) edges[i] = (struct pawl_edge){draw_u8(input) % 9, draw_u8(input) % 9};
   pawl_status status = pwi_call_graph_create(calls, count, edges, edge_count, &graph, &culprit);
   assert(status == PAWL_OK || status == PAWL_INVALID);
   if (status != PAWL_OK) return;

@@ -28,6 +28,17 @@ static pawl_status try_terms(const uint8_t *data, size_t size) {
   return PAWL_OK;
 }
 
+static pawl_status try_operation(const uint8_t *data, size_t size) {
+  struct pwi_operation operation;
+  uint8_t again[PWI_OPERATION_SIZE];
+  pawl_status status = pwi_operation_decode(data, size, &operation);
+  if (status != PAWL_OK) return status;
+  assert(pwi_linear_has_other(operation.kind) == (operation.other.id != 0));
+  pwi_operation_encode(&operation, again);
+  assert(size == sizeof again && memcmp(again, data, size) == 0);
+  return PAWL_OK;
+}
+
 static pawl_status try_outcome(const uint8_t *data, size_t size) {
   struct pwi_outcome outcome;
   uint8_t again[PWI_OUTCOME_SIZE];
@@ -105,8 +116,8 @@ static pawl_status try_complaint(const uint8_t *data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static pawl_status (*const tries[])(const uint8_t *, size_t) = {try_terms, try_outcome, try_join, try_joined,
-                                                                  try_move,  try_report,  try_note, try_complaint};
+  static pawl_status (*const tries[])(const uint8_t *, size_t) = {
+      try_terms, try_outcome, try_join, try_joined, try_move, try_report, try_note, try_complaint, try_operation};
   struct input input = {data, size};
   size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);
   pwi_writer_reset(&writer);

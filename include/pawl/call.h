@@ -35,6 +35,7 @@
 
 #include <pawl/export.h>
 #include <pawl/status.h>
+#include <pawl/task.h>
 #include <pawl/vector.h>
 
 #ifdef __cplusplus
@@ -45,10 +46,10 @@ struct pawl_session;
 struct pawl_task;
 struct pawl_invocation;
 
-#define PAWL_CALL_BYTES (16 << 20) /* of names and arguments in one call or graph, and of results in one answer */
-#define PAWL_CALL_THREADS 64       /* functions of one session that run at the same time; others wait for their turn */
-#define PAWL_CALL_NONE UINT32_MAX  /* no call of a graph */
-#define PAWL_GRAPH_CALLS 4096      /* in one graph */
+#define PAWL_CALL_BYTES (4 << 20) /* of names and arguments in one call or graph, and of results in one answer */
+#define PAWL_CALL_THREADS 64      /* functions of one session that run at the same time; others wait for their turn */
+#define PAWL_CALL_NONE UINT32_MAX /* no call of a graph */
+#define PAWL_GRAPH_CALLS 4096     /* in one graph */
 #define PAWL_GRAPH_EDGES (1 << 16)
 
 /* --- offering --------------------------------------------------------------------------------------------------------- */
@@ -74,19 +75,32 @@ PAWL_API pawl_status pawl_invocation_return(struct pawl_invocation *invocation, 
 
 /* --- calling ---------------------------------------------------------------------------------------------------------- */
 
-/* Who is called: a node, or all members that a group has now. */
+/* Who is called: a node, or all members that a group has when the call begins. And when: after other tasks of this session, or as
+ * a part of one, as in `struct pawl_where`. */
 struct pawl_target {
   struct pawl_node node;
   const char *group; /* its name, if `node` is {0} */
+
+  struct pawl_task *const *after; /* the array is read during the call; */
+  size_t after_count;             /* the tasks may be released right after it */
+  struct pawl_task *parent;       /* a task of pawl_task_begin; NULL: none */
 };
 
 static inline struct pawl_target pawl_to_node(struct pawl_node node) {
-  struct pawl_target target = {node, 0};
+  struct pawl_target target = {node, 0, 0, 0, 0};
   return target;
 }
 
 static inline struct pawl_target pawl_to_group(const char *name) {
-  struct pawl_target target = {{0}, name};
+  struct pawl_target target = {{0}, name, 0, 0, 0};
+  return target;
+}
+
+/* The same target, once these tasks have finished well: a call after one that failed fails too (PAWL_CANCELLED). */
+static inline struct pawl_target pawl_to_after(struct pawl_target target, struct pawl_task *const *tasks,
+                                               size_t count) {
+  target.after = tasks;
+  target.after_count = count;
   return target;
 }
 
@@ -107,17 +121,11 @@ struct pawl_graph_call {
   size_t size;
 };
 
-/* Call number `to` comes after number `from`, counted from 0. */
-struct pawl_graph_edge {
-  uint32_t from, to;
-};
-
 /* Calls all of them, at each node of the target. Errors as pawl_call; PAWL_INVALID if an edge leads nowhere, or for a cycle, of
  * which pawl_error_text names a call. */
 PAWL_API pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target target,
-                                     const struct pawl_graph_call *calls, size_t count,
-                                     const struct pawl_graph_edge *edges, size_t edge_count,
-                                     struct pawl_task **task_out);
+                                     const struct pawl_graph_call *calls, size_t count, const struct pawl_edge *edges,
+                                     size_t edge_count, struct pawl_task **task_out);
 
 /* What one call came to at one node. */
 struct pawl_answer {
@@ -147,7 +155,8 @@ PAWL_API pawl_status pawl_trigger(struct pawl_session *session, const char *grou
 
 /* --- tasks of other sessions ------------------------------------------------------------------------------------------ */
 
-/* A task here that finishes when the task with that id (pawl_task_id) at that node (pawl_session_node) has, and as it has. The node must listen. Failures are
+/* A task here that finishes when the task with that id (pawl_task_id) at that node (pawl_session_node) has, and as it has.
+ * The two are told to others in a call, or in a vector. The node must listen. Failures are
  * remembered there for the last 4096 that failed. As pawl_call; PAWL_INVALID if that node never had such a task. */
 PAWL_API pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
                                          struct pawl_task **task_out);

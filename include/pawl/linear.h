@@ -13,7 +13,8 @@
  * order of the session's calls, and replicated like any push. They return a task. Work is cut into slices of 2 MiB of rows,
  * each of which is applied whole or not at all. x is read at the moment when a slice is applied: with every push of this
  * session to x that was called before, and none that was called later. (A later push to x waits for that; nobody has to wait
- * for a task only to keep the order.) What other sessions do meanwhile may be in x for some slices and not for others.
+ * for a task only to keep the order. Calls that come *after* tasks, see <pawl/vector.h>, count from when they start; the ones
+ * here start at once.) What other sessions do meanwhile may be in x for some slices and not for others.
  *
  * A vector with a server function (options.rule): these calls change what is stored, by plain arithmetic, and do not call the
  * function. Its hidden state stays what it is.
@@ -70,7 +71,7 @@ PAWL_API pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, stru
 PAWL_API pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
                                       struct pawl_task **task_out);
 
-/* --- sums: these wait, and see every push of this session that was called before -------------------------------------- */
+/* --- sums: these wait, and see every push of this session that was started before ------------------------------------- */
 
 /* The sum over all values of x y. */
 PAWL_API pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range,

@@ -18,6 +18,9 @@
 struct pwi_called {
   struct pwi_calling calling; /* first */
   struct pawl_task *task;
+  struct pwi_call_graph *graph; /* until it begins */
+  uint64_t node;
+  char entry[PAWL_NAME_MAX + 1]; /* of the group, if there is no node */
   uint32_t graph_count;
   const char *names[]; /* of the graph; each lives as long as the pool */
 };
@@ -25,6 +28,7 @@ struct pwi_called {
 void pwi_called_destroy(struct pwi_called *called) {
   if (!called) return;
   pwi_calling_fini(&called->calling);
+  pwi_call_graph_destroy(called->graph);
   pwi_free(called);
 }
 
@@ -96,38 +100,63 @@ static void ended(struct pwi_calling *calling) {
   task->inner.finished(&task->inner);
 }
 
-static struct pwi_called *make_called(struct pwi_task_pool *pool, const struct pwi_call_graph *graph) {
+/* The graph is taken. NULL: no memory. */
+static struct pwi_called *make_called(struct pwi_task_pool *pool, struct pwi_call_graph *graph) {
   struct pwi_called *called = pwi_alloc_zero(1, sizeof *called + graph->count * sizeof *called->names);
-  for (uint32_t i = 0; called && i < graph->count; i++) {
-    called->names[i] = pwi_task_pool_name(pool, graph->items[i].name);
-    if (called->names[i]) continue;
-    pwi_free(called);
-    called = NULL;
+  if (!called) {
+    pwi_call_graph_destroy(graph);
+    return NULL;
   }
-  if (!called) return NULL;
+  called->graph = graph;
   called->graph_count = graph->count;
   called->calling.ended = ended;
+  for (uint32_t i = 0; i < graph->count; i++) {
+    called->names[i] = pwi_task_pool_name(pool, graph->items[i].name);
+    if (called->names[i]) continue;
+    pwi_called_destroy(called);
+    return NULL;
+  }
   return called;
+}
+
+/* What was called may be gone right after. */
+static pawl_status begin(struct pwi_client *client, struct pawl_task *task) {
+  struct pwi_called *called = task->called;
+  struct pwi_call_graph *graph = called->graph;
+  called->graph = NULL;
+  const char *group = called->node != 0 ? NULL : called->entry;
+  pawl_status status = pwi_client_call(client, &called->calling, called->node, group, graph);
+  if (status) pwi_call_graph_destroy(graph);
+  return status;
+}
+
+static pawl_status begin_or_hold(struct pawl_session *session, const struct pawl_target *target,
+                                 struct pawl_task *task) {
+  struct pwi_client_state state;
+  if (target->after_count == 0 && !target->parent) return begin(session->client, task);
+  struct pwi_held_call held = {.begin = begin};
+  struct pwi_after after = {target->after, target->after_count, target->parent, false};
+  pwi_client_state(session->client, &state);
+  return state.may_write ? pwi_sequence_hold(&session->sequence, task, &held, &after) : PAWL_FORBIDDEN;
 }
 
 /* Inside the gate. The graph is taken, whatever comes of it. */
 static pawl_status start(struct pawl_session *session, const struct pawl_target *target, const char *entry,
                          const char *what, struct pwi_call_graph *graph, struct pawl_task **task_out) {
   struct pawl_task *task;
-  struct pwi_called *called = session->is_closed ? NULL : make_called(session->pool, graph);
-  pawl_status status = session->is_closed ? PAWL_NODE_STOPPED : called ? PAWL_OK : PAWL_NO_MEMORY;
+  struct pwi_called *called = make_called(session->pool, graph);
+  pawl_status status = called ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = pwi_session_task(session, &session->line, task_out, what, called->names[0], &task);
   if (status) {
-    pwi_free(called);
-    pwi_call_graph_destroy(graph);
+    pwi_called_destroy(called);
     return status;
   }
   task->called = called;
   called->task = task;
+  called->node = target->node.id;
+  memcpy(called->entry, entry, sizeof called->entry);
   if (task_out) *task_out = task; /* it may be over before the next line is */
-  status = pwi_client_call(session->client, &called->calling, target->node.id, entry, graph);
-  if (status) pwi_call_graph_destroy(graph);
-  return pwi_session_started(session, task, status, NULL);
+  return pwi_session_started(session, task, begin_or_hold(session, target, task), NULL);
 }
 
 static pawl_status explain(pawl_status status, const char *what, const struct pawl_target *target, const char *name) {
@@ -137,7 +166,7 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
 
 static pawl_status run_graph(struct pawl_session *session, const struct pawl_target *target, const char *what,
                              struct pwi_call_graph *graph, struct pawl_task **task_out) {
-  char entry[PAWL_NAME_MAX + 1], name[PAWL_NAME_MAX + 1];
+  char entry[PAWL_NAME_MAX + 1] = "", name[PAWL_NAME_MAX + 1];
   memcpy(name, graph->items[0].name, sizeof name);
   pawl_status status = target->node.id != 0 ? PAWL_OK : pwi_group_entry_name(what, target->group, entry);
   if (status) {
@@ -146,7 +175,7 @@ static pawl_status run_graph(struct pawl_session *session, const struct pawl_tar
   }
   struct pawl_task *task;
   pwi_driver_enter(&session->driver);
-  status = start(session, target, target->node.id != 0 ? NULL : entry, what, graph, task_out ? &task : NULL);
+  status = start(session, target, entry, what, graph, task_out ? &task : NULL);
   bool is_crowded = session->line.count >= PWI_SESSION_TASKS;
   pwi_driver_leave(&session->driver);
   if (status) return explain(status, what, target, name);
@@ -188,7 +217,7 @@ static pawl_status explain_graph(pawl_status status, const struct pawl_graph_cal
 }
 
 pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target target,
-                            const struct pawl_graph_call *calls, size_t count, const struct pawl_graph_edge *edges,
+                            const struct pawl_graph_call *calls, size_t count, const struct pawl_edge *edges,
                             size_t edge_count, struct pawl_task **task_out) {
   struct pwi_call_graph *graph;
   uint32_t culprit;

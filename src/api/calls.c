@@ -160,24 +160,45 @@ pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pa
   return run_call(vector, where, &call, task_out);
 }
 
+static pawl_status begin_trigger(struct pwi_client *client, struct pawl_task *task) {
+  struct pwi_trigger made = *task->trigger;
+  return pwi_client_trigger(client, task->trigger, &task->inner, made.group, made.tick, made.flow, &made.where,
+                            made.in);
+}
+
+/* Inside the gate. */
+static pawl_status make_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
+                                struct pwi_vector_id group, uint64_t tick, struct pwi_trigger **trigger_out) {
+  struct pwi_client *client = vector->session->client;
+  struct pwi_trigger *trigger = pwi_alloc_zero(1, sizeof *trigger);
+  if (!trigger) return PAWL_NO_MEMORY;
+  trigger->where = (struct pwi_where){.keys = where->keys,
+                                      .count = where->count,
+                                      .list = where->list ? where->list->inner : NULL,
+                                      .range = where->range};
+  trigger->in = values;
+  trigger->tick = tick;
+  *trigger_out = trigger; /* the task's from now on */
+  pawl_status status = pwi_client_flow(client, group, 0, &trigger->group);
+  if (!status) status = find_flow(vector, where->node.id, &trigger->flow);
+  return status ? status : pwi_client_check(client, trigger->flow, PWI_REQUEST_PUSH, &trigger->where);
+}
+
 /* Inside the gate. */
 static pawl_status start_trigger(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
                                  struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
   struct pawl_session *session = vector->session;
-  struct pwi_where inner = {.keys = where->keys,
-                            .count = where->count,
-                            .list = where->list ? where->list->inner : NULL,
-                            .range = where->range};
-  struct pwi_flow *flow, *group_flow;
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->awaits, task_out, "trigger of", vector->name, &task);
   if (status) return status;
-  task->trigger = pwi_alloc_zero(1, sizeof *task->trigger);
-  if (!task->trigger) status = PAWL_NO_MEMORY;
-  if (!status) status = pwi_client_flow(session->client, group, 0, &group_flow);
-  if (!status) status = find_flow(vector, where->node.id, &flow);
-  if (!status)
-    status = pwi_client_trigger(session->client, task->trigger, &task->inner, group_flow, tick, flow, &inner, values);
+  status = make_trigger(vector, where, values, group, tick, &task->trigger);
+  if (!status && where->after_count == 0 && !where->parent) {
+    status = begin_trigger(session->client, task);
+  } else if (!status) {
+    struct pwi_held_call held = {.where = task->trigger->where, .begin = begin_trigger};
+    struct pwi_after after = {where->after, where->after_count, where->parent, false};
+    status = pwi_sequence_hold(&session->sequence, task, &held, &after);
+  }
   return pwi_session_started(session, task, status, task_out);
 }
 

@@ -44,6 +44,9 @@ struct pwi_functions {
   /* Inside the gate. */
   struct offered *offered;
   struct waiting *waiting;
+  struct pawl_task *told; /* tasks that have finished, with a reference each */
+  struct pwi_work telling;
+  bool is_telling; /* it is posted */
   bool is_mute;
   struct {
     uint64_t task;
@@ -175,7 +178,8 @@ static void run_wait(struct pwi_functions *functions, struct pwi_running *runnin
   struct pawl_session *session = functions->session;
   uint64_t id = running->item->size == sizeof id ? pwi_get_u64(running->item->argument) : 0;
   pawl_status status = id == 0 || id > pwi_task_pool_last_id(session->pool) ? PAWL_INVALID : PAWL_OK;
-  bool must_wait = !status && (is_open(&session->line, id) || is_open(&session->awaits, id));
+  bool must_wait =
+      !status && (is_open(&session->line, id) || is_open(&session->awaits, id) || is_open(&session->owns, id));
   if (!status && !must_wait) status = recall(functions, id);
   struct waiting *waiting = must_wait ? pwi_alloc_zero(1, sizeof *waiting) : NULL;
   if (must_wait && !waiting) status = PAWL_NO_MEMORY;
@@ -202,21 +206,48 @@ static void tell_waiting(struct pwi_functions *functions, uint64_t id, pawl_stat
   }
 }
 
-/* The line: a task has finished, or was never started. */
+/* Outside the gate: tells of those that have finished. */
+static void tell_all(struct pwi_work *posted) {
+  struct pwi_functions *functions = (struct pwi_functions *)((char *)posted - offsetof(struct pwi_functions, telling));
+  struct pwi_driver *driver = &functions->session->driver;
+  pwi_driver_enter(driver);
+  functions->is_telling = false;
+  for (struct pawl_task *task; (task = functions->told) != NULL;) {
+    functions->told = task->told_next;
+    pawl_status status = task->inner.status;
+    if (!functions->is_mute) tell_waiting(functions, task->id, status);
+    if (!functions->is_mute && task->issued.id)
+      pwi_callee_issued_end(functions->callee, task->issued, task->has_handle ? PAWL_OK : status);
+    pwi_task_unref(task);
+  }
+  if (!functions->is_mute) pwi_driver_look(driver);
+  pwi_driver_leave(driver);
+}
+
+static bool is_waited_for(const struct pwi_functions *functions, uint64_t id) {
+  const struct waiting *waiting = functions->waiting;
+  while (waiting && waiting->task != id) waiting = waiting->next;
+  return waiting != NULL;
+}
+
+/* The line: a task has finished, or was never started. Whoever is told may bring others to their end, and this may be the end of
+ * one that others come after, in the middle of their order. So it is done later. */
 static void watch(void *context, struct pawl_task *task, bool is_undone) {
   struct pwi_functions *functions = context;
-  pawl_status status = is_undone ? PAWL_OK : task->inner.status;
-  struct pwi_step step = task->issued;
-  bool is_its_own = task->has_handle;
-  task->issued = (struct pwi_step){0};
-  if (status) {
+  if (is_undone) task->inner.status = PAWL_OK; /* for those who could have heard of it */
+  if (task->inner.status) {
     size_t at = functions->failure_count++ % FAILURES;
     functions->failures[at].task = task->id;
-    functions->failures[at].status = status;
+    functions->failures[at].status = task->inner.status;
   }
-  if (functions->is_mute) return;
-  tell_waiting(functions, task->id, status);
-  if (step.id) pwi_callee_issued_end(functions->callee, step, is_its_own ? PAWL_OK : status);
+  if (functions->is_mute || (task->issued.id == 0 && !is_waited_for(functions, task->id))) return;
+  atomic_fetch_add(&task->references, 1);
+  task->told_next = functions->told;
+  functions->told = task;
+  if (functions->is_telling) return;
+  functions->is_telling = true;
+  functions->telling.run = tell_all;
+  pwi_driver_post(&functions->session->driver, &functions->telling);
 }
 
 pawl_status pwi_functions_adopt(struct pwi_functions *functions, struct pawl_task *task) {
@@ -349,8 +380,8 @@ pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functi
   pthread_mutex_init(&functions->mutex, NULL); /* neither can fail on Linux */
   pthread_cond_init(&functions->more, NULL);
   pthread_cond_init(&functions->less, NULL);
-  session->line.watch = session->awaits.watch = watch;
-  session->line.watch_context = session->awaits.watch_context = functions;
+  session->line.watch = session->awaits.watch = session->owns.watch = watch;
+  session->line.watch_context = session->awaits.watch_context = session->owns.watch_context = functions;
   *functions_out = functions;
   return PAWL_OK;
 }

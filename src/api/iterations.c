@@ -1,5 +1,5 @@
 /* Iterations under a policy: <pawl/policy.h>. What may start is decided by sync/pace.h; here it is told what happens, and whoever
- * waits is woken when it may have changed its mind. Everything but the two times is used inside the gate. */
+ * waits is woken when it may have changed its mind. Everything is used inside the gate. */
 #include <pawl/policy.h>
 
 #include <inttypes.h>
@@ -211,13 +211,17 @@ static void describe_group(struct pawl_iterations *iterations, uint64_t until, c
   snprintf(text, size, "tick %" PRIu64 " of %s%s", until, pwi_group_name(iterations->group), who);
 }
 
+/* The time is over. Nothing may be called that leaves the gate once the text is set: callbacks of the user's have texts too. */
 static pawl_status explain(struct pawl_iterations *iterations, struct pwi_policy_wait wait) {
+  struct pwi_driver *driver = &iterations->session->driver;
   char what[320] = "its function to let it go", policy[PWI_POLICY_TEXT_MAX];
-  pwi_policy_print(&iterations->pace.policy, policy);
   if (wait.cause == PWI_WAITS_OWN) describe_own(iterations, wait.until, what, sizeof what);
   if (wait.cause == PWI_WAITS_GROUP) describe_group(iterations, wait.until, what, sizeof what);
-  return pwi_error(PAWL_TIMED_OUT, "iteration %" PRIu64 " may not start: policy '%s' waits for %s",
-                   iterations->pace.begun + 1, policy, what);
+  pwi_driver_enter(driver);
+  pwi_policy_print(&iterations->pace.policy, policy);
+  uint64_t next = iterations->pace.begun + 1;
+  pwi_driver_leave(driver);
+  return pwi_error(PAWL_TIMED_OUT, "iteration %" PRIu64 " may not start: policy '%s' waits for %s", next, policy, what);
 }
 
 /* --- iterations --------------------------------------------------------------------------------------------------------- */
@@ -236,40 +240,50 @@ static pawl_status try_begin(struct pawl_iterations *iterations, struct pwi_poli
   return PAWL_OK;
 }
 
-/* Inside the gate. */
-static pawl_status explain_begin(struct pawl_iterations *iterations, pawl_status status) {
+/* Inside the gate. A failure of an earlier iteration is told once. */
+static void describe_failure(struct pawl_iterations *iterations, pawl_status status, char *text, size_t size) {
   uint64_t next = iterations->pace.begun + 1;
-  if (status == PAWL_INVALID) return pwi_error(status, "iteration %" PRIu64 " was not ended", next - 1);
-  if (status != iterations->failure) return pwi_error_status(status, "iteration %" PRIu64, next);
-  iterations->failure = PAWL_OK;
-  return pwi_error(status, "%s", iterations->failure_text);
+  if (status == PAWL_INVALID) {
+    snprintf(text, size, "iteration %" PRIu64 " was not ended", next - 1);
+  } else if (status == iterations->failure) {
+    snprintf(text, size, "%s", iterations->failure_text);
+    iterations->failure = PAWL_OK;
+  } else {
+    snprintf(text, size, "iteration %" PRIu64 ": %s", next, pawl_status_text(status));
+  }
 }
 
-static pawl_status begin_until(struct pawl_iterations *iterations, int64_t deadline) {
+/* Inside the gate. */
+static void count_waiting(struct pawl_iterations *iterations, int64_t *since) {
+  int64_t now = pwi_host_now();
+  iterations->waited_now += now - *since;
+  iterations->waited_ns += now - *since;
+  *since = now;
+}
+
+static pawl_status begin_until(struct pawl_iterations *iterations, int64_t deadline, uint64_t *number_out) {
   struct pwi_driver *driver = &iterations->session->driver;
   struct pwi_policy_wait wait = {0};
-  for (;;) {
+  char text[sizeof iterations->failure_text] = "";
+  int64_t since = pwi_host_now();
+  for (bool is_late = false;; is_late = !pwi_driver_wait(driver, &iterations->news, deadline)) {
     pwi_driver_enter(driver);
     pawl_status status = try_begin(iterations, &wait);
-    if (status) status = explain_begin(iterations, status);
+    count_waiting(iterations, &since);
+    if (status) describe_failure(iterations, status, text, sizeof text);
+    bool has_begun = !status && wait.cause == PWI_WAITS_NOT;
+    if (has_begun) iterations->began = since;
+    if (has_begun && number_out) *number_out = iterations->pace.begun;
     pwi_driver_leave(driver);
-    if (status) return status;
-    if (wait.cause == PWI_WAITS_NOT) return PAWL_OK;
-    if (!pwi_driver_wait(driver, &iterations->news, deadline)) return explain(iterations, wait);
+    if (status) return pwi_error(status, "%s", text);
+    if (has_begun) return PAWL_OK;
+    if (is_late) return explain(iterations, wait);
   }
 }
 
 pawl_status pawl_iteration_begin(struct pawl_iterations *iterations, int64_t timeout_ns, uint64_t *number_out) {
   if (!iterations) return pwi_error(PAWL_INVALID, "iteration: there are none");
-  int64_t asked = pwi_host_now();
-  pawl_status status = begin_until(iterations, pwi_driver_deadline(timeout_ns));
-  int64_t now = pwi_host_now();
-  iterations->waited_now += now - asked;
-  iterations->waited_ns += now - asked;
-  if (status) return status;
-  iterations->began = now;
-  if (number_out) *number_out = iterations->pace.begun;
-  return PAWL_OK;
+  return begin_until(iterations, pwi_driver_deadline(timeout_ns), number_out);
 }
 
 pawl_status pawl_iteration_add(struct pawl_iterations *iterations, struct pawl_task *task) {
@@ -296,16 +310,17 @@ pawl_status pawl_iteration_end(struct pawl_iterations *iterations, double object
   if (!iterations) return pwi_error(PAWL_INVALID, "iteration: there are none");
   struct pwi_pace *pace = &iterations->pace;
   struct pwi_driver *driver = &iterations->session->driver;
-  int64_t worked = pwi_host_now() - iterations->began;
-  double gain = iterations->objective - objective;
+  int64_t now = pwi_host_now();
   pwi_driver_enter(driver);
+  int64_t worked = now - iterations->began;
+  double gain = iterations->objective - objective;
   bool is_open = pace->is_open;
   bool must_clock = is_open && pwi_pace_end(pace, 1e-9 * (double)iterations->waited_now, 1e-9 * (double)worked, gain);
+  if (is_open && isfinite(objective)) iterations->objective = objective;
+  if (is_open) iterations->worked_ns += worked;
+  if (is_open) iterations->waited_now = 0;
   pwi_driver_leave(driver);
   if (!is_open) return pwi_error(PAWL_INVALID, "iteration: none was begun");
-  if (isfinite(objective)) iterations->objective = objective;
-  iterations->worked_ns += worked;
-  iterations->waited_now = 0;
   return must_clock && iterations->group ? pawl_group_clock(iterations->group, NULL) : PAWL_OK;
 }
 

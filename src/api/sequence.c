@@ -48,6 +48,7 @@ static void let_go(struct pwi_sequence *sequence, struct pawl_task *task) {
 }
 
 static pawl_status start(struct pwi_sequence *sequence, struct pawl_task *task, const struct pwi_held_call *call) {
+  if (call->begin) return call->begin(sequence->client, task);
   if (call->kind == PWI_REQUEST_TICK) return pwi_client_tick(sequence->client, &task->inner, call->flow, call->tick);
   return pwi_client_start(sequence->client, &task->inner, call->flow, call->kind, &call->where, call->in, call->out);
 }
@@ -58,7 +59,7 @@ static void start_held(struct pwi_sequence *sequence, struct pawl_task *task) {
   if (call.where.list) pwi_keylist_retain(call.where.list);
   let_go(sequence, task);
   pawl_status status = PAWL_OK;
-  if (call.kind == 0)
+  if (call.kind == 0 && !call.begin)
     task->inner.finished(&task->inner);
   else
     status = start(sequence, task, &call);
@@ -234,13 +235,18 @@ pawl_status pwi_sequence_hold(struct pwi_sequence *sequence, struct pawl_task *t
   return status;
 }
 
+/* What a tick has to wait for: what changes something, and ticks before it. */
+static bool counts(const struct pawl_task *task) {
+  return task->held && pwi_request_is_numbered(task->held->call.kind);
+}
+
 pawl_status pwi_sequence_hold_behind(struct pwi_sequence *sequence, struct pawl_task *task,
                                      const struct pwi_held_call *call) {
   struct pawl_task **tasks = pwi_alloc_zero(sequence->held + 1, sizeof(struct pawl_task *));
   struct pwi_after after = {.tasks = tasks, .is_anyway = true};
   if (!tasks) return PAWL_NO_MEMORY;
   for (struct pawl_task *at = task->line->first; at && after.count < sequence->held; at = at->next)
-    if (at->held) tasks[after.count++] = at;
+    if (counts(at)) tasks[after.count++] = at;
   pawl_status status = pwi_sequence_hold(sequence, task, call, &after);
   pwi_free(tasks);
   return status;

@@ -23,6 +23,8 @@ struct pwi_held_call {
   const void *in;
   void *out;
   uint64_t tick; /* TICK */
+  pawl_status (*begin)(struct pwi_client *client,
+                       struct pawl_task *task); /* starts it in another way; NULL: by its kind */
 };
 
 struct pwi_held {
@@ -55,7 +57,7 @@ struct pwi_after {
 PAWL_MUST_USE pawl_status pwi_sequence_hold(struct pwi_sequence *sequence, struct pawl_task *task,
                                             const struct pwi_held_call *call, const struct pwi_after *after);
 
-/* The same, after all calls of the line that are held now, however they end. */
+/* The same, after all pushes and ticks of the line that are held now, however they end. */
 PAWL_MUST_USE pawl_status pwi_sequence_hold_behind(struct pwi_sequence *sequence, struct pawl_task *task,
                                                    const struct pwi_held_call *call);
 

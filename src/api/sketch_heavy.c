@@ -1,11 +1,10 @@
 #include "api/sketch_heavy.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static void forget_places(struct pwi_heavy *heavy) { memset(heavy->places, 0, sizeof heavy->places); }
 
-static void close_door(struct pwi_heavy *heavy) {
+void pwi_heavy_close_door(struct pwi_heavy *heavy) {
   memset(heavy->door, 0, sizeof heavy->door);
   heavy->at_door = 0;
 }
@@ -13,7 +12,7 @@ static void close_door(struct pwi_heavy *heavy) {
 void pwi_heavy_clear(struct pwi_heavy *heavy) {
   heavy->count = 0;
   forget_places(heavy);
-  close_door(heavy);
+  pwi_heavy_close_door(heavy);
 }
 
 static void take_place(struct pwi_heavy *heavy, size_t thing) {
@@ -63,17 +62,8 @@ static void make_room(struct pwi_heavy *heavy) {
   for (size_t i = 0; i < kept; i++) take_place(heavy, i);
 }
 
-static bool is_let_in(struct pwi_heavy *heavy, uint64_t hash) {
-  uint64_t *word = &heavy->door[hash >> 38 & (PWI_HEAVY_DOOR_BITS / 64 - 1)], bit = UINT64_C(1) << (hash >> 32 & 63);
-  if (*word & bit) return true;
-  *word |= bit;
-  if (++heavy->at_door == PWI_HEAVY_DOOR) close_door(heavy);
-  return false;
-}
-
 void pwi_heavy_admit(struct pwi_heavy *heavy, uint64_t hash, uint64_t weight, enum pwi_top_kind kind, const char *name,
                      size_t length) {
-  if (weight == 1 && heavy->count >= PWI_HEAVY_KEPT && !is_let_in(heavy, hash)) return;
   if (heavy->count == PWI_HEAVY_ROOM) make_room(heavy);
   struct pwi_heavy_thing *thing = &heavy->things[heavy->count];
   if (length > PWI_TOP_NAME_MAX) length = PWI_TOP_NAME_MAX;

@@ -7,8 +7,8 @@
  * places are free after each time.
  *
  * Most things of a long tail come once and are never seen again. Once the table is half full they are kept out at the *door*:
- * a thing of weight 1 that is not in the table is let in only if it has come before since the door was last closed, which is
- * after PWI_HEAVY_DOOR such things. So another N / PWI_HEAVY_DOOR and one may be lost; all in all a thing that weighs more than N / 1600 is in the table.
+ * a thing of weight 1 passes only if it has come before since the door was last closed, which is after PWI_HEAVY_DOOR things
+ * that did not pass. It is a small field of bits, so that most things cost one look at it and no search of the table. So another N / PWI_HEAVY_DOOR and one may be lost; all in all a thing that weighs more than N / 1600 is in the table.
  *
  * Names are copied when a thing comes in, cut to what the servers keep. Numbers have none: their hash can be undone.
  *
@@ -17,6 +17,7 @@
 #ifndef PWI_API_SKETCH_HEAVY_H
 #define PWI_API_SKETCH_HEAVY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,9 +57,20 @@ void pwi_heavy_clear(struct pwi_heavy *heavy);
 void pwi_heavy_admit(struct pwi_heavy *heavy, uint64_t hash, uint64_t weight, enum pwi_top_kind kind, const char *name,
                      size_t length);
 
+void pwi_heavy_close_door(struct pwi_heavy *heavy);
+
+static inline bool pwi_heavy_is_let_in(struct pwi_heavy *heavy, uint64_t hash) {
+  uint64_t *word = &heavy->door[hash >> 38 & (PWI_HEAVY_DOOR_BITS / 64 - 1)], bit = UINT64_C(1) << (hash >> 32 & 63);
+  if (*word & bit) return true;
+  *word |= bit;
+  if (++heavy->at_door == PWI_HEAVY_DOOR) pwi_heavy_close_door(heavy);
+  return false;
+}
+
 /* Counts no further than 2^64 - 1. */
 static inline void pwi_heavy_add(struct pwi_heavy *heavy, uint64_t hash, uint64_t weight, enum pwi_top_kind kind,
                                  const char *name, size_t length) {
+  if (weight == 1 && heavy->count >= PWI_HEAVY_KEPT && !pwi_heavy_is_let_in(heavy, hash)) return;
   for (size_t at = (size_t)(hash & (PWI_HEAVY_PLACES - 1)); heavy->places[at].thing != 0;
        at = (at + 1) & (PWI_HEAVY_PLACES - 1)) {
     if (heavy->places[at].hash != hash) continue;

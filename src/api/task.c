@@ -132,6 +132,8 @@ void pawl_task_describe(const struct pawl_task *task, char *text, size_t size) {
   size_t used = add(text, size, 0, "%s %s: ", task->what, task->subject);
   if (task->inner.status && task->cause.what)
     describe_cause(task, text, size, used);
+  else if (task->called)
+    pwi_called_describe(task, text, size);
   else if (task->inner.failure_count == 0)
     add(text, size, used, "%s", pawl_status_text(task->inner.status));
   else

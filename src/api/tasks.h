@@ -68,6 +68,7 @@ struct pawl_task {
   struct pwi_step issued;          /* its place below the call that it was started by (api/functions.h); 0: none */
   struct pwi_called *called;       /* of a call: what was called, and the results */
   struct pwi_trigger *trigger;     /* of a trigger: goes with the task */
+  struct pawl_task *told_next;     /* among those that others are to be told of (api/functions.h) */
   struct pawl_task *next, *before; /* in the line; the first also on the pool's lists */
   struct pwi_task_line *line;      /* valid until it has finished */
   struct pwi_task_pool *pool;

@@ -117,31 +117,36 @@ static bool run_sketch(const struct pwi_bench_sketch *bench, struct pawl_session
 /* --- beside one another ----------------------------------------------------------------------------------------------------- */
 
 /* What is 0 was not measured. */
+struct run {
+  struct speed_figures is;
+  double memory, incr; /* things a second, right before */
+};
+
 struct line {
   const struct speed *speed;
-  struct speed_figures is; /* of the median run */
-  double memory;
+  struct speed_figures is; /* of the run in the middle */
+  double memory;           /* the best of all runs */
+  double incr_ratio;       /* the one in the middle */
 };
 
 static json_t *number_or_null(double value) { return value > 0 ? json_real(value) : json_null(); }
 
-static void print_line(const struct pwi_bench_sketch *bench, const struct line *line, double incr) {
+static void print_line(const struct pwi_bench_sketch *bench, const struct line *line) {
   double beside = line->memory > 0 ? line->is.per_second / line->memory : 0;
-  double against = incr > 0 && !line->speed->is_uniform ? line->is.per_second / incr : 0;
   if (bench->json) {
     pwi_cli_print_json(bench->command,
                        json_pack("{s:s, s:s, s:b, s:f, s:o, s:o, s:o, s:f, s:f, s:f}", "bench", "sketch", "case",
                                  line->speed->name, "aggregate", !line->speed->no_aggregate, "per_second",
                                  line->is.per_second, "memory_per_second", number_or_null(line->memory), "memory_ratio",
-                                 number_or_null(beside), "incr_ratio", number_or_null(against), "bits_per_pair",
-                                 line->is.bits_per_pair, "bits_per_thing", line->is.bits_per_thing, "merged",
-                                 line->is.merged));
+                                 number_or_null(beside), "incr_ratio", number_or_null(line->incr_ratio),
+                                 "bits_per_pair", line->is.bits_per_pair, "bits_per_thing", line->is.bits_per_thing,
+                                 "merged", line->is.merged));
     return;
   }
   printf("  %-10s %7.1f million a second, %4.1f bits a pair, %4.1f bits a thing", line->speed->name,
          line->is.per_second / 1e6, line->is.bits_per_pair, line->is.bits_per_thing);
   if (beside > 0) printf("; %.2f of memory's %.1f", beside, line->memory / 1e6);
-  if (against > 0) printf("; %.0f times INCR", against);
+  if (line->incr_ratio > 0) printf("; %.0f times INCR", line->incr_ratio);
   printf("\n");
 }
 
@@ -155,74 +160,92 @@ static void print_redis(const struct pwi_bench_sketch *bench, double incr, doubl
            hincrby / 1e6);
 }
 
-/* False if it is here and cannot be used. Without it both are 0. */
-static bool run_redis(const struct pwi_bench_sketch *bench, const uint64_t *stream, double *incr_out,
-                      double *hincrby_out) {
-  struct pwi_redis *redis;
+static bool start_redis(const struct pwi_bench_sketch *bench, struct pwi_redis **redis_out) {
   bool is_missing;
-  *incr_out = *hincrby_out = 0;
-  if (!pwi_redis_start(bench->command, &redis, &is_missing)) {
-    if (is_missing) fprintf(stderr, "pawl bench sketch: no redis-server here: measured without\n");
-    return is_missing;
-  }
-  *incr_out = pwi_redis_run(redis, PWI_REDIS_INCR, stream, bench->seconds);
-  *hincrby_out = pwi_redis_run(redis, PWI_REDIS_HINCRBY4, stream, bench->seconds);
-  pwi_redis_stop(redis);
-  return *incr_out > 0 && *hincrby_out > 0;
+  *redis_out = NULL;
+  if (pwi_redis_start(bench->command, redis_out, &is_missing)) return true;
+  if (is_missing) fprintf(stderr, "pawl bench sketch: no redis-server here: measured without\n");
+  return is_missing;
+}
+
+/* Without a server both are 0. */
+static bool run_redis(const struct pwi_bench_sketch *bench, struct pwi_redis *redis, const uint64_t *stream) {
+  double incr = redis ? pwi_redis_run(redis, PWI_REDIS_INCR, stream, bench->seconds) : 0;
+  double hincrby = redis ? pwi_redis_run(redis, PWI_REDIS_HINCRBY4, stream, bench->seconds) : 0;
+  print_redis(bench, incr, hincrby);
+  return !redis || (incr > 0 && hincrby > 0);
 }
 
 static int compare(const void *a, const void *b) {
-  double left = ((const struct speed_figures *)a)->per_second, right = ((const struct speed_figures *)b)->per_second;
+  double left = *(const double *)a, right = *(const double *)b;
   return (left > right) - (left < right);
 }
 
-/* Several runs, each beside what memory does just then; the one in the middle. */
-static bool run_line(const struct pwi_bench_sketch *bench, struct pawl_session *session, const uint64_t *stream,
-                     struct line *line) {
-  struct speed_figures runs[RUNS];
+static double ratio_of(const struct run *run) { return run->incr > 0 ? run->is.per_second / run->incr : 0; }
+
+static void sum_up(const struct run runs[RUNS], struct line *line) {
+  double speeds[RUNS], ratios[RUNS];
   for (int i = 0; i < RUNS; i++) {
-    double memory = line->speed->is_uniform ? run_memory(stream, bench->seconds / 2) : 0;
-    if (memory > line->memory) line->memory = memory;
-    if (!run_sketch(bench, session, line->speed, stream, &runs[i])) return false;
+    speeds[i] = runs[i].is.per_second;
+    ratios[i] = ratio_of(&runs[i]);
+    if (runs[i].memory > line->memory) line->memory = runs[i].memory;
   }
-  qsort(runs, RUNS, sizeof *runs, compare);
-  line->is = runs[RUNS / 2];
+  qsort(speeds, RUNS, sizeof *speeds, compare);
+  qsort(ratios, RUNS, sizeof *ratios, compare);
+  for (int i = 0; i < RUNS; i++)
+    if (runs[i].is.per_second == speeds[RUNS / 2]) line->is = runs[i].is;
+  line->incr_ratio = ratios[RUNS / 2];
+}
+
+/* Several runs, each right after that which it is compared with: on a machine that others use too, minutes differ. */
+static bool run_line(const struct pwi_bench_sketch *bench, struct pawl_session *session, struct pwi_redis *redis,
+                     const uint64_t *stream, struct line *line) {
+  struct run runs[RUNS] = {0};
+  for (int i = 0; i < RUNS; i++) {
+    if (line->speed->is_uniform)
+      runs[i].memory = run_memory(stream, bench->seconds / 2);
+    else if (redis && (runs[i].incr = pwi_redis_run(redis, PWI_REDIS_INCR, stream, bench->seconds / 2)) <= 0)
+      return false;
+    if (!run_sketch(bench, session, line->speed, stream, &runs[i].is)) return false;
+  }
+  sum_up(runs, line);
+  print_line(bench, line);
+  fflush(stdout);
   return true;
 }
 
-static bool run_lines(const struct pwi_bench_sketch *bench, struct pawl_session *session, const uint64_t *zipf,
-                      const uint64_t *uniform, double incr) {
+static bool run_lines(const struct pwi_bench_sketch *bench, struct pawl_session *session, struct pwi_redis *redis,
+                      const uint64_t *zipf, const uint64_t *uniform) {
   static const struct speed speeds[] = {
       {"zipf", false, false, false},
       {"zipf_all", false, false, true},
       {"zipf_raw", false, true, false},
       {"uniform", true, true, false},
   };
-  for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) {
+  bool good = run_redis(bench, redis, zipf);
+  for (size_t i = 0; good && i < sizeof speeds / sizeof *speeds; i++) {
     struct line line = {.speed = &speeds[i]};
-    if (!run_line(bench, session, speeds[i].is_uniform ? uniform : zipf, &line)) return false;
-    print_line(bench, &line, incr);
-    fflush(stdout);
+    good = run_line(bench, session, redis, speeds[i].is_uniform ? uniform : zipf, &line);
   }
-  return true;
+  return good;
 }
 
 bool pwi_bench_sketch_speed(const struct pwi_bench_sketch *bench) {
   struct pawl_session_options options;
   struct pawl_session *session = NULL;
+  struct pwi_redis *redis = NULL;
   uint64_t *zipf = pwi_stream_zipf(bench->things, bench->seed), *uniform = pwi_stream_uniform(bench->seed);
-  double incr = 0, hincrby = 0;
   bool good = zipf && uniform;
   if (!good) pwi_cli_failure(bench->command, "out of memory");
-  good = good && run_redis(bench, zipf, &incr, &hincrby);
-  if (good) print_redis(bench, incr, hincrby);
+  good = good && start_redis(bench, &redis);
   pawl_session_options_init(&options);
   options.servers = options.shards = 1;
   options.tcp_only = bench->is_tcp;
   pawl_status status = good ? pawl_session_open(&options, &session) : PAWL_OK;
   if (status) good = pwi_bench_sketch_fail(bench, "cluster", status);
-  good = good && run_lines(bench, session, zipf, uniform, incr);
+  good = good && run_lines(bench, session, redis, zipf, uniform);
   pawl_session_close(session, PWI_SKETCH_PATIENCE);
+  pwi_redis_stop(redis);
   pwi_free(zipf);
   pwi_free(uniform);
   return good;

@@ -1,6 +1,7 @@
 /* A server is killed while things are added, with one replica: what was acknowledged is counted afterwards, once, and the
  * longest time in which the writer could not go on is measured. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -59,8 +60,9 @@ static bool pour_and_kill(struct kill_run *run, struct pawl_sketch *sketch) {
   if (status) return pwi_bench_sketch_fail(run->bench, "writer", status);
   status = pour(run, writer, BEFORE_S, &run->quiet_ms);
   bool good = pwi_storm_first_chain(run->storm, chain, SERVERS, &count) && count > 0;
-  if (good) pwi_storm_kill(run->storm, chain[0]);
+  if (good) kill(pwi_storm_pid(run->storm, chain[0]), SIGKILL); /* at once: the storm would wait until it is gone */
   if (!status) status = pour(run, writer, 2 * BEFORE_S, &run->longest_ms);
+  if (good) pwi_storm_kill(run->storm, chain[0]);
   if (!status) status = pawl_sketch_flush(writer, PWI_SKETCH_PATIENCE);
   if (!status) status = pawl_sketch_total(sketch, NULL, PWI_SKETCH_PATIENCE, &run->counted);
   if (status) pwi_bench_sketch_fail(run->bench, "insert", status);

@@ -69,9 +69,8 @@ static pawl_status measure(const struct pawl_graph_call *calls, size_t count, si
   return PAWL_OK;
 }
 
-pawl_status pwi_call_graph_create(const struct pawl_graph_call *calls, size_t count,
-                                  const struct pawl_graph_edge *edges, size_t edge_count,
-                                  struct pwi_call_graph **graph_out, uint32_t *culprit_out) {
+pawl_status pwi_call_graph_create(const struct pawl_graph_call *calls, size_t count, const struct pawl_edge *edges,
+                                  size_t edge_count, struct pwi_call_graph **graph_out, uint32_t *culprit_out) {
   size_t bytes, used = 0;
   *culprit_out = PAWL_CALL_NONE;
   if (count == 0 || !calls || (!edges && edge_count > 0)) return PAWL_INVALID;

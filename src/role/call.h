@@ -42,7 +42,7 @@ PAWL_MUST_USE pawl_status pwi_call_name_check(const char *name);
  * then the call concerned. PAWL_TOO_LARGE: more than PAWL_CALL_BYTES of names and arguments, PAWL_GRAPH_CALLS or
  * PAWL_GRAPH_EDGES. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_call_graph_create(const struct pawl_graph_call *calls, size_t count,
-                                                const struct pawl_graph_edge *edges, size_t edge_count,
+                                                const struct pawl_edge *edges, size_t edge_count,
                                                 struct pwi_call_graph **graph_out, uint32_t *culprit_out);
 void pwi_call_graph_destroy(struct pwi_call_graph *graph); /* NULL is fine */
 

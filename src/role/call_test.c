@@ -15,7 +15,7 @@
 #include "base/random.h"
 
 static const struct pawl_graph_call three[] = {{"last", "zz", 2}, {"space/first", NULL, 0}, {"middle", "y", 1}};
-static const struct pawl_graph_edge in_order[] = {{1, 2}, {2, 0}, {1, 0}};
+static const struct pawl_edge in_order[] = {{1, 2}, {2, 0}, {1, 0}};
 
 static struct pwi_call_graph *make_three(void) {
   struct pwi_call_graph *graph = NULL;
@@ -75,7 +75,7 @@ static void test_what_is_wrong_with_a_graph_is_named(void **state) {
   uint32_t culprit;
   struct pawl_graph_call calls[3];
   memcpy(calls, three, sizeof calls);
-  struct pawl_graph_edge ring[] = {{0, 1}, {1, 0}}, nowhere[] = {{0, 3}};
+  struct pawl_edge ring[] = {{0, 1}, {1, 0}}, nowhere[] = {{0, 3}};
   assert_int_equal(pwi_call_graph_create(calls, 3, ring, 2, &graph, &culprit), PAWL_INVALID);
   assert_in_range(culprit, 0, 1);
   assert_int_equal(pwi_call_graph_create(calls, 3, nowhere, 1, &graph, &culprit), PAWL_INVALID);

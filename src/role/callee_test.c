@@ -73,7 +73,7 @@ static int stop(void **state) {
 }
 
 static pawl_status send_graph(uint64_t caller, uint64_t number, uint64_t settled, uint64_t link,
-                              const struct pawl_graph_call *calls, size_t count, const struct pawl_graph_edge *edges,
+                              const struct pawl_graph_call *calls, size_t count, const struct pawl_edge *edges,
                               size_t edge_count) {
   struct pwi_call_graph *graph;
   struct pwi_writer writer = {0};
@@ -256,7 +256,7 @@ static void test_one_that_stops_refuses_what_is_new(void **state) {
 /* --- graphs --------------------------------------------------------------------------------------------------------------- */
 
 static const struct pawl_graph_call four[] = {{"d", NULL, 0}, {"b", NULL, 0}, {"c", NULL, 0}, {"a", NULL, 0}};
-static const struct pawl_graph_edge diamond[] = {{3, 1}, {3, 2}, {1, 0}, {2, 0}};
+static const struct pawl_edge diamond[] = {{3, 1}, {3, 2}, {1, 0}, {2, 0}};
 
 static void test_calls_of_a_graph_wait_for_those_before_them(void **state) {
   (void)state;
@@ -326,7 +326,7 @@ static void test_a_call_waits_for_what_it_issued(void **state) {
 static void test_a_failed_subtask_fails_its_call_and_those_after_it_name_the_call(void **state) {
   (void)state;
   static const struct pawl_graph_call two[] = {{"a", NULL, 0}, {"b", NULL, 0}};
-  static const struct pawl_graph_edge edge = {0, 1};
+  static const struct pawl_edge edge = {0, 1};
   struct pwi_step step;
   assert_int_equal(send_graph(7, 1, 0, 100, two, 2, &edge, 1), PAWL_OK);
   assert_int_equal(pwi_callee_issue(callee, running[0], &step), PAWL_OK);

@@ -331,6 +331,8 @@ struct pwi_trigger {
   struct pwi_flow *flow;
   struct pwi_where where;
   const void *in;
+  struct pwi_flow *group;
+  uint64_t tick;
 };
 
 /* A push that begins, and gets its number, when all members of a group have reached the tick. Arguments and errors as

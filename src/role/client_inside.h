@@ -416,10 +416,6 @@ void pwi_task_started(struct pwi_client *client, struct pwi_task *task);
 bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim);
 struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at);
 
-/* client_start.c */
-PAWL_MUST_USE pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow,
-                                           enum pwi_request_kind kind, const struct pwi_where *where);
-
 /* client_send.c */
 struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node); /* NULL: no memory */
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);

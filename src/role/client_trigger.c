@@ -26,8 +26,14 @@ static void fire(struct pwi_task *await) {
 pawl_status pwi_client_trigger(struct pwi_client *client, struct pwi_trigger *trigger, struct pwi_task *task,
                                struct pwi_flow *group, uint64_t tick, struct pwi_flow *flow,
                                const struct pwi_where *where, const void *in) {
-  *trigger = (struct pwi_trigger){
-      .await.finished = fire, .client = client, .task = task, .flow = flow, .where = *where, .in = in};
+  *trigger = (struct pwi_trigger){.await.finished = fire,
+                                  .client = client,
+                                  .task = task,
+                                  .flow = flow,
+                                  .where = *where,
+                                  .in = in,
+                                  .group = group,
+                                  .tick = tick};
   pawl_status status = pwi_client_check(client, flow, PWI_REQUEST_PUSH, where);
   if (status) return status;
   if (where->list) pwi_keylist_retain(where->list);

@@ -129,8 +129,8 @@ struct pwi_request {
 };
 
 /* Of a LINEAR that is about to be served: it becomes one of a slice of work. Where that is not all of it, claim and range
- * end sooner. Of a sparse vector the rows that it is about become a list, which lives until the next call of this. What
- * cannot be served stays as it is. PAWL_NO_MEMORY: nothing has changed. */
+ * end sooner. Of a sparse vector the rows that it is about become a list, which lives until the next call of this. Why it has
+ * to be refused, as below (PAWL_NO_MEMORY too): then nothing has changed. */
 PAWL_MUST_USE pawl_status pwi_holding_cut_linear(struct pwi_holding *holding, struct pwi_request *request);
 
 /* How many bytes of values the answer brings if it is OK: 0 but for PULL, PUSHPULL and SCAN (at most). 0 also for a vector

@@ -121,12 +121,14 @@ pawl_status pwi_holding_cut_linear(struct pwi_holding *holding, struct pwi_reque
   struct pwi_terms *terms = &request->terms;
   const struct pwi_held *vector = pwi_holding_vector(holding, terms->vector);
   struct pwi_held *other;
-  if (!vector || !vector->table || terms->keys != PWI_KEYS_RANGE || request->refusal) return PAWL_OK;
-  if (terms->range.end > vector->place.size || pwi_linear_other(holding, vector, request, &other)) return PAWL_OK;
-  if (vector->table->is.sparse)
-    return request->operation.kind == PWI_LINEAR_FILL ? PAWL_OK : name_keys(holding, vector, other, request);
+  if (!vector || !vector->table || terms->range.end > vector->place.size) return PAWL_OK;
+  pawl_status status = pwi_linear_other(holding, vector, request, &other);
+  if (status != PAWL_OK || terms->keys != PWI_KEYS_RANGE) return status;
+  if (vector->table->is.sparse && request->operation.kind == PWI_LINEAR_FILL) return PAWL_UNSUPPORTED;
+  if (terms->rows != pawl_range_size(terms->range)) terms->rows = 0; /* it will fail, and needs no memory for that */
+  if (vector->table->is.sparse) return terms->rows > 0 ? name_keys(holding, vector, other, request) : PAWL_OK;
   size_t most = slice_rows(vector);
-  if (terms->rows > most && terms->rows == pawl_range_size(terms->range)) {
+  if (terms->rows > most) {
     terms->rows = most;
     terms->claim.end = terms->range.end = terms->range.begin + most;
   }

@@ -99,6 +99,52 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
   ASSERT_NO_TERMS(terms.range.end = 201);
 }
 
+static void test_operations_lie_where_the_header_says_and_come_back(void **state) {
+  (void)state;
+  for (unsigned kind = PWI_LINEAR_FILL; kind <= PWI_LINEAR_MOST; kind++) {
+    struct pwi_operation operation = {.kind = (enum pwi_linear)kind}, back;
+    uint8_t bytes[PWI_OPERATION_SIZE], again[PWI_OPERATION_SIZE];
+    bool has_other = pwi_linear_has_other(operation.kind), has_scalar = pwi_linear_has_scalar(operation.kind);
+    if (has_scalar) operation.scalar = -2.5;
+    if (has_other) operation.other.id = 7, operation.incarnation = 8, operation.prior = 9;
+    pwi_operation_encode(&operation, bytes);
+    const uint64_t words[] = {kind, has_scalar ? UINT64_C(0xc004000000000000) : 0, has_other ? 7 : 0, has_other ? 8 : 0,
+                              has_other ? 9 : 0};
+    for (size_t i = 0; i < 5; i++) assert_true(pwi_get_u64(bytes + 8 * i) == words[i]);
+    assert_int_equal(pwi_operation_decode(bytes, sizeof bytes, &back), PAWL_OK);
+    pwi_operation_encode(&back, again);
+    assert_memory_equal(again, bytes, sizeof bytes);
+  }
+}
+
+static void assert_no_operation(struct pwi_operation operation, size_t place, uint8_t value) {
+  struct pwi_operation back = {.prior = 77};
+  uint8_t bytes[PWI_OPERATION_SIZE];
+  pwi_operation_encode(&operation, bytes);
+  if (place < sizeof bytes) bytes[place] = value;
+  assert_int_equal(pwi_operation_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+  assert_int_equal(back.prior, 77);
+}
+
+static void test_operations_that_say_nothing_sensible_are_corrupt(void **state) {
+  (void)state;
+  struct pwi_operation fill = {.kind = PWI_LINEAR_FILL, .scalar = 1}, back;
+  struct pwi_operation copy = {.kind = PWI_LINEAR_COPY, .other = {3}, .prior = 2};
+  uint8_t bytes[PWI_OPERATION_SIZE];
+  pwi_operation_encode(&fill, bytes);
+  for (size_t size = 0; size < sizeof bytes; size++)
+    assert_int_equal(pwi_operation_decode(bytes, size, &back), PAWL_CORRUPT);
+  assert_no_operation(fill, 0, 0);
+  assert_no_operation(fill, 0, PWI_LINEAR_MOST + 1);
+  for (size_t place = 1; place < 8; place++) assert_no_operation(fill, place, 1);
+  assert_no_operation(fill, 16, 1); /* another vector, */
+  assert_no_operation(fill, 24, 1);
+  assert_no_operation(fill, 32, 1);
+  assert_no_operation(copy, 16, 0); /* or none */
+  assert_no_operation(copy, 28, 1); /* an incarnation of more than 32 bits */
+  assert_no_operation(copy, 15, 64);
+}
+
 static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
   (void)state;
   struct pwi_outcome outcome = {PWI_CODE_REFUSED, PAWL_NODE_FULL, 5, 6}, back;
@@ -347,6 +393,8 @@ int main(void) {
       cmocka_unit_test(test_terms_lie_where_the_header_says),
       cmocka_unit_test(test_terms_come_back),
       cmocka_unit_test(test_terms_that_say_nothing_sensible_are_corrupt),
+      cmocka_unit_test(test_operations_lie_where_the_header_says_and_come_back),
+      cmocka_unit_test(test_operations_that_say_nothing_sensible_are_corrupt),
       cmocka_unit_test(test_outcomes_come_back_and_others_are_corrupt),
       cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_join_has_one_form),

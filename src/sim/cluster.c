@@ -31,6 +31,7 @@ static pawl_status create_manager(struct pwi_cluster *cluster, const struct pwi_
                                       .host = boot->name,
                                       .rights = cluster->config.rights,
                                       .depot = cluster->config.depot,
+                                      .functions = cluster->config.functions,
                                       .first_processes = cluster->config.processes,
                                       .client_grace_ns = cluster->config.client_grace_ns,
                                       .points = cluster->config.points,
@@ -106,7 +107,8 @@ static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, c
                                      .shard_count = server->shard_count,
                                      .memory_max = memory_max ? memory_max : UINT64_MAX,
                                      .rights = server->cluster->config.rights,
-                                     .depot = server->cluster->config.depot};
+                                     .depot = server->cluster->config.depot,
+                                     .functions = server->cluster->config.functions};
   status = pwi_server_create(&config, &server->server);
   if (status) return status;
   *actor_out = &pwi_server_actor;

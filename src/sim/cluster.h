@@ -43,6 +43,7 @@ struct pwi_cluster_config {
   uint64_t journal_bytes;  /* 0: the manager's default */
   const char *managers;    /* the addresses of managers that the caller adds; NULL: there is one, of the cluster */
   pwi_rights_of rights;
+  const struct pwi_function_set *functions;                   /* of all nodes; NULL: those that are built in */
   struct pwi_depot *depot;                                    /* for checkpoints, of all nodes; NULL: none */
   void (*tune)(struct pwi_sim_config *config, void *context); /* may be NULL */
 

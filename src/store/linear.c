@@ -95,8 +95,9 @@ static double lanes_sum(const double lanes[LANES]) {
 
 #define STEP_DOT(i, j) lanes[j] += (double)x[i] * (double)y[i]
 #define STEP_ABS(i, j) lanes[j] += fabs((double)x[i])
-#define STEP_MOST(i, j) lanes[j] = most_of(lanes[j], fabs((double)x[i]))
+#define STEP_MOST(i, j) lanes[j] = fabs((double)x[i]) > lanes[j] ? fabs((double)x[i]) : lanes[j]
 
+/* A comparison with NaN is false, so that the highest does not see one; a sum of what is not negative does. */
 #define FOLD(name, type)                                                                                               \
   static double dot_##name(const type *x, const type *y, size_t count) {                                               \
     double lanes[LANES] = {0};                                                                                         \
@@ -112,7 +113,7 @@ static double lanes_sum(const double lanes[LANES]) {
     double lanes[LANES] = {0};                                                                                         \
     FOLD_LOOP(STEP_MOST)                                                                                               \
     for (size_t j = 1; j < LANES; j++) lanes[0] = most_of(lanes[0], lanes[j]);                                         \
-    return lanes[0];                                                                                                   \
+    return isnan(abs_##name(x, count)) ? (double)NAN : lanes[0];                                                       \
   }                                                                                                                    \
   static double fold_##name(enum pwi_linear kind, const type *x, const type *y, size_t count) {                        \
     if (kind == PWI_LINEAR_ABS) return abs_##name(x, count);                                                           \

@@ -393,7 +393,7 @@ static void test_a_graph_runs_in_the_order_of_its_edges(void **state) {
   (void)state;
   struct journal journal = {.mutex = PTHREAD_MUTEX_INITIALIZER};
   struct pawl_graph_call calls[] = {{"letter", "d", 1}, {"letter", "b", 1}, {"letter", "a", 1}, {"letter", "c", 1}};
-  struct pawl_graph_edge edges[] = {{2, 1}, {1, 3}, {3, 0}, {2, 0}};
+  struct pawl_edge edges[] = {{2, 1}, {1, 3}, {3, 0}, {2, 0}};
   struct pawl_task *task;
   struct pawl_answer answer;
   must(pawl_function_offer(callee, "letter", write_letter, &journal));
@@ -414,7 +414,7 @@ static void test_a_call_after_a_failed_one_fails_and_names_it(void **state) {
   (void)state;
   struct journal journal = {.mutex = PTHREAD_MUTEX_INITIALIZER};
   struct pawl_graph_call calls[] = {{"letter", "a", 1}, {"letter", "x", 1}, {"last", "c", 1}, {"letter", "d", 1}};
-  struct pawl_graph_edge edges[] = {{0, 1}, {1, 2}};
+  struct pawl_edge edges[] = {{0, 1}, {1, 2}};
   struct pawl_task *task;
   struct pawl_answer answer;
   must(pawl_function_offer(callee, "letter", write_letter, &journal));
@@ -435,7 +435,7 @@ static void test_a_call_after_a_failed_one_fails_and_names_it(void **state) {
 static void test_cycles_and_edges_to_nowhere_are_found_before_anything_is_sent(void **state) {
   (void)state;
   struct pawl_graph_call calls[] = {{"a", NULL, 0}, {"b", NULL, 0}, {"c", NULL, 0}};
-  struct pawl_graph_edge ring[] = {{1, 2}, {2, 1}}, nowhere[] = {{0, 7}};
+  struct pawl_edge ring[] = {{1, 2}, {2, 1}}, nowhere[] = {{0, 7}};
   struct pawl_task *task;
   must_fail(pawl_call_graph(session, pawl_to_node(node), calls, 3, ring, 2, &task), PAWL_INVALID, "is in a cycle");
   assert_true(strstr(pawl_error_text(), "call 1 b") || strstr(pawl_error_text(), "call 2 c"));
@@ -507,9 +507,47 @@ static void test_a_trigger_waits_until_all_members_have_reached_the_tick(void **
   assert_true(seen[3] == 3.5);
   must_fail(pawl_trigger(session, "call/pair", 1, watched, pawl_at_range(0, 5), half, &task), PAWL_OUT_OF_SPAN,
             "call/watched");
+  /* After another task, and in vain. */
+  struct pawl_task *failing;
+  must(pawl_call(session, pawl_to_node(node), "nobody/has-this", NULL, 0, &failing));
+  must(pawl_trigger(session, "call/pair", 1, watched, pawl_after(pawl_at_range(0, 4), &failing, 1), half, &task));
+  must_fail(pawl_task_finish(task, PATIENCE), PAWL_CANCELLED, "nobody/has-this");
+  pawl_task_release(failing);
   must(pawl_trigger(session, "call/pair", 9, watched, pawl_at_range(0, 4), half, NULL)); /* goes with the session */
   for (int i = 0; i < 2; i++) must(pawl_session_close(workers[i], PATIENCE));
   pawl_vector_close(watched);
+}
+
+static void test_a_call_comes_after_tasks_and_fails_with_them(void **state) {
+  (void)state;
+  struct gate gate;
+  struct pawl_task *first, *then, *elsewhere, *last;
+  gate_init(&gate, false);
+  must(pawl_function_offer(callee, "pass", pass, &gate));
+  must(pawl_function_offer(callee, "echo", echo, NULL));
+  /* After one of ours, and after one of theirs. */
+  must(pawl_call(session, pawl_to_node(node), "pass", NULL, 0, &first));
+  must(pawl_task_elsewhere(session, node, 1, &elsewhere));
+  struct pawl_task *both[] = {first, elsewhere};
+  must(pawl_call(session, pawl_to_after(pawl_to_node(node), both, 2), "echo", "x", 1, &then));
+  gate_await_inside(&gate, 1);
+  must_fail(pawl_task_wait(then, PAWL_SECOND / 100), PAWL_TIMED_OUT, "call of echo");
+  gate_open(&gate);
+  must(pawl_task_wait(then, PATIENCE));
+  assert_int_equal(pawl_answer_count(then), 1);
+  pawl_task_release(then);
+  pawl_task_release(first);
+  pawl_task_release(elsewhere);
+  must(pawl_call(session, pawl_to_node(node), "nobody/has-this", NULL, 0, &first));
+  must(pawl_call(session, pawl_to_after(pawl_to_node(node), &first, 1), "echo", NULL, 0, &then));
+  must(pawl_call(session, pawl_to_after(pawl_to_node(node), &then, 1), "echo", NULL, 0, &last));
+  must_fail(pawl_task_wait(last, PATIENCE), PAWL_CANCELLED, "call of nobody/has-this, failed: no such thing");
+  assert_int_equal(pawl_answer_count(last), 0);
+  pawl_task_release(first);
+  pawl_task_release(then);
+  pawl_task_release(last);
+  must(pawl_function_withdraw(callee, "pass"));
+  must(pawl_function_withdraw(callee, "echo"));
 }
 
 /* --- ends ----------------------------------------------------------------------------------------------------------------- */
@@ -551,6 +589,7 @@ int main(void) {
       cmocka_unit_test(test_cycles_and_edges_to_nowhere_are_found_before_anything_is_sent),
       cmocka_unit_test(test_a_task_elsewhere_finishes_when_and_as_the_other_does),
       cmocka_unit_test(test_a_trigger_waits_until_all_members_have_reached_the_tick),
+      cmocka_unit_test(test_a_call_comes_after_tasks_and_fails_with_them),
       cmocka_unit_test(test_whoever_closes_waits_for_what_runs_and_refuses_the_rest),
   };
   return cmocka_run_group_tests(tests, open_cluster, close_cluster);

@@ -26,6 +26,7 @@ run() {
 run hello -- 'key 8000000000 holds 1'
 run ranges -- 'row 501: 501 501.1 501.2 501.3'
 run ranges -- 'too far: pull from ranges/matrix: [998, 1002) reaches beyond the span [0, 1000)'
+run conjugate -- 'the highest x is 10.000000, and A x is b'
 run lists -- '10000 keys, 100 rounds: the first holds 100, the last 100'
 run tasks -- '100 pulls, each of them saw 100'
 run tasks -- 'refused: push to tasks/sums: key 7 at position 2 does not rise'

@@ -241,6 +241,12 @@ static void test_a_tick_waits_for_pushes_that_are_held_and_not_for_their_success
   must(pawl_task_finish(clock, PATIENCE));
   must(pawl_group_await(group, 2, PATIENCE));
   assert_int_equal(look(vector), 1);
+  struct pawl_task *open = begin("open"), *read;
+  must(pawl_vector_pull(vector, pawl_after(pawl_at_range(0, 1), &open, 1), &one, &read));
+  must(pawl_group_barrier(group, PATIENCE)); /* a tick does not wait for what changes nothing */
+  must(pawl_task_end(open, PAWL_OK));
+  must(pawl_task_finish(read, PATIENCE));
+  pawl_task_release(open);
   must(pawl_group_clock_after(group, &lost, 1, &never));
   must_fail(pawl_task_finish(never, PATIENCE), PAWL_CANCELLED, "task doomed");
   pawl_task_release(pushed);

@@ -181,7 +181,7 @@ static struct job *make_job(struct caller *caller) {
 }
 
 static void begin_job(struct caller *caller, struct job *job, uint64_t node, const char *group) {
-  static const struct pawl_graph_edge row[] = {{0, 1}, {1, 2}};
+  static const struct pawl_edge row[] = {{0, 1}, {1, 2}};
   unsigned char arguments[3][8];
   struct pawl_graph_call calls[3];
   struct pwi_call_graph *graph;

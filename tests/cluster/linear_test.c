@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/cursor.h"
 #include "base/memory.h"
 #include "cluster.h"
 #include "sim/faults.h"
@@ -49,6 +50,11 @@ static void finished(struct pwi_task *task) {
   scene.under_way--;
   if (task->status)
     fail_msg("seed %llu: %s", (unsigned long long)scene.cluster.config.seed, pawl_status_name(task->status));
+}
+
+static void let_go(struct pwi_task *task) {
+  (void)task;
+  scene.under_way = 0;
 }
 
 static bool is_full(void *context) {
@@ -246,9 +252,79 @@ static void test_calls_are_applied_once_and_in_order_whatever_happens(void **sta
   assert_true(scene.folds > 0);
 }
 
+/* What a link permits may be less than the client was told: whoever reads x needs a right to it. */
+static char space[PWI_SPACE_MAX + 1];
+
+static struct pwi_rights limited(void *context, const char *identity) {
+  struct pwi_rights rights = {.write = true};
+  (void)context, (void)identity;
+  memcpy(rights.space, space, sizeof rights.space);
+  return rights;
+}
+
+static pawl_status linear(struct pwi_flow *y, struct pwi_flow *x, enum pwi_linear kind) {
+  scene.tasks[0] = (struct pwi_task){.finished = let_go};
+  scene.under_way = 1;
+  must(pwi_client_linear(scene.client.client, &scene.tasks[0], y, x, kind, 0, (struct pawl_range){0, 0}));
+  cluster_run_while(&scene.cluster, is_under_way, NULL, 10 * PWI_SIM_SECOND);
+  return scene.tasks[0].status;
+}
+
+static void test_a_vector_of_another_space_cannot_be_read_through_ones_own(void **state) {
+  struct pwi_cluster_config config = {.seed = 5, .processes = 1, .shards = 1, .rights = limited};
+  struct pawl_vector_options options = {.type = PAWL_F64, .width = 1, .size = 100};
+  (void)state;
+  space[0] = '\0';
+  cluster_open(&scene.cluster, &config);
+  scene.client = (struct pwi_cluster_client){.job = "linear", .name = "client"};
+  cluster_client_add(&scene.cluster, &scene.client);
+  cluster_wait_joined(&scene.client);
+  struct pwi_flow *own = cluster_vector(&scene.client, "own/y", &options);
+  struct pwi_flow *twin = cluster_vector(&scene.client, "own/x", &options);
+  struct pwi_flow *secret = cluster_vector(&scene.client, "secret/x", &options);
+  strcpy(space, "own"); /* for links that come up from now on */
+  assert_int_equal(linear(own, secret, PWI_LINEAR_COPY), PAWL_FORBIDDEN);
+  assert_int_equal(linear(own, secret, PWI_LINEAR_DOT), PAWL_FORBIDDEN);
+  assert_int_equal(linear(own, twin, PWI_LINEAR_COPY), PAWL_OK); /* the number was used up: nothing is missing */
+  assert_int_equal(linear(own, twin, PWI_LINEAR_DOT), PAWL_OK);
+  pwi_cluster_close(&scene.cluster);
+}
+
+/* What is read is deleted by somebody else, and the client does not know it yet: the change by it fails, and others go on. */
+static void test_a_vector_that_is_gone_fails_the_changes_by_it_alone(void **state) {
+  struct pwi_cluster_config config = {.seed = 6, .processes = 2, .shards = 1, .replicas = 1};
+  struct pwi_cluster_client other = {.job = "linear", .name = "other"};
+  (void)state;
+  cluster_open(&scene.cluster, &config);
+  scene.client = (struct pwi_cluster_client){.job = "linear", .name = "client"};
+  cluster_client_add(&scene.cluster, &scene.client);
+  cluster_client_add(&scene.cluster, &other);
+  cluster_wait_joined(&scene.client);
+  cluster_wait_joined(&other);
+  for (int sparse = 0; sparse < 2; sparse++) {
+    struct pawl_vector_options options = {.type = PAWL_F64, .width = 1, .size = sparse ? PAWL_KEY_END : 100};
+    struct pwi_flow *x = cluster_vector(&scene.client, sparse ? "a/xs" : "a/x", &options);
+    struct pwi_flow *y = cluster_vector(&scene.client, sparse ? "a/ys" : "a/y", &options);
+    struct pwi_writer name = {0};
+    assert_int_equal(linear(y, x, PWI_LINEAR_COPY), PAWL_OK);
+    pwi_sim_cut(scene.cluster.sim, scene.cluster.manager_node, scene.client.node);
+    pwi_write_text(&name, sparse ? "a/xs" : "a/x");
+    assert_int_equal(cluster_ask(&other, PWI_ASK_DELETE, &name), PAWL_OK);
+    pwi_writer_fini(&name);
+    cluster_run_for(&scene.cluster, 20 * MS);
+    assert_int_equal(linear(y, x, PWI_LINEAR_COPY), PAWL_NOT_FOUND);
+    pwi_sim_mend(scene.cluster.sim, scene.cluster.manager_node, scene.client.node);
+    assert_int_equal(linear(y, NULL, PWI_LINEAR_SCALE), PAWL_OK);
+    cluster_run_for(&scene.cluster, 500 * MS);
+  }
+  pwi_cluster_close(&scene.cluster);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls_are_applied_once_and_in_order_whatever_happens),
+      cmocka_unit_test(test_a_vector_of_another_space_cannot_be_read_through_ones_own),
+      cmocka_unit_test(test_a_vector_that_is_gone_fails_the_changes_by_it_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void check_figures(const struct pwi_campaign_figures *met) {
   assert_true(met->manager_kills > 0 && met->disk_faults > 0 && met->joins > 0 && met->leaves > 0);
   assert_true(met->replays > 0 && met->snapshots > 0);
   assert_true(met->server_kills > 0 && met->server_faults > 0 && met->failovers > 0 && met->fills > 0);
-  assert_true(met->digests > 0);
+  assert_true(met->digests > 0 && met->iterations > 0 && met->waits > 0);
 }
 
 void run_seeds(uint64_t first, uint64_t last) {

@@ -38,13 +38,15 @@ void pwi_book_init(struct campaign *campaign) {
     book->widths[v] = pwi_random_chance(random, 0.4) ? WIDTH_MAX : 1 + (uint32_t)pwi_random_below(random, 3);
 }
 
-struct pawl_vector_options pwi_book_options(const struct book *book, size_t vector) {
-  struct pawl_vector_options options = {.type = PAWL_I64, .width = book->widths[vector], .size = PAWL_KEY_END};
+struct pawl_vector_options pwi_book_options(const struct campaign *campaign, size_t vector) {
+  struct pawl_vector_options options = {.type = PAWL_I64, .width = campaign->book.widths[vector], .size = PAWL_KEY_END};
   options.placement = vector == MIXED ? PAWL_PLACE_MIXED : PAWL_PLACE_ORDERED;
   options.layout = vector == DENSE ? PAWL_LAYOUT_DENSE : PAWL_LAYOUT_SPARSE;
   options.function = vector == LATEST ? PAWL_ASSIGN : PAWL_ADD;
   if (vector == DENSE) options.size = KEYS;
   if (vector == FILTERED) strcpy(options.filters, FILTERS);
+  if (campaign->config.functions && vector < LATEST)
+    strcpy(options.rule, campaign->config.refusals ? "sim_kept refuses=1" : "sim_kept");
   return options;
 }
 

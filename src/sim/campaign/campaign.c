@@ -25,7 +25,7 @@ void pwi_campaign_later(struct campaign *campaign, int64_t delay, void (*call)(v
 static pawl_status make_vectors(struct campaign *campaign) {
   pawl_status status = PAWL_OK;
   for (size_t v = 0; v < pwi_campaign_vector_count(campaign) && !status; v++) {
-    struct pawl_vector_options options = pwi_book_options(&campaign->book, v);
+    struct pawl_vector_options options = pwi_book_options(campaign, v);
     struct pwi_flow *flow;
     status = pwi_cluster_vector(&campaign->checker, pwi_campaign_vectors[v], &options, &flow);
   }
@@ -53,6 +53,7 @@ static pawl_status open_cluster(struct campaign *campaign) {
                                        .journal_bytes = config->journal_bytes,
                                        .shared_hosts = config->shared_hosts,
                                        .checked_hosts = config->checked_hosts,
+                                       .functions = &campaign->functions,
                                        .open_journal = pwi_keeper_open,
                                        .close_journal = pwi_keeper_close,
                                        .manager_timer = pwi_keeper_timer,
@@ -72,7 +73,8 @@ pawl_status pwi_campaign_work(struct campaign *campaign) {
 
 static pawl_status begin(struct campaign *campaign) {
   pwi_keeper_init(campaign);
-  pawl_status status = open_cluster(campaign);
+  pawl_status status = pwi_campaign_functions(campaign);
+  if (!status) status = open_cluster(campaign);
   if (status) return status;
   pwi_watch_begin(campaign);
   status = pwi_campaign_work(campaign);
@@ -229,5 +231,6 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
   pwi_paced_fini(campaign);
   pwi_watch_fini(campaign);
   pwi_keeper_fini(campaign);
+  pwi_function_set_fini(&campaign->functions);
   pwi_free(campaign);
 }

@@ -59,6 +59,8 @@ struct pwi_campaign_config {
   uint32_t points;            /* arcs for each shard at first */
   uint32_t workers, calls;    /* and how many calls each of them makes */
   bool filters;               /* one more vector, behind lossy filters */
+  bool functions;             /* a server function with state where else things are added */
+  bool refusals;              /* it refuses some pushes */
   uint32_t crew;              /* members of a group that meets at barriers; 0: none */
   uint32_t paced;             /* workers whose iterations follow a policy; 0: none */
   char policy[24];            /* of theirs (sync/policy.h), or */

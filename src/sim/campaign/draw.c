@@ -62,20 +62,23 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
   config_out->keeper = pwi_random_chance(&random, 0.5) ? PWI_KEEPER_FILE : PWI_KEEPER_STORE;
   config_out->journal_bytes = pwi_random_chance(&random, 0.8) ? 3000 : 0;
   config_out->filters = pwi_random_chance(&random, 0.5);
+  config_out->functions = pwi_random_chance(&random, 0.4);
+  config_out->refusals = config_out->functions && pwi_random_chance(&random, 0.3);
 }
 
 void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text, size_t size) {
   snprintf(text, size,
            "seed=%llu replicas=%u processes=%u shards=%u points=%u late=%u workers=%u crew=%u hosts=%s memory=%llu "
            "journal=%s "
-           "manager_faults=%d member_changes=%d filters=%d paced=%u policy=%s",
+           "manager_faults=%d member_changes=%d filters=%d functions=%d refusals=%d paced=%u policy=%s",
            (unsigned long long)config->seed, config->replicas, config->processes, config->shards, config->points,
            config->late, config->workers, config->crew,
            config->shared_hosts    ? "shared"
            : config->checked_hosts ? "sockets"
                                    : "own",
            (unsigned long long)config->memory_max, config->keeper == PWI_KEEPER_FILE ? "file" : "store",
-           config->gap_manager_ns > 0, config->gap_members_ns > 0, config->filters, config->paced,
+           config->gap_manager_ns > 0, config->gap_members_ns > 0, config->filters, config->functions, config->refusals,
+           config->paced,
            !config->paced           ? "none"
            : config->is_user_policy ? "user"
                                     : config->policy);

@@ -30,7 +30,8 @@
 #define WIDTH_MAX 16
 #define UNDER_WAY 6 /* calls at a time */
 
-/* LATEST is assigned, to the others is added. FILTERED is there only in campaigns with filters. */
+/* LATEST is assigned, to the others is added. FILTERED is there only in campaigns with filters. In campaigns with functions the
+ * first three are added to by one that keeps state. */
 enum { DENSE, SPARSE, MIXED, LATEST, FILTERED };
 
 /* Streams of the seed, for pwi_sim_stream. */
@@ -282,12 +283,16 @@ struct campaign {
   struct member crew[CREW_MAX];
   struct paced paced[PACED_MAX];
   struct pwi_cluster_client checker;
+  struct pwi_function_set functions;
   bool is_quiet; /* nothing new goes wrong, and nobody moves arcs */
 };
 
 static inline size_t pwi_campaign_vector_count(const struct campaign *campaign) {
   return campaign->config.filters ? VECTORS : FILTERED;
 }
+
+/* functions.c: the function that campaigns have. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_campaign_functions(struct campaign *campaign);
 
 /* A rule is broken, or there is no memory: the run ends. */
 #define CAMPAIGN_FAIL(campaign, ...) pwi_sim_fail((campaign)->cluster.sim, PAWL_CORRUPT, __VA_ARGS__)
@@ -309,7 +314,7 @@ void pwi_workers_fini(struct campaign *campaign);
 
 /* book.c */
 void pwi_book_init(struct campaign *campaign);
-struct pawl_vector_options pwi_book_options(const struct book *book, size_t vector);
+struct pawl_vector_options pwi_book_options(const struct campaign *campaign, size_t vector);
 void pwi_book_done(const struct deed *deed); /* a push was answered */
 void pwi_book_lost(const struct deed *deed); /* its worker was killed before it was */
 void pwi_book_compare(struct campaign *campaign, size_t vector, const int64_t *values);

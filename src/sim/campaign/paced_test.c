@@ -39,7 +39,7 @@ static struct pwi_campaign_result run(const struct pwi_campaign_config *config) 
 static void test_without_faults_every_policy_is_kept_and_heard_of_at_once(void **state) {
   (void)state;
   for (size_t i = 0; i < POLICIES; i++)
-    for (uint64_t seed = 1; seed <= 5; seed++) {
+    for (uint64_t seed = 1; seed <= 3; seed++) {
       struct pwi_campaign_config config = config_of(seed, policies[i]);
       calm_down(&config);
       struct pwi_campaign_result result = run(&config);
@@ -54,7 +54,7 @@ static void test_with_faults_every_policy_is_kept(void **state) {
   (void)state;
   struct pwi_campaign_figures met = {0};
   for (size_t i = 0; i < POLICIES; i++)
-    for (uint64_t seed = 1; seed <= 5; seed++) {
+    for (uint64_t seed = 1; seed <= 3; seed++) {
       struct pwi_campaign_config config = config_of(seed, policies[i]);
       struct pwi_campaign_result result = run(&config);
       if (result.has_failed) fail_msg("%s seed %llu: %s", policies[i], (unsigned long long)seed, result.failure);

@@ -89,7 +89,8 @@ static void deed_finished(struct pwi_task *task) {
   deed->is_busy = false;
   if (deed->buffer) pwi_client_buffer_close(worker->client.client, deed->buffer);
   deed->buffer = NULL;
-  bool is_refused = campaign->config.memory_max && task->status == PAWL_NODE_FULL;
+  bool is_refused = (campaign->config.memory_max && task->status == PAWL_NODE_FULL) ||
+                    (campaign->config.refusals && deed->vector < LATEST && task->status == PAWL_REFUSED);
   campaign->figures.refusals += is_refused;
   if (task->status && !is_refused) {
     broken(worker, "saw a task fail", deed->vector, 0, task->status);
@@ -98,7 +99,8 @@ static void deed_finished(struct pwi_task *task) {
   if (deed->kind != PWI_REQUEST_PULL) pwi_book_done(deed);
   campaign->figures.pushes += deed->kind != PWI_REQUEST_PULL;
   campaign->figures.pulls += deed->kind != PWI_REQUEST_PUSH;
-  if (deed->kind != PWI_REQUEST_PUSH && worker->is_checking && !campaign->config.memory_max)
+  if (deed->kind != PWI_REQUEST_PUSH && worker->is_checking && !campaign->config.memory_max &&
+      !campaign->config.refusals)
     for (size_t i = 0; i < deed->count; i++)
       if (is_own(worker, deed->which[i])) check_own(deed, i);
   pwi_cluster_timer(&worker->client, (int64_t)pwi_random_below(worker->client.random, 200 * MS), 0);
