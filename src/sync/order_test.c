@@ -295,6 +295,17 @@ static void test_edges_that_lead_nowhere_are_named(void **state) {
   assert_int_equal(culprit, 9);
 }
 
+static void test_sorting_puts_each_behind_all_that_it_comes_after(void **state) {
+  (void)state;
+  struct pwi_edge edges[] = {{3, 1}, {3, 2}, {1, 0}, {2, 0}, {3, 0}}, ring[] = {{0, 1}, {1, 0}};
+  uint32_t sorted[4], place[4] = {0};
+  assert_int_equal(pwi_order_sort(4, edges, 5, sorted, NULL), PAWL_OK);
+  for (uint32_t i = 0; i < 4; i++) place[sorted[i]] = i;
+  for (size_t i = 0; i < 5; i++) assert_true(place[edges[i].from] < place[edges[i].to]);
+  assert_int_equal(place[0] + place[1] + place[2] + place[3], 6);
+  assert_int_equal(pwi_order_sort(2, ring, 2, sorted, NULL), PAWL_INVALID);
+}
+
 /* Edges that all lead to larger numbers have no cycle; one back along a path makes one. */
 static void test_random_graphs_are_judged_rightly(void **state) {
   (void)state;
@@ -335,6 +346,7 @@ int main(void) {
       cmocka_unit_test(test_graphs_without_cycles_are_sound),
       cmocka_unit_test(test_a_cycle_is_found_and_named),
       cmocka_unit_test(test_edges_that_lead_nowhere_are_named),
+      cmocka_unit_test(test_sorting_puts_each_behind_all_that_it_comes_after),
       cmocka_unit_test(test_random_graphs_are_judged_rightly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
