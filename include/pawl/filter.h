@@ -237,7 +237,7 @@ PAWL_API pawl_status pawl_vector_filter(struct pawl_vector *vector, const char *
                                         const struct pawl_filters_options *options);
 
 /* As pawl_vector_push. `weights` has a row for each row of `values`: what the caller last pulled, for filters that judge by
- * it (kkt). It is read before the call returns. Without weights, and without a rule of its own, kkt refuses every push:
+ * it (kkt). It must stay as `values` must. Without weights, and without a rule of its own, kkt refuses every push:
  * PAWL_INVALID. */
 PAWL_API pawl_status pawl_vector_push_filtered(struct pawl_vector *vector, struct pawl_where where, const void *values,
                                                const void *weights, struct pawl_task **task_out);

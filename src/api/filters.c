@@ -25,7 +25,7 @@ pawl_status pwi_filters_try(const struct pawl_vector_options *is, char problem[P
   if (status) return status;
   pawl_filters_options_init(&options);
   options.type = is->type;
-  options.adds = is->function == PAWL_ADD;
+  options.adds = pwi_options_add_up(is);
   options.problem = problem;
   options.problem_size = PWI_FILTERS_PROBLEM_MAX;
   status = try_way(&list, &options, PAWL_ON_PUSH, pwi_options_pushed(is));

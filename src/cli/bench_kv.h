@@ -123,6 +123,12 @@ bool pwi_kv_crew_start_all(const struct pwi_kv_options *const *options, size_t c
 
 struct pawl_session *pwi_kv_crew_session(const struct pwi_kv_crew *crew);
 
+/* What the servers of a session's cluster have told of themselves: bytes that were pushed, and passed on to replicas. */
+struct pwi_kv_totals {
+  double bytes_in, bytes_passed;
+};
+bool pwi_kv_look(const struct pwi_kv_options *options, struct pawl_session *session, struct pwi_kv_totals *totals_out);
+
 /* Every worker gets ready for the job, or runs it. Tallies are added up. */
 bool pwi_kv_crew_open(struct pwi_kv_crew *crew, const struct pwi_kv_job *job, const char *vector);
 bool pwi_kv_crew_run(struct pwi_kv_crew *crew, enum pwi_kv_op op, double seconds, struct pwi_kv_tally *tally_out);
@@ -163,6 +169,8 @@ struct pwi_kv_figures {
   double limit, p99_us, cpu_s_per_unit;
   double ratio;                /* of the two, where that is not simply one by the other; 0: it is */
   double single, single_ratio; /* `replicas`: the same with one server and none; 0: not measured */
+  bool has_replicas;
+  double passed_ratio; /* then: bytes that were passed on to replicas, by those that were pushed */
 };
 
 void pwi_kv_print(const struct pwi_kv_options *options, const struct pwi_kv_figures *figures);

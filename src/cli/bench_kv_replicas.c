@@ -6,12 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/bench_kv.h"
 
 #define VECTOR "bench/kv"
 #define ROUNDS 11
 #define OUTSTANDING 8
+#define REPORT_US 1500000 /* by then every server has reported */
 
 enum { WITH, WITHOUT, SINGLE, SIDES };
 
@@ -23,6 +25,7 @@ struct side {
   struct pawl_vector *vector;
   double values[ROUNDS];
   double cpu, operations;
+  double pushed, passed; /* bytes, before; and then since */
   struct pwi_histogram times;
 };
 
@@ -52,6 +55,16 @@ static bool run_side(struct side *side, double seconds, int round) {
   side->operations += (double)tally.operations;
   pwi_histogram_merge(&side->times, &tally.times);
   side->values[round] = tally.per_second;
+  return true;
+}
+
+/* Adds up what the servers have told. They tell once a second. */
+static bool count_bytes(const struct side *side, double *pushed_out, double *passed_out) {
+  struct pwi_kv_totals totals;
+  usleep(REPORT_US);
+  if (!pwi_kv_look(&side->options, pwi_kv_crew_session(side->crew), &totals)) return false;
+  *pushed_out = totals.bytes_in;
+  *passed_out = totals.bytes_passed;
   return true;
 }
 
@@ -89,6 +102,8 @@ static void print(struct contest *contest, const struct pwi_kv_job *job) {
                                    .unit = unit,
                                    .ratio = ratio_of(with, without)};
   if (single) figures.single_ratio = ratio_of(with, single);
+  figures.has_replicas = with->pushed > 0;
+  figures.passed_ratio = with->pushed > 0 ? with->passed / with->pushed : 0;
   figures.value = units * median(with->values); /* sorts them: ratios come first */
   figures.limit = units * median(without->values);
   if (single) figures.single = units * median(single->values);
@@ -114,7 +129,14 @@ static bool measure(struct contest *contest, const struct pwi_kv_job *job) {
   double each = contest->sides[WITH].options.seconds / PWI_KV_ROUNDS;
   bool good = true;
   for (int i = 0; i < contest->count && good; i++) good = open_side(&contest->sides[i], job);
-  good = good && run_rounds(contest, each, 1) && run_rounds(contest, each, ROUNDS); /* once to warm up */
+  struct side *with = &contest->sides[WITH];
+  double pushed = 0, passed = 0;
+  good = good && run_rounds(contest, each, 1); /* once to warm up */
+  good = good && count_bytes(with, &pushed, &passed);
+  good = good && run_rounds(contest, each, ROUNDS);
+  good = good && count_bytes(with, &with->pushed, &with->passed);
+  with->pushed -= pushed;
+  with->passed -= passed;
   if (good) print(contest, job);
   for (int i = 0; i < contest->count; i++) good &= close_side(&contest->sides[i]);
   return good;

@@ -72,6 +72,23 @@ static bool look(const struct pwi_kv_options *options, struct pawl_session *sess
   return shares_out->count > 0;
 }
 
+bool pwi_kv_look(const struct pwi_kv_options *options, struct pawl_session *session, struct pwi_kv_totals *totals_out) {
+  char *text;
+  size_t i;
+  json_t *node;
+  pawl_status status = pawl_session_status(session, PWI_KV_PATIENCE, &text);
+  if (status) return pwi_kv_fail(options, "no status", status);
+  json_t *root = json_loads(text, 0, NULL);
+  pawl_text_free(text);
+  *totals_out = (struct pwi_kv_totals){0};
+  json_array_foreach(json_object_get(root, "nodes"), i, node) {
+    totals_out->bytes_in += number_of(node, "bytes_in");
+    totals_out->bytes_passed += number_of(node, "bytes_passed");
+  }
+  json_decref(root);
+  return true;
+}
+
 static double most_over_mean(const double *now, const double *before, size_t count) {
   double most = 0, sum = 0;
   for (size_t i = 0; i < count; i++) {

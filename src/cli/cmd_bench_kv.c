@@ -101,6 +101,9 @@ static void print_json(const struct pwi_kv_options *options, const struct pwi_kv
     json_object_set_new(object, "single", json_real(figures->single));
     json_object_set_new(object, "single_ratio", json_real(figures->single_ratio));
   }
+  if (figures->has_replicas) {
+    json_object_set_new(object, "passed_ratio", json_real(figures->passed_ratio));
+  }
   if (figures->what) json_object_set_new(object, figures->what, json_string(figures->which));
   if (figures->part) json_object_set_new(object, "of", json_string(figures->part));
   pwi_cli_print_json(options->command, object);

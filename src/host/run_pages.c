@@ -208,6 +208,8 @@ static const struct family families[] = {
     {"pawl_shard_keys_pulled_total", PWI_METRIC_COUNTER, "Keys that pulls named.", OF_REPORT(keys_pulled)},
     {"pawl_shard_bytes_in_total", PWI_METRIC_COUNTER, "Bytes of values pushed.", OF_REPORT(bytes_in)},
     {"pawl_shard_bytes_out_total", PWI_METRIC_COUNTER, "Bytes of values pulled.", OF_REPORT(bytes_out)},
+    {"pawl_shard_bytes_passed_total", PWI_METRIC_COUNTER, "Bytes of results passed on to replicas.",
+     OF_REPORT(bytes_passed)},
     {"pawl_shard_refused_total", PWI_METRIC_COUNTER, "Pushes refused.", OF_REPORT(refused)},
     {"pawl_shard_gaps_total", PWI_METRIC_COUNTER, "Requests that came before an earlier one.", OF_REPORT(gaps)},
     {"pawl_shard_wanted_total", PWI_METRIC_COUNTER, "Key lists that had to be sent again.", OF_REPORT(wanted)},

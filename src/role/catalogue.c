@@ -128,6 +128,13 @@ pawl_status pwi_options_settle(const struct pawl_vector_options *asked, const st
   return PAWL_OK;
 }
 
+bool pwi_options_add_up(const struct pawl_vector_options *is) {
+  struct pwi_function_problem problem;
+  struct pwi_rule rule;
+  if (is->function != PAWL_RULE) return is->function == PAWL_ADD;
+  return pwi_rule_parse(NULL, is->rule, &rule, &problem) == PAWL_OK && rule.function->flags & PAWL_FUNCTION_COMMUTES;
+}
+
 bool pwi_options_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b) {
   return a->type == b->type && a->width == b->width && a->size == b->size && a->function == b->function &&
          a->placement == b->placement && a->layout == b->layout && strcmp(a->rule, b->rule) == 0 &&

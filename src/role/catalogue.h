@@ -81,6 +81,9 @@ static inline uint32_t pwi_options_stored(const struct pawl_vector_options *is) 
   return is->stored_width > 0 ? is->stored_width : is->width;
 }
 
+/* True if pushes come to the same when they are added up first: ADD, and rules of built-in functions that say so. */
+bool pwi_options_add_up(const struct pawl_vector_options *is);
+
 /* True if all of it is the same, but for widths that only one of them knows; both are settled. */
 bool pwi_options_equal(const struct pawl_vector_options *a, const struct pawl_vector_options *b);
 

@@ -121,6 +121,7 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
   part->flow->traffic.messages_in++;
   part->flow->traffic.bytes_in += sizeof link->letter.bytes + message->body_size;
   size_t values = values_expected(part);
+  if (part->task->clocks) return receive; /* with values in a codec the two may be as long as values alone */
   if (values == 0 || message->body_size != PWI_ANSWER_PREFIX + values) return receive;
   link->answering = part;
   link->answering_generation = part->generation;

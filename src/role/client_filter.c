@@ -71,7 +71,7 @@ static pawl_status open_chains(struct pwi_client *client, const struct pwi_flow 
                                struct flow_filters *filters) {
   options->type = flow->entry.is.type;
   options->width = pwi_options_pushed(&flow->entry.is);
-  options->adds = flow->entry.is.function == PAWL_ADD;
+  options->adds = pwi_options_add_up(&flow->entry.is);
   options->direction = PAWL_ON_PUSH;
   pawl_status status = pwi_filters_open(list, options, &filters->push);
   options->direction = PAWL_ON_PULL;

@@ -158,7 +158,8 @@ static bool put_reports(json_t *object, const struct node *node) {
          put(object, "pushes", whole(now->pushes)) && put(object, "pulls", whole(now->pulls)) &&
          put(object, "refused", whole(now->refused)) && put(object, "gaps", whole(now->gaps)) &&
          put(object, "cached_lists", whole(now->cached_lists)) &&
-         put(object, "cached_bytes", whole(now->cached_bytes)) &&
+         put(object, "cached_bytes", whole(now->cached_bytes)) && put(object, "bytes_in", whole(now->bytes_in)) &&
+         put(object, "bytes_passed", whole(now->bytes_passed)) &&
          put(object, "pushes_per_s", rate(node, now->pushes, before->pushes)) &&
          put(object, "pulls_per_s", rate(node, now->pulls, before->pulls)) &&
          put(object, "keys_per_s", rate(node, keys, keys_before)) &&

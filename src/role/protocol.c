@@ -330,7 +330,7 @@ pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_comp
 
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 
-#define REPORT_FIELDS 14
+#define REPORT_FIELDS 15
 #define LOAD_BYTES (4 * 8 + 1)
 
 /* All fields of a report are counts of 64 bits, and travel in the order of the struct. */

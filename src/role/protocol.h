@@ -412,6 +412,7 @@ struct pwi_report {
   uint64_t rows, bytes, memory_max; /* held now; the cap */
   uint64_t pushes, pulls, keys_pushed, keys_pulled, bytes_in, bytes_out, refused, gaps, wanted;
   uint64_t cached_lists, cached_bytes;
+  uint64_t bytes_passed; /* of values and state, down chains */
 };
 
 struct pwi_load;

@@ -26,13 +26,14 @@ static struct pwi_terms some_terms(void) {
       .rows = 12,
       .claim = {100, 200},
       .range = {150, 160},
+      .codecs = 0x42,
   };
 }
 
 static void test_terms_lie_where_the_header_says(void **state) {
   (void)state;
   struct pwi_terms terms = some_terms();
-  uint8_t bytes[PWI_TERMS_SIZE], start[8] = {3, 1, 1};
+  uint8_t bytes[PWI_TERMS_SIZE], start[8] = {3, 1, 1, 0x42};
   static const uint64_t words[11] = {7, 8, 9, 10, 11, 12, 100, 200, 150, 160, 0};
   pwi_terms_encode(&terms, bytes);
   assert_memory_equal(bytes, start, sizeof start);
@@ -51,6 +52,7 @@ static void test_terms_come_back(void **state) {
     assert_memory_equal(again, bytes, sizeof bytes);
     assert_int_equal(back.kind, kind);
     assert_int_equal(back.range.end, 160);
+    assert_int_equal(back.codecs, 0x42);
   }
 }
 
@@ -69,7 +71,7 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
   pwi_terms_encode(&terms, bytes);
   for (size_t size = 0; size < sizeof bytes; size++)
     assert_int_equal(pwi_terms_decode(bytes, size, &back), PAWL_CORRUPT);
-  static const size_t reserved[] = {3, 4, 5, 6, 7, 92, 95};
+  static const size_t reserved[] = {4, 5, 6, 7, 92, 95};
   for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
     bytes[reserved[i]] = 1;
     assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
@@ -89,6 +91,7 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
   ASSERT_NO_TERMS(terms.kind = (enum pwi_request_kind)12);
   ASSERT_NO_TERMS(terms.keys = (enum pwi_request_keys)3);
   ASSERT_NO_TERMS(terms.number = 0);
+  ASSERT_NO_TERMS(terms.codecs = 1); /* RAW needs no asking for */
   ASSERT_NO_TERMS(terms.vector.id = 0);
   ASSERT_NO_TERMS(terms.claim.end = 100);
   ASSERT_NO_TERMS(terms.range.end = 150);

@@ -158,6 +158,7 @@ static void send_report(struct pwi_server *server) {
   struct pwi_load *loads = pwi_alloc_zero(room, sizeof *loads);
   pwi_holding_report(server->holding, &report);
   report.memory_max = server->config.memory_max;
+  report.bytes_passed = server->bytes_passed;
   pwi_writer_reset(&server->writer);
   pwi_report_encode(&report, loads, loads ? pwi_holding_loads(server->holding, loads, room) : 0, &server->writer);
   pwi_free(loads);

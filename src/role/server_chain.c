@@ -307,6 +307,7 @@ static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
     }
     if (!pwi_chain_has_more(chain)) chain->is_full_wanted = false;
     server->chain_bytes += parcel->value_bytes;
+    server->bytes_passed += parcel->value_bytes + parcel->state_bytes;
     pwi_chain_was_sent(chain);
   }
   if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);

@@ -104,6 +104,7 @@ struct pwi_server {
   struct pwi_timer save_timer, fill_timer;
   uint64_t moves_out, moves_in;
   uint64_t chain_bytes;     /* of values, that were passed on or followed */
+  uint64_t bytes_passed;    /* of values and state, that were passed on */
   struct pwi_writer writer; /* for whatever is being sent */
 };
 

@@ -95,6 +95,22 @@ static void test_what_is_wrong_with_a_chain_is_said_in_words(void **state) {
   must(pawl_vector_filter(vector, "none", NULL));
 }
 
+/* Steps of sgd add up, those of adagrad do not. */
+static void test_rests_are_kept_only_where_pushes_add_up(void **state) {
+  struct pawl_vector_options options = options_of(PAWL_F32, "significant(threshold=1)");
+  struct pawl_vector *vector = NULL;
+  float values[2] = {0.75F, 2}, got[2];
+  (void)state;
+  strcpy(options.rule, "adagrad");
+  must_fail(pawl_vector_create(session, "f/adagrad", &options, PATIENCE, &vector), PAWL_UNSUPPORTED, "added");
+  strcpy(options.rule, "sgd rate=1");
+  must(pawl_vector_create(session, "f/sgd", &options, PATIENCE, &vector));
+  push(vector, pawl_at_range(0, 2), values);
+  push(vector, pawl_at_range(0, 2), values);
+  pull(vector, pawl_at_range(0, 2), got);
+  assert_true(got[0] == -1.5F && got[1] == -4);
+}
+
 static void test_chains_that_mean_the_same_are_the_same(void **state) {
   struct pawl_vector *vector = create_filtered("f/same", PAWL_F32, "half(type=f16)|keys"), *again = NULL;
   struct pawl_vector_options options = options_of(PAWL_F32, " half | keys ");
@@ -181,6 +197,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_vector_has_its_filters_for_everybody_who_opens_it),
       cmocka_unit_test(test_what_is_wrong_with_a_chain_is_said_in_words),
+      cmocka_unit_test(test_rests_are_kept_only_where_pushes_add_up),
       cmocka_unit_test(test_chains_that_mean_the_same_are_the_same),
       cmocka_unit_test(test_a_vector_with_filters_that_are_not_known_here_is_not_opened),
       cmocka_unit_test(test_servers_need_not_know_filters_on_pushes_and_refuse_those_on_pulls),

@@ -57,7 +57,7 @@ line replicas push Mkeys/s 1 auto
 line together push GB/s 8 auto
 line together push Mkeys/s 8 auto
 for of in dense4m cached1e6; do
-  grep -q "\"case\":\"together\".*\"ratio\":$number,\"of\":\"$of\"}\$" "$work/out" || fail "no ratio of $of"
+  grep -q "\"case\":\"together\".*\"ratio\":$number,\"passed_ratio\":$number,\"of\":\"$of\"}\$" "$work/out" || fail "no ratio of $of"
 done
 count 32
 
