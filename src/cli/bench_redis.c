@@ -152,7 +152,10 @@ static size_t write_pieces(char *text, enum pwi_redis_how how, const uint64_t *s
 
 static bool send_all(int fd, const char *text, size_t size) {
   for (ssize_t sent; size > 0; text += sent, size -= (size_t)sent)
-    if ((sent = send(fd, text, size, MSG_NOSIGNAL)) <= 0) return false;
+    if ((sent = send(fd, text, size, MSG_NOSIGNAL)) <= 0) {
+      if (sent == 0 || errno != EINTR) return false;
+      sent = 0;
+    }
   return true;
 }
 
@@ -162,6 +165,7 @@ static bool receive(int fd, size_t most, size_t *waiting) {
   char text[65536];
   while (*waiting > most) {
     ssize_t size = recv(fd, text, sizeof text, 0);
+    if (size < 0 && errno == EINTR) continue;
     if (size <= 0 || memchr(text, '-', (size_t)size)) return false; /* "-ERR …": nothing here is below 0 */
     for (ssize_t i = 0; i < size; i++) *waiting -= text[i] == '\n';
   }
