@@ -97,9 +97,10 @@ pawl_status pwi_pages_grow(struct pwi_pages *pages, size_t size) {
 
 /* The whole huge pages in [offset, offset + size), as offsets. False if there are none. */
 static bool huge_inside(const struct pwi_pages *pages, size_t offset, size_t size, size_t *begin_out, size_t *end_out) {
+  if (!is_mapped(pages)) return false;
   char *memory = pages->memory, *begin = round_pointer(memory + offset), *last = memory + offset + size;
   char *end = last - ((uintptr_t)last & (PWI_PAGES_HUGE - 1));
-  if (!is_mapped(pages) || end <= begin) return false;
+  if (end <= begin) return false;
   *begin_out = (size_t)(begin - memory);
   *end_out = (size_t)(end - memory);
   return true;
