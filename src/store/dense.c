@@ -170,6 +170,8 @@ static pawl_status dense_range_apply(struct pwi_table *table, enum pwi_apply app
   char *to = table->values + LEAD * table->row_bytes + value * size;
   if (out)
     pwi_apply_array_out(apply, table->is.type, to, in, count, out);
+  else if (apply == PWI_APPLY_ASSIGN)
+    pwi_assign_array(to, in, count * size);
   else
     pwi_row_kernels_best()->array[apply][table->is.type - 1](to, in, count);
   return PAWL_OK;

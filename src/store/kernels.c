@@ -30,6 +30,19 @@ static void copy_past_caches(char *to, const char *from, size_t bytes) {
   if (bytes > 0) memcpy(to, from, bytes);
 }
 
+void pwi_assign_array(void *to, const void *from, size_t bytes) {
+  size_t lead = -(uintptr_t)to & 63; /* to the next whole line */
+  if (bytes < STREAM_MIN) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  memcpy(to, from, lead);
+  copy_past_caches((char *)to + lead, (const char *)from + lead, bytes - lead);
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
 void pwi_apply_array_out(enum pwi_apply apply, enum pwi_scalar type, void *to, const void *from, size_t count,
                          void *out) {
   pwi_apply_array *array = pwi_row_kernels_best()->array[apply][type - 1];

@@ -43,6 +43,10 @@ bool pwi_row_kernels_avx2_runs(void);
 /* The fastest set that runs here. */
 const struct pwi_row_kernels *pwi_row_kernels_best(void);
 
+/* Assigns an array. A long one goes past the caches: rows that are assigned are mostly those of a replica, which nobody reads
+ * until it takes over. */
+void pwi_assign_array(void *to, const void *from, size_t bytes);
+
 /* Applies an array, as the best set does, and writes what it has become to `out`, which somebody else will read: a long one
  * goes past the caches. */
 void pwi_apply_array_out(enum pwi_apply apply, enum pwi_scalar type, void *to, const void *from, size_t count,

@@ -202,6 +202,21 @@ static void test_what_arrays_become_is_written_out(void **state) {
   }
 }
 
+static void test_a_long_array_is_assigned_as_a_short_one_is(void **state) {
+  (void)state;
+  static const size_t sizes[] = {0, 1, 63, 64, 4096, 131071, 131072, 131073, 200003, 262144};
+  static _Alignas(64) char to[300000], from[300000];
+  for (size_t i = 0; i < sizeof from; i++) from[i] = (char)(i * 31 + i / 251);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t off = 0; off < 130; off += i % 2 ? 13 : 4) {
+      memset(to, 0x5a, sizeof to);
+      pwi_assign_array(to + off, from + off / 3, sizes[i]);
+      assert_memory_equal(to + off, from + off / 3, sizes[i]);
+      assert_int_equal(to[off + sizes[i]], 0x5a);
+      if (off > 0) assert_int_equal(to[off - 1], 0x5a);
+    }
+}
+
 static void check_gather(const struct pwi_row_kernels *set, size_t bytes) {
   uint32_t slots[LENGTHS];
   struct pwi_random random;
@@ -261,6 +276,7 @@ int main(void) {
       cmocka_unit_test(test_arrays_are_applied_like_single_values),
       cmocka_unit_test(test_rows_are_applied_like_single_values),
       cmocka_unit_test(test_what_arrays_become_is_written_out),
+      cmocka_unit_test(test_a_long_array_is_assigned_as_a_short_one_is),
       cmocka_unit_test(test_gathering_copies_each_row),
       cmocka_unit_test(test_min_and_max_keep_the_stored_value_beside_nan),
       cmocka_unit_test(test_integer_sums_wrap_around),
