@@ -3,36 +3,8 @@
 # two commands that it is made of, by hand.
 # timeout: 120
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
-work=$(mktemp -d)
-pids=
-unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
-
-# Ends what this script has started, and nothing else.
-finish() {
-  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-  rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() {
-  echo "$*" >&2
-  if [ -s err ]; then cat err >&2; fi
-  exit 1
-}
-
-# expect CODE COMMAND…: the exit code; what was printed is in out and err.
-expect() {
-  wanted=$1
-  shift
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted"
-}
-
-said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
-complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
 
 # --- a short run ---
 

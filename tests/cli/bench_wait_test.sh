@@ -3,7 +3,7 @@
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-wait() { "$PAWL_COMMAND" bench wait --blocks 4 --workers 2 "$@"; }
+measure() { "$PAWL_COMMAND" bench wait --blocks 4 --workers 2 "$@"; }
 
 fail() {
   echo "$1"
@@ -12,8 +12,8 @@ fail() {
   exit 1
 }
 
-wait --tau 0,4,inf --json --svg "$folder/a.svg" >"$folder/one"
-wait --tau 0,4,inf --json --svg "$folder/b.svg" >"$folder/two"
+measure --tau 0,4,inf --json --svg "$folder/a.svg" >"$folder/one"
+measure --tau 0,4,inf --json --svg "$folder/b.svg" >"$folder/two"
 cmp -s "$folder/one" "$folder/two" || fail 'the same seed gives other figures:' "$folder/one" "$folder/two"
 cmp -s "$folder/a.svg" "$folder/b.svg" || fail 'or another picture' "$folder/a.svg"
 [ "$(wc -l <"$folder/one")" -eq 3 ] || fail 'there is not one object for each bound:' "$folder/one"
@@ -21,15 +21,16 @@ for field in '"bench":"wait"' '"wait_pct":' '"compute_s":' '"total_s":' '"iterat
   [ "$(tr -d ' ' <"$folder/one" | grep -c "$field")" -eq 3 ] || fail "$field is missing:" "$folder/one"
 done
 tr -d ' ' <"$folder/one" | grep -q '"tau":"inf"' || fail 'no bound has no name:' "$folder/one"
-grep -q '^<svg' "$folder/a.svg" && grep -q '^</svg>' "$folder/a.svg" || fail 'the picture is not whole:' "$folder/a.svg"
-wait --tau 2 >"$folder/table"
+grep -q '^<svg' "$folder/a.svg" || fail 'the picture has no beginning:' "$folder/a.svg"
+grep -q '^</svg>' "$folder/a.svg" || fail 'the picture has no end:' "$folder/a.svg"
+measure --tau 2 >"$folder/table"
 grep -q 'waiting   computing' "$folder/table" || fail 'there is no table:' "$folder/table"
 
-for bad in '' , 1,,2 1, -1 many 1e3 0,99999999999; do
+for bad in '' ',' '1,,2' '1,' -1 many 1e3 0,99999999999; do
   code=0
-  wait --tau "$bad" >"$folder/out" 2>&1 || code=$?
+  measure --tau "$bad" >"$folder/out" 2>&1 || code=$?
   [ "$code" -eq 2 ] || fail "--tau '$bad' is taken: exit code $code" "$folder/out"
 done
-if wait --tau 0 --svg "$folder/no/such/folder.svg" >"$folder/out" 2>&1; then
+if measure --tau 0 --svg "$folder/no/such/folder.svg" >"$folder/out" 2>&1; then
   fail 'a picture that cannot be written is not missed:' "$folder/out"
 fi

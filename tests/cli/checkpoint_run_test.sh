@@ -2,71 +2,16 @@
 # Checkpoints of real processes: saved while pushes come in, everything killed, loaded into a cluster of another size.
 # timeout: 240
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
-work=$(mktemp -d)
-pids=
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
 patience="--timeout 60"
-unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
-
-# Ends what this script has started, and nothing else.
-finish() {
-  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-  wait 2>/dev/null || true
-  rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() {
-  echo "$*" >&2
-  for log in *.log; do
-    if [ -s "$log" ]; then
-      echo "--- $log" >&2
-      tail -n 20 "$log" >&2
-    fi
-  done
-  exit 1
-}
-
-# expect CODE COMMAND…: the exit code; what was printed is in out and err.
-expect() {
-  wanted=$1
-  shift
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat err)"
-}
-
-said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
-complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
-
-within() {
-  left=$(($1 * 10))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    left=$((left - 1))
-    [ $left -gt 0 ] || return 1
-    sleep 0.1
-  done
-}
-
-# start NAME COMMAND…: runs in the background; its pid is in $started, and its ready line in NAME.ready.
-start() {
-  name=$1
-  shift
-  : >"$name.ready"
-  "$@" --ready-fd 9 >"$name.log" 2>&1 9>"$name.ready" &
-  started=$!
-  pids="$pids $started"
-  within 20 grep -q ready "$name.ready" || fail "$name does not start"
-}
 
 # cluster SERVERS [OPTION…]: a manager and so many servers, on any port; its address is in PAWL_ADDRESS.
 cluster() {
   servers=$1
   shift
   start "manager$servers" "$pawl" manager --listen 127.0.0.1:0 --http none --first-servers "$servers" "$@"
-  PAWL_ADDRESS=$(sed -n 's/.*address=//p' "manager$servers.ready")
+  PAWL_ADDRESS=$(address_of "manager$servers")
   export PAWL_ADDRESS
   i=0
   while [ $i -lt "$servers" ]; do
@@ -169,7 +114,7 @@ said '1'
 kill_all
 restarted() {
   start manager "$pawl" manager --listen 127.0.0.1:0 --http none --data "$work/log"
-  PAWL_ADDRESS=$(sed -n 's/.*address=//p' manager.ready)
+  PAWL_ADDRESS=$(address_of manager)
   start server.a "$pawl" server --join "$PAWL_ADDRESS" --http none
   start server.b "$pawl" server --join "$PAWL_ADDRESS" --http none
 }
@@ -200,7 +145,7 @@ grep -q '^17 *34 *3' out || fail "key 17 is not what it was: $(grep '^17 ' out)"
 kill_all
 start manager "$pawl" manager --listen 127.0.0.1:0 --http none --replicas 0 --checkpoint-dir "$work/auto" \
   --checkpoint-every 0.3 --checkpoint-keep 2
-PAWL_ADDRESS=$(sed -n 's/.*address=//p' manager.ready)
+PAWL_ADDRESS=$(address_of manager)
 start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 expect 0 "$pawl" put $patience test/dense --create --type f32 --size 10 1=1
 has_tenth() { ls auto | grep -q 'auto-00001'; }
@@ -212,7 +157,7 @@ within 60 has_tenth || fail "no checkpoints come by themselves: $(ls auto)"
 kill_all
 start manager "$pawl" manager --listen 127.0.0.1:0 --http none --replicas 0 --checkpoint-dir "$work/rows" \
   --checkpoint-every 0.2 --checkpoint-keep 2 --checkpoint-incremental
-PAWL_ADDRESS=$(sed -n 's/.*address=//p' manager.ready)
+PAWL_ADDRESS=$(address_of manager)
 start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 expect 0 "$pawl" put $patience test/dense --create --type f32 --size 10 1=1
 has_tenth() { ls rows | grep -q 'auto-00001'; }

@@ -3,68 +3,8 @@
 # stop takes nothing with it.
 # timeout: 240
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
-work=$(mktemp -d)
-pids=
-unset PAWL_ADDRESS PAWL_DATA PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
-
-# Ends what this script has started, and nothing else. The first signal drains, the second ends.
-finish() {
-  for pid in $pids; do kill -TERM "$pid" 2>/dev/null || true; done
-  for pid in $pids; do kill -TERM "$pid" 2>/dev/null || true; done
-  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-  rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() {
-  echo "$*" >&2
-  for log in *.log; do
-    if [ -s "$log" ]; then
-      echo "--- $log" >&2
-      tail -n 20 "$log" >&2
-    fi
-  done
-  exit 1
-}
-
-# expect CODE COMMAND…: the exit code; what was printed is in out and err.
-expect() {
-  wanted=$1
-  shift
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat err)"
-}
-
-said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
-complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
-
-# within SECONDS COMMAND…: tries until it succeeds.
-within() {
-  left=$(($1 * 10))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    left=$((left - 1))
-    [ $left -gt 0 ] || return 1
-    sleep 0.1
-  done
-}
-
-# start NAME COMMAND…: runs in the background; its pid is in $started, and its ready line in NAME.ready.
-start() {
-  name=$1
-  shift
-  : >"$name.ready"
-  "$@" --ready-fd 9 >"$name.log" 2>&1 9>"$name.ready" &
-  started=$!
-  pids="$pids $started"
-  within 20 grep -q '^ready address=' "$name.ready" || fail "$name is not ready"
-}
-
-# Also if nobody has asked yet how it ended.
-is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
 
 # fetch URL: the status line's code and the body, by curl.
 fetch() { curl --silent --show-error --max-time 10 --output body --write-out '%{http_code}' "$1"; }
@@ -90,7 +30,7 @@ said 'accepted, space=ads$'
 # --- starting ---
 
 start manager "$pawl" manager --listen 127.0.0.1:0 --http 127.0.0.1:0 --key-file cluster.key --first-servers 2 --data none
-address=$(sed -n 's/^ready address=//p' manager.ready)
+address=$(address_of manager)
 manager=$started
 page=$(page_of manager)
 [ "$(fetch "${page}healthz")" = 503 ] || fail "a manager without servers is well: $(cat body)"

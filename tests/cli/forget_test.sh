@@ -2,77 +2,22 @@
 # A server that is dead: what only it had waits for it, until an operator gives it up.
 # timeout: 120
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
-work=$(mktemp -d)
-pids=
-unset PAWL_ADDRESS PAWL_DATA PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL XDG_STATE_HOME
-
-# Ends what this script has started, and nothing else.
-finish() {
-  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-  chmod -R u+rwx "$work" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() {
-  echo "$*" >&2
-  for log in *.out; do
-    if [ -s "$log" ]; then
-      echo "--- $log" >&2
-      tail -n 20 "$log" >&2
-    fi
-  done
-  exit 1
-}
-
-# expect CODE COMMAND…: the exit code; what was printed is in out and err.
-expect() {
-  wanted=$1
-  shift
-  code=0
-  timeout 60 "$@" >out 2>err || code=$?
-  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat err)"
-}
-
-said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
-complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
-
-# within SECONDS COMMAND…: tries until it succeeds.
-within() {
-  left=$(($1 * 10))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    left=$((left - 1))
-    [ $left -gt 0 ] || return 1
-    sleep 0.1
-  done
-}
-
-# start NAME COMMAND…: runs in the background; its pid is in $started, and its ready line in NAME.ready.
-start() {
-  name=$1
-  shift
-  : >"$name.ready"
-  "$@" --http none --ready-fd 9 >"$name.out" 2>&1 9>"$name.ready" &
-  started=$!
-  pids="$pids $started"
-  within 20 grep -q '^ready address=' "$name.ready" || fail "$name is not ready"
-}
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+always='--http none'
 
 is_ready() { "$pawl" status --timeout 1 | grep -q ': ready'; }
 
 # --- three servers, one copy of everything ---
 
 start manager "$pawl" manager --listen 127.0.0.1:0 --first-servers 3 --replicas 0
-PAWL_ADDRESS=$(sed -n 's/^ready address=//p' manager.ready)
+PAWL_ADDRESS=$(address_of manager)
 export PAWL_ADDRESS
 for name in first second third; do
   start "$name" "$pawl" server --join "$PAWL_ADDRESS"
 done
 third=$started
-dead=$(sed -n 's/^ready address=//p' third.ready)
+dead=$(address_of third)
 within 20 is_ready || fail 'the cluster is not ready'
 # shellcheck disable=SC2046
 expect 0 "$pawl" put a/w --create --size 1000 $(seq -f %.0f=7 0 999)
@@ -100,7 +45,7 @@ said '"waiting":8,'
 
 expect 0 "$pawl" server forget "$dead" --lose-data
 said '8 arcs that only it had, 33.3 % of all keys, begin anew'
-grep -q 'error manager data.lost begin=' manager.out || fail 'the manager does not say it aloud'
+grep -q 'error manager data.lost begin=' manager.log || fail 'the manager does not say it aloud'
 within 20 is_ready || fail 'the cluster is not ready'
 expect 1 "$pawl" server forget "$dead" --lose-data
 complained 'there is no server'

@@ -3,77 +3,21 @@
 # has leave.
 # timeout: 120
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
-work=$(mktemp -d)
-pids=
-unset PAWL_ADDRESS PAWL_DATA PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL XDG_STATE_HOME
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+always='--http none'
 
-# Ends what this script has started, and nothing else.
-finish() {
-  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-  chmod -R u+rwx "$work" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() {
-  echo "$*" >&2
-  for log in *.out; do
-    if [ -s "$log" ]; then
-      echo "--- $log" >&2
-      tail -n 20 "$log" >&2
-    fi
-  done
-  exit 1
-}
-
-# expect CODE COMMAND…: the exit code; what was printed is in out and err.
-expect() {
-  wanted=$1
-  shift
-  code=0
-  timeout 60 "$@" >out 2>err || code=$?
-  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat err)"
-}
-
-said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
-complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
-
-# within SECONDS COMMAND…: tries until it succeeds.
-within() {
-  left=$(($1 * 10))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    left=$((left - 1))
-    [ $left -gt 0 ] || return 1
-    sleep 0.1
-  done
-}
-
-# start NAME COMMAND…: runs in the background; its pid is in $started, and its ready line in NAME.ready.
-start() {
-  name=$1
-  shift
-  : >"$name.ready"
-  "$@" --http none --ready-fd 9 >"$name.out" 2>&1 9>"$name.ready" &
-  started=$!
-  pids="$pids $started"
-  within 20 grep -q '^ready address=' "$name.ready" || fail "$name is not ready"
-}
-
-is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
 is_ready() { "$pawl" status --timeout 1 | grep -q ': ready'; }
 
 # --- where the log is ---
 
 start manager "$pawl" manager --listen 127.0.0.1:0
-grep -q 'none, it is kept in memory' manager.out || fail 'a manager at any port does not say that it keeps no log'
+grep -q 'none, it is kept in memory' manager.log || fail 'a manager at any port does not say that it keeps no log'
 kill -KILL "$started"
 
 mkdir home
 start manager env HOME="$work/home" "$pawl" manager --listen "unix:$work/socket"
-log=$(sed -n 's/^ *its log: *//p' manager.out)
+log=$(sed -n 's/^ *its log: *//p' manager.log)
 [ -f "$log" ] || fail "there is no log at '$log'"
 case $log in "$work/home/.local/state/pawl/"*) ;; *) fail "the log is at $log" ;; esac
 [ "$(stat -c %a "$log")" = 600 ] || fail 'others can read the log'
@@ -83,7 +27,7 @@ kill -KILL "$started"
 
 start manager "$pawl" manager --listen 127.0.0.1:0 --data "$work/deep/data"
 manager=$started
-address=$(sed -n 's/^ready address=//p' manager.ready)
+address=$(address_of manager)
 export PAWL_ADDRESS="$address"
 start first "$pawl" server --join "$address"
 first=$started
@@ -99,7 +43,7 @@ kill -KILL "$manager"
 within 10 is_gone "$manager" || fail 'the manager does not die'
 start manager "$pawl" manager --listen "$address" --data "$work/deep/data"
 manager=$started
-grep -q 'goes on with cluster' manager.out || fail 'the manager does not say that it goes on'
+grep -q 'goes on with cluster' manager.log || fail 'the manager does not say that it goes on'
 within 20 is_ready || fail 'the cluster is not ready again'
 expect 0 "$pawl" get a/w 1,500,999
 printf '1 1\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
@@ -132,12 +76,12 @@ complained 'is empty'
 # A log that is new is another cluster, and one that is too old is not believed: the servers wait for theirs.
 rm deep/data/manager.log
 start manager "$pawl" manager --listen "$address" --data "$work/deep/data"
-within 20 grep -q 'manager.other.*CLUSTER_OTHER' first.out || fail 'the server does not say that the manager is another one'
+within 20 grep -q 'manager.other.*CLUSTER_OTHER' first.log || fail 'the server does not say that the manager is another one'
 kill -KILL "$started"
 within 10 is_gone "$started" || fail 'the manager does not die'
 head -c 140 good.log >deep/data/manager.log # its first record or two
 start manager "$pawl" manager --listen "$address" --data "$work/deep/data"
-within 20 grep -q 'manager.stopped.*CLUSTER_HISTORY' manager.out || fail 'the manager does not stop'
+within 20 grep -q 'manager.stopped.*CLUSTER_HISTORY' manager.log || fail 'the manager does not stop'
 kill -KILL "$started"
 within 10 is_gone "$started" || fail 'the manager does not die'
 
@@ -155,13 +99,13 @@ printf '1 2\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
 expect 1 "$pawl" server drain 77
 complained 'there is no server 77'
 expect 2 "$pawl" server drain
-expect 0 "$pawl" server drain "$(sed -n 's/^ready address=//p' second.ready)" --json
+expect 0 "$pawl" server drain "$(address_of second)" --json
 said '"left":true}$'
 within 20 is_gone "$second" || fail 'the server that was drained does not end'
 code=0
 wait "$second" || code=$?
 [ "$code" -eq 0 ] || fail "the server that was drained ends with $code"
-grep -q 'drained by an operator' second.out || fail 'it does not say why it ends'
+grep -q 'drained by an operator' second.log || fail 'it does not say why it ends'
 expect 0 "$pawl" get a/w 1,500,999
 printf '1 2\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
 expect 1 "$pawl" server drain 1
@@ -171,7 +115,7 @@ is_gone "$first" && fail 'the first server is gone'
 # --- all servers are gone for good: a new cluster ---
 
 kill -KILL "$first"
-within 20 grep -q 'servers.gone' manager.out || fail 'the manager does not say that all servers are gone'
+within 20 grep -q 'servers.gone' manager.log || fail 'the manager does not say that all servers are gone'
 kill -KILL "$manager"
 within 10 is_gone "$manager" || fail 'the manager does not die'
 start manager "$pawl" manager --listen "$address" --data "$work/deep/data" --new

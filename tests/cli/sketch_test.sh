@@ -2,35 +2,8 @@
 # Sketches from the command line: a cluster for one command alone, and one that stays; good input and bad.
 # timeout: 120
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
-work=$(mktemp -d)
-pids=
-unset PAWL_ADDRESS PAWL_DATA PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
-
-# Ends what this script has started, and nothing else.
-finish() {
-  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
-  rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() {
-  echo "$*" >&2
-  exit 1
-}
-
-# expect CODE COMMAND…: the exit code; what was printed is in out and err.
-expect() {
-  wanted=$1
-  shift
-  code=0
-  "$@" >out 2>err || code=$?
-  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat out err)"
-}
-
-said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
-complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
 
 # A thousand words of which word i comes 1000 / i times.
 awk 'BEGIN { for (i = 1; i <= 1000; i++) for (k = 0; k < int(1000 / i); k++) print "word" i }' >words
@@ -50,24 +23,10 @@ said '^{"rank":1,"key":"word1","count":1000,"error":[0-9.]*}$'
 
 # --- one that stays -----------------------------------------------------------------------------------------------------------
 
-# started FILE: the address in the line that a process says when it is ready.
-started() {
-  for _ in $(seq 100); do
-    if grep -q '^ready' "$1" 2>/dev/null; then
-      sed -n 's/^ready address=\([^ ]*\).*/\1/p' "$1"
-      return 0
-    fi
-    sleep 0.1
-  done
-  fail "no process got ready: $1"
-}
-"$pawl" manager --listen 127.0.0.1:0 --http none --data none --replicas 0 --ready-fd 3 3>manager.ready >/dev/null 2>&1 &
-pids="$pids $!"
-PAWL_ADDRESS=$(started manager.ready)
+start manager "$pawl" manager --listen 127.0.0.1:0 --http none --data none --replicas 0
+PAWL_ADDRESS=$(address_of manager)
 export PAWL_ADDRESS
-"$pawl" server --join "$PAWL_ADDRESS" --http none --ready-fd 3 3>server.ready >/dev/null 2>&1 &
-pids="$pids $!"
-started server.ready >/dev/null
+start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 
 expect 0 "$pawl" sketch create web/words --banks 16
 expect 1 "$pawl" sketch create web/words

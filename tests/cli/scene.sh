@@ -1,0 +1,76 @@
+# What tests of the command share: a folder of their own, processes that end with them, and what is expected of a command.
+# Read by the tests with `.`; not run by itself.
+#
+#   $pawl     the path of the command
+#   $work     the folder, in which the test is
+#   $always   options that `start` gives to every process
+# shellcheck shell=sh
+
+pawl=${PAWL_COMMAND:?the path of the command}
+work=$(mktemp -d)
+pids=
+always=
+unset PAWL_ADDRESS PAWL_DATA PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL XDG_STATE_HOME
+
+# Ends what the test has started, and nothing else.
+finish() {
+  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  chmod -R u+rwx "$work" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+cd "$work"
+
+# fail TEXT…: says it, with the end of what everybody has printed.
+fail() {
+  echo "$*" >&2
+  for log in err *.log; do
+    if [ -s "$log" ]; then
+      echo "--- $log" >&2
+      tail -n 20 "$log" >&2
+    fi
+  done
+  exit 1
+}
+
+# expect CODE COMMAND…: the exit code; what was printed is in out and err.
+expect() {
+  wanted=$1
+  shift
+  code=0
+  timeout 100 "$@" >out 2>err || code=$?
+  [ "$code" -eq "$wanted" ] || fail "'$*' exits with $code, not $wanted: $(cat out)"
+}
+
+said() { grep -q -e "$1" out || fail "'$1' is not in: $(cat out)"; }
+complained() { grep -q -e "$1" err || fail "'$1' is not in: $(cat err)"; }
+
+# within SECONDS COMMAND…: tries until it succeeds.
+within() {
+  left=$(($1 * 10))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    left=$((left - 1))
+    [ $left -gt 0 ] || return 1
+    sleep 0.1
+  done
+}
+
+# start NAME COMMAND…: runs in the background; its pid is in $started, its ready line in NAME.ready, what it prints in NAME.log.
+start() {
+  name=$1
+  shift
+  : >"$name.ready"
+  # shellcheck disable=SC2086 # several options, or none
+  "$@" $always --ready-fd 9 >"$name.log" 2>&1 9>"$name.ready" &
+  started=$!
+  pids="$pids $started"
+  within 20 grep -q '^ready address=' "$name.ready" || fail "$name is not ready"
+}
+
+# The address of what was started under this name.
+address_of() { sed -n 's/^ready address=//p' "$1.ready"; }
+
+# Also if nobody has asked yet how it ended.
+is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
