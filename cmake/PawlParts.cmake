@@ -2,9 +2,9 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd jansson libmicrohttpd libcurl)
+set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd zlib jansson libmicrohttpd libcurl)
 pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET
-  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd jansson libmicrohttpd>=0.9.71 libcurl>=7.68)
+  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68)
 
 add_library(pawl_parts INTERFACE)
 target_link_libraries(pawl_parts INTERFACE PkgConfig::PARTS Threads::Threads m ${CMAKE_DL_LIBS})

@@ -12,6 +12,8 @@
  *   policy.h    iterations, and how far apart they may be
  *   call.h      functions of one node that others call
  *   filter.h    what happens to rows on their way
+ *   data.h      labelled rows, read from files
+ *   job.h       a scheduler and its workers
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
  *   log.h       what pawl says while it runs
@@ -36,8 +38,10 @@
 
 #include <pawl/call.h>
 #include <pawl/checkpoint.h>
+#include <pawl/data.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>
+#include <pawl/job.h>
 #include <pawl/linear.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>

@@ -1,0 +1,139 @@
+/* Linear methods: logistic regression, support vector machines, least squares (OSDI'14 5.1).
+ *
+ * All of them minimise
+ *
+ *   F(w) = sum_i c_i loss(y_i, b + x_i . w)  +  l1 |w|_1  +  l2/2 |w|^2
+ *
+ * over rows i of the data, where c_i is the weight of the row times that of its class. Losses are summed, not averaged, as in
+ * OSDI'14 and LIBLINEAR, whose C is 1 / l1, or 1 / l2, here. The bias b is not penalised.
+ *
+ *   logistic        log(1 + exp(-y z))
+ *   squared hinge   max(0, 1 - y z)^2
+ *   hinge           max(0, 1 - y z)
+ *   squared         (y - z)^2 / 2
+ *
+ * One program calls linear_train and is the scheduler; the workers call linear_work, with the same session options, and are told
+ * everything else by it. How it goes about it is in docs/train.md, and apps/linear/README.md walks through the sources.
+ */
+#ifndef LINEAR_LINEAR_H
+#define LINEAR_LINEAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/pawl.h>
+
+#include "apps/linear/model.h"
+
+enum linear_method {
+  LINEAR_METHOD_AUTO = 0,        /* DUAL for the hinge loss, else BLOCKS */
+  LINEAR_METHOD_BLOCKS = 1,      /* Algorithm 3: delayed block proximal gradient with diagonal second order */
+  LINEAR_METHOD_SUBGRADIENT = 2, /* Algorithm 1: distributed subgradient descent */
+  LINEAR_METHOD_SGD = 3,         /* asynchronous, on data streamed once, or `passes` times */
+  LINEAR_METHOD_ADAGRAD = 4,
+  LINEAR_METHOD_FTRL = 5,
+  LINEAR_METHOD_DUAL =
+      6, /* dual coordinate ascent at each worker, sums of steps on the servers; hinge losses, l2 only */
+};
+
+struct linear_point {
+  double l1, l2;
+};
+
+/* What is known after a round. */
+struct linear_progress {
+  const char *stage; /* "starting", "loading", "training", "finishing" */
+  size_t point, points;
+  double l1, l2;
+  uint64_t round, rounds;          /* rounds: the most there may be; 0: not known */
+  double objective, loss, penalty; /* NAN while not known */
+  uint64_t nonzeros;
+  double valid_loss, valid_accuracy; /* mean log-loss (regression: mean squared error); NAN without validation data */
+  uint64_t rows, features, entries;
+  double seconds, left_s; /* since the beginning; left: a guess from how the objective falls, NAN if there is none */
+  double examples_per_s;
+  double wait_pct;                     /* of the workers' time in the round, spent waiting */
+  uint64_t bytes_sent, bytes_received; /* by all workers so far */
+  double bytes_per_s;                  /* both, in the last round */
+  uint32_t workers;
+  double slowest; /* the slowest worker's time over the median's; 1 with one */
+  const char *slowest_host;
+  uint64_t slowest_pid;
+  uint64_t skipped; /* bad rows that were left out */
+};
+
+struct linear_result {
+  const char *why; /* why it ended: "converged", "rounds", "early stop", "interrupted", "streamed" */
+  uint64_t rounds;
+  double seconds, load_s, train_s;
+  double objective; /* at the end, with one more look at all data */
+  uint64_t nonzeros;
+  double accuracy; /* on the training data; NAN for regression */
+  double valid_loss, valid_accuracy;
+  double wait_pct;
+  uint64_t bytes_sent, bytes_received;
+  uint64_t rows, features, entries, skipped;
+  uint32_t workers_lost;
+};
+
+struct linear_options {
+  enum linear_loss loss;
+  enum linear_method method;
+  const char *const *paths; /* absolute: workers open them too */
+  size_t path_count;
+  const char *const *valid_paths; /* read by linear_train itself */
+  size_t valid_count;
+  struct pawl_data_options reading;
+  const struct linear_point *points; /* one model for each, in this order, each beginning with the one before */
+  size_t point_count;
+  bool bias;
+  double class_weights[2]; /* of the lower and the higher label; 0: 1 */
+
+  uint32_t tau;       /* block steps that may be under way: OSDI'14's bounded delay */
+  uint32_t blocks;    /* 0: chosen from the data */
+  bool keep_all;      /* no KKT filter: look at every feature in every round */
+  double tolerance;   /* relative; 0: 1e-4 */
+  uint64_t rounds;    /* at most; 0: 1000, or one pass for methods that stream */
+  uint32_t patience;  /* rounds without a better validation loss before it ends; 0: does not end by it */
+  double rate;        /* of SGD, AdaGrad, FTRL, subgradient; 0: chosen */
+  uint32_t minibatch; /* rows; 0: 1000 */
+  uint64_t seed;
+
+  const struct linear_model *start; /* begin with this one; NULL: zeros */
+
+  const char *job; /* its name in the cluster; NULL: "linear" */
+  uint32_t workers, workers_most;
+  uint32_t threads; /* for reading, at each worker; 0: processors over workers on this machine */
+  enum pawl_on_loss on_loss;
+  double drop_slowest;
+  pawl_status (*start_worker)(void *context); /* NULL: they come by themselves */
+
+  const char *checkpoints;   /* a directory that servers can write to; NULL: none are made */
+  double checkpoint_every_s; /* 0: 60 */
+  bool resume;               /* from the newest checkpoint there; PAWL_NOT_FOUND if there is none */
+
+  /* All may be NULL. They are called by the thread that calls linear_train. */
+  void (*progress)(void *context, const struct linear_progress *progress);
+  void (*tell)(void *context, const char *line); /* news in a line: who joined, who was lost, from where it resumes */
+  bool (*stopping)(void *context);               /* true: end soon and keep what there is */
+  pawl_status (*found)(void *context, size_t point, const struct linear_model *model,
+                       const struct linear_result *result); /* a model is ready; it is freed after the call */
+  void *context;
+};
+
+void linear_options_init(struct linear_options *options);
+
+/* What is wrong with these options: false, and a sentence that says what to do. The command and the bindings share it. */
+bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_MAX]);
+
+/* Trains. Whatever happens after the first round, `found` is called with the model that there is. `error` receives a sentence. A
+ * failure's status is that of what failed: PAWL_NOT_FOUND (a file), PAWL_CORRUPT (a row), PAWL_INVALID (labels), PAWL_NODE_GONE
+ * (workers). */
+pawl_status linear_train(struct pawl_session *session, const struct linear_options *options,
+                         struct linear_result *result_out, char error[LINEAR_TEXT_MAX]);
+
+/* A worker: joins the job and works until it ends. As pawl_worker_run. */
+pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns, char error[LINEAR_TEXT_MAX]);
+
+#endif

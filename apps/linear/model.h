@@ -1,0 +1,87 @@
+/* A linear model: what training writes and prediction reads.
+ *
+ *   score(x) = bias + sum_j w_j x_j
+ *
+ * and of two classes the second is meant if the score is positive. Only weights that are not zero are kept, by rising id.
+ *
+ * FORMATS. `pawl`, our own: a text head and binary weights, checksummed (docs/model-format.md). `liblinear`, the text that
+ * liblinear-predict reads. `npy`, a NumPy array of float64 with `features` elements, w[id - 1] being the weight of feature id, and
+ * the bias at the end if there is one; beside it a .json with what the array cannot say. Reading finds out by itself which it is.
+ *
+ * ERRORS: PAWL_IO and what else a disk may say; PAWL_CORRUPT, PAWL_TRUNCATED; PAWL_TOO_LARGE (an .npy or a LIBLINEAR model of
+ * more than 2^31 features); PAWL_NO_MEMORY. `error`, if not NULL, receives a sentence for people that names the file.
+ */
+#ifndef LINEAR_MODEL_H
+#define LINEAR_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/pawl.h>
+
+enum linear_loss { LINEAR_LOGISTIC = 1, LINEAR_HINGE = 2, LINEAR_SQUARED_HINGE = 3, LINEAR_SQUARED = 4 };
+
+enum linear_format { LINEAR_FORMAT_PAWL = 1, LINEAR_FORMAT_LIBLINEAR = 2, LINEAR_FORMAT_NPY = 3 };
+
+#define LINEAR_TEXT_MAX 512
+
+struct linear_model {
+  enum linear_loss loss;
+  bool is_regression;      /* no classes: the score is the answer */
+  double labels[2];        /* of the first class (negative scores) and the second */
+  double l1, l2;           /* that it was trained with, */
+  double class_weights[2]; /* and what a row of each class counted in the loss; 1 if nothing was said */
+  uint64_t features;       /* ids are 1 … features */
+  bool has_bias;
+  double bias;
+  uint32_t hash_bits;     /* of hashed names; 0: ids are the file's */
+  bool binary, unit_rows; /* how rows were read, and are to be read for prediction */
+  double objective;       /* as the training computed it at the end; NAN if not known */
+  size_t count;           /* of weights that are not zero */
+  uint64_t *ids;          /* rising */
+  double *weights;
+};
+
+void linear_model_fini(struct linear_model *model); /* a struct of zeros is fine */
+
+/* Writes to a temporary file beside it and renames it: a model is there whole or not at all. */
+pawl_status linear_model_write(const struct linear_model *model, const char *path, enum linear_format format,
+                               char error[LINEAR_TEXT_MAX]);
+pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[LINEAR_TEXT_MAX]);
+
+/* By the end of the name: .npy, .liblinear and .txt; else pawl's own. */
+enum linear_format linear_format_of(const char *path);
+
+/* --- what a model says of data -------------------------------------------------------------------------------------------- */
+
+/* For looking weights up quickly while scoring. */
+struct linear_scorer;
+pawl_status linear_scorer_create(const struct linear_model *model,
+                                 struct linear_scorer **scorer_out); /* keeps no pointer into the model */
+void linear_scorer_destroy(struct linear_scorer *scorer);
+
+/* scores[i] of each row. */
+void linear_scorer_run(const struct linear_scorer *scorer, const struct pawl_batch *batch, double *scores);
+
+/* Figures over any number of batches. Rows with weights count that much in the loss; not in accuracy and AUC. */
+struct linear_metrics;
+pawl_status linear_metrics_create(const struct linear_model *model, struct linear_metrics **metrics_out);
+void linear_metrics_destroy(struct linear_metrics *metrics);
+pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl_batch *batch, const double *scores);
+
+struct linear_figures {
+  uint64_t rows, positive,
+      unknown;      /* rows; of the second class; of a label that is neither class: they count in nothing else */
+  double loss;      /* the sum of the model's own loss: the objective's first part */
+  double penalty;   /* l1 |w|_1 + l2/2 |w|^2, the bias left out */
+  double objective; /* their sum */
+  double log_loss;  /* the mean of log(1 + exp(-y score)), in nats; NAN for regression */
+  double accuracy;  /* 0 to 1; NAN for regression */
+  double auc;       /* exact, ties count half; NAN if a class is missing */
+  double rmse, r2;  /* of regression; NAN else */
+};
+
+pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear_figures *figures_out);
+
+#endif

@@ -1,0 +1,129 @@
+/* Data: labelled rows of features, read from files by many workers side by side.
+ *
+ * A *data set* is one or several files, each plain or compressed with gzip or zstd, in one of these formats:
+ *
+ *   libsvm   label id:value id:value …            ids rise; a value may be left out with its colon: 1. `# …` ends a row
+ *   vw       label [importance] [tag]|space[:scale] name[:value] …       Vowpal Wabbit's text; names are hashed
+ *   criteo   label TAB 13 counts TAB 26 categories                       hashed by column and value; also with a head line
+ *   csv      columns by commas, with or without a head line; one of them is the label; words are hashed by column
+ *   cache    what pawl_data_convert has written: loads at memory speed
+ *
+ * PIECES. A data set is cut into pieces of whole rows, which are numbered from 0 in the order of the files. The cut depends on the
+ * files and options alone, so every worker that opens the same files sees the same pieces, and a scheduler can share them out
+ * by number (<pawl/job.h>). Opening reads little: it expands patterns, looks at each file's head, and does not parse.
+ *
+ * IDS of features are those of the file (LIBSVM's begin at 1), or a hash of the name with `hash_bits` bits. At most 2^63 - 1.
+ *
+ * BAD ROWS. A row that cannot be read ends the reading with PAWL_CORRUPT and a text `file:line:column: what` in pawl_error_text.
+ * With `skip_bad` = n up to n rows of the data set (counted over all reads of this handle) are left out instead and counted. NaN and infinite
+ * values and labels are bad; a row without features is not.
+ *
+ * THREADS. One handle may be used by any number of threads at once; different pieces are read in parallel.
+ *
+ * docs/data.md has the formats to the letter, and the layout of the cache.
+ */
+#ifndef PAWL_DATA_H
+#define PAWL_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/export.h>
+#include <pawl/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pawl_data;
+
+#define PAWL_ID_MAX INT64_MAX /* of a feature */
+
+enum pawl_data_format {
+  PAWL_DATA_AUTO = 0,
+  PAWL_DATA_LIBSVM = 1,
+  PAWL_DATA_VW = 2,
+  PAWL_DATA_CRITEO = 3,
+  PAWL_DATA_CSV = 4,
+  PAWL_DATA_CACHE = 5,
+};
+
+struct pawl_data_options {
+  enum pawl_data_format format; /* AUTO: by the first rows of each file */
+  uint32_t hash_bits;           /* of hashed names; default 22, at most 62 */
+  const char *label;            /* csv: the label's column, by name or by number from 1; NULL: the first */
+  bool binary;                  /* every value becomes 1 */
+  bool unit_rows;               /* then every row is scaled to length 1 */
+  uint64_t piece_bytes; /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
+                                   at least 64 pieces if the data is large enough */
+  uint64_t skip_bad;    /* rows that may be bad */
+};
+
+PAWL_API void pawl_data_options_init(struct pawl_data_options *options);
+
+/* Opens a data set. A path may be a pattern (*, ?, [..]), which stands for what it matches by name. Options are copied.
+ *   PAWL_NOT_FOUND, PAWL_FORBIDDEN   a file cannot be opened, or a pattern matches nothing: pawl_error_text names it
+ *   PAWL_CORRUPT                     a file is of no format that is known, or not of the one that was asked for
+ *   PAWL_TRUNCATED                   a file is empty
+ *   PAWL_INVALID                     an option */
+PAWL_API pawl_status pawl_data_open(const char *const *paths, size_t count, const struct pawl_data_options *options,
+                                    struct pawl_data **data_out);
+PAWL_API void pawl_data_close(struct pawl_data *data); /* NULL is fine; batches live on */
+
+struct pawl_data_info {
+  size_t files;
+  size_t pieces;
+  uint64_t bytes;               /* of the files as they lie on disk */
+  enum pawl_data_format format; /* of the first file */
+  uint64_t fingerprint; /* of names, sizes and options: the same data set, as far as can be told without reading */
+};
+
+PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out);
+PAWL_API const char *pawl_data_format_name(enum pawl_data_format format); /* "libsvm" …; "" for a number that is none */
+PAWL_API pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *format_out);
+
+/* Rows that were read. The entries of row i are starts[i] … starts[i + 1] - 1, with rising ids: values of an id that a row names
+ * twice are added up (files whose rows are in order, as most are, pay nothing for it). */
+struct pawl_batch {
+  size_t rows, entries;
+  const uint64_t *starts; /* rows + 1 */
+  const uint64_t *ids;
+  const float *values;  /* NULL: all 1 */
+  const float *labels;  /* as in the file */
+  const float *weights; /* of rows; NULL: all 1 */
+  uint64_t max_id;      /* the highest; 0 if there are no entries */
+  uint64_t skipped;     /* bad rows that were left out */
+};
+
+/* Reads a piece. The batch belongs to the caller. PAWL_CORRUPT, PAWL_TRUNCATED (a compressed file ends too early, or a file became shorter), PAWL_IO, PAWL_NOT_FOUND
+ * (the file has gone meanwhile), PAWL_NO_MEMORY, PAWL_OUT_OF_SPAN (no such piece). */
+PAWL_API pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_batch **batch_out);
+PAWL_API void pawl_batch_destroy(struct pawl_batch *batch); /* NULL is fine */
+
+/* Reads pieces [begin, end) with `threads` threads (0: as many as processors may be used), and hands each to `take` with its
+ * number, in any order, from one thread at a time; the batch is then the receiver's. Ends with the first failure, of reading or of `take`. */
+PAWL_API pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
+                                        pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch),
+                                        void *context);
+
+/* Bad rows that were left out so far, by all reads of this handle; and the first of them as `file:line:column: what` ("" if none). */
+PAWL_API uint64_t pawl_data_skipped(const struct pawl_data *data);
+PAWL_API const char *pawl_data_first_bad(const struct pawl_data *data);
+
+struct pawl_data_progress {
+  size_t pieces, of;
+  uint64_t rows, entries, bytes_written;
+};
+
+/* Writes all of it to a cache file, whole or not at all. `progress` may be NULL; it ends the work if it returns false (PAWL_CANCELLED). As pawl_data_read;
+ * PAWL_NO_SPACE. */
+PAWL_API pawl_status pawl_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
+                                       bool (*progress)(void *context, const struct pawl_data_progress *progress),
+                                       void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
