@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -281,7 +282,8 @@ static bool end_lines(const struct run *run) {
   int problem = lines->problem;
   if (lines->file && !problem && fflush(lines->file) != 0) problem = errno;
   if (!problem) return true;
-  clearerr(lines->file);
+  clearerr(lines->file); /* main looks at it again */
+  __fpurge(lines->file);
   if (problem != EPIPE) pwi_cli_failure(run->command, "cannot write %s: %s", run->output, strerror(problem));
   return false;
 }
