@@ -118,8 +118,13 @@ complained 'bad.svm:2:'
 expect 0 "$pawl" predict hand.txt bad.svm --skip-bad 1
 said '^left out *1 rows, the first at bad.svm:2:'
 sed 's/"l1"/"hash_bits": 20, "l1"/' hand.txt >hashed.txt
-expect 1 "$pawl" predict hashed.txt hand.svm
+expect 0 "$pawl" predict hashed.txt hand.svm
 complained 'trained on hashed names'
+printf '1 |a one two\n-1 |a three\n' >words.vw
+expect 1 "$pawl" predict hand.txt words.vw
+complained 'features in vw data are hashed names, and hand.txt knows them by number'
+expect 0 "$pawl" predict hand.txt words.vw --hash-bits 2
+expect 0 "$pawl" predict hashed.txt words.vw
 expect 1 "$pawl" predict hashed.txt hand.svm --hash-bits 18
 complained 'hashed to 20 bits, not to 18'
 while read -r wrong; do
