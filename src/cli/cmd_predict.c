@@ -10,7 +10,7 @@
 #include <pawl/session.h>
 
 #include "cli/cli.h"
-#include "cli/predict.h"
+#include "cli/predict_run.h"
 
 enum {
   LETTER_SCORES = 300,
