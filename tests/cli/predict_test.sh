@@ -1,7 +1,6 @@
 #!/bin/sh
 # Predictions and models from the command line: figures by hand, all formats, bad input; and the same answers as LIBLINEAR's, both
 # ways.
-# timeout: 120
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -185,8 +184,10 @@ for labels in '-1 1' '1 -1' '0 1' '7 -3'; do
   # shellcheck disable=SC2086
   rows $labels 2 >test.svm
   echo "${labels% *} 5:1 31:4 1000:2" >>test.svm
-  for solver in 0 1 2 3 5 6 7; do
-    for bias in -1 1 2.5; do
+  solvers='0 6'
+  if [ "$labels" = '-1 1' ]; then solvers='0 1 2 3 5 6 7'; fi
+  for solver in $solvers; do
+    for bias in -1 2.5; do
       liblinear-train -q -s $solver -B $bias train.svm theirs.m
       same theirs.m test.svm
       expect 0 "$pawl" model export theirs.m -o ours.liblinear
