@@ -151,6 +151,11 @@ void pwi_filtered_free(struct pwi_client *client, struct pwi_filtered *filtered)
 void pwi_flow_filters_destroy(struct flow_filters *filters);                      /* NULL is fine */
 void pwi_client_filtered_fini(struct pwi_client *client);
 
+/* Where a push of a group has nothing to say it only moves the clock, and nobody waits for it. */
+static inline bool pwi_range_overlap(struct pawl_range a, struct pawl_range b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
 /* --- flows ------------------------------------------------------------------------------------------------------------ */
 
 struct pwi_flow {
