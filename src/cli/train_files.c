@@ -120,23 +120,23 @@ static int complain(const struct pwi_train_options *options, pawl_status status)
   return pwi_cli_failure(options->command, "%s", *text ? text : pawl_status_text(status));
 }
 
-/* Opens data, and says what is missing. The caller closes it. */
-static bool open_data(struct pwi_train_options *options, char **paths, size_t count, struct pawl_data **data_out,
-                      int *exit_out) {
-  pawl_status status = pawl_data_open((const char *const *)paths, count, &options->linear.reading, data_out);
+/* Opens data by the names that were given, and says what is missing. The caller closes it. */
+static bool open_data(struct pwi_train_options *options, const char *const *paths, size_t count,
+                      struct pawl_data **data_out, int *exit_out) {
+  pawl_status status = pawl_data_open(paths, count, &options->linear.reading, data_out);
   if (!status) return true;
   *exit_out =
       status == PAWL_INVALID ? pwi_cli_usage(options->command, "%s", pawl_error_text()) : complain(options, status);
   return false;
 }
 
-static bool check_data(struct pwi_train_files *files, struct pwi_train_options *options, int *exit_out) {
+static bool check_data(struct pwi_train_options *options, int *exit_out) {
   struct pawl_data *data = NULL;
-  if (!open_data(options, files->paths, files->path_count, &data, exit_out)) return false;
+  if (!open_data(options, options->data, options->data_count, &data, exit_out)) return false;
   bool good = pwi_train_classes_weigh(options, data, exit_out);
   pawl_data_close(data);
-  if (!good || files->valid_count == 0) return good;
-  if (!open_data(options, files->valid, files->valid_count, &data, exit_out)) return false;
+  if (!good || options->valid_count == 0) return good;
+  if (!open_data(options, options->valid, options->valid_count, &data, exit_out)) return false;
   pawl_data_close(data);
   return true;
 }
@@ -182,7 +182,7 @@ bool pwi_train_files_init(struct pwi_train_files *files, struct pwi_train_option
     *exit_out = pwi_cli_failure(options->command, "out of memory, or a name is too long");
     return false;
   }
-  if (!check_data(files, options, exit_out) || !check_output(files, options, exit_out) ||
+  if (!check_data(options, exit_out) || !check_output(files, options, exit_out) ||
       !check_checkpoints(files, options, exit_out))
     return false;
   if (options->board && !make_folder(options, options->board, exit_out)) return false;
