@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/session_listen.h"
 #include "cli/train_board.h"
 #include "cli/train_end.h"
 #include "cli/train_log.h"
 #include "cli/train_show.h"
+#include "cli/train_ranks.h"
 #include "cli/train_workers.h"
 #include "host/clock.h"
 
@@ -32,7 +32,8 @@ struct train {
   struct pwi_train_workers workers;
   struct linear_model start;
   struct pawl_session *session;
-  char listen[PWI_SESSION_LISTEN_MAX];
+  struct pwi_train_meeting meeting;
+  char listen[PWI_NET_ADDRESS_MAX];
   size_t logged_point;
   uint64_t logged_round;
   bool has_logged;
@@ -134,10 +135,12 @@ static int open_session(struct train *train) {
     choice->options.replicas = options->replicas;
     if (choice->timeout_ns < START_NS) choice->timeout_ns = START_NS;
   }
-  int exit_code = pwi_session_listen(options->command, choice->options.address, options->listen, train->listen);
+  int exit_code = pwi_train_listen(options, train->listen);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   choice->options.listen = train->listen;
-  return pwi_session_start(choice, options->command, &train->session);
+  exit_code = pwi_session_start(choice, options->command, &train->session);
+  if (exit_code != PWI_EXIT_OK || !options->is_launched || options->has_cluster) return exit_code;
+  return pwi_train_meet(&train->meeting, options, &train->files, pawl_session_address(train->session));
 }
 
 /* Beyond those that the job asks for itself: where a range was given, as many as there are processors for. */
@@ -155,6 +158,7 @@ static int start_workers(struct train *train) {
   struct pwi_train_options *options = &train->options;
   train->workers.say = tell;
   train->workers.context = train;
+  if (options->is_launched) return PWI_EXIT_OK; /* the launcher has started them */
   if (options->workers == 0) {
     char line[PWI_TRAIN_LINE_MAX];
     snprintf(line, sizeof line, "waiting for workers: pawl worker --cluster %.300s --job %.64s",
@@ -221,10 +225,10 @@ static int learn(struct train *train) {
 
 static int run_session(struct train *train) {
   int exit_code = open_session(train);
-  if (exit_code != PWI_EXIT_OK) return exit_code;
-  exit_code = start_workers(train);
+  if (exit_code == PWI_EXIT_OK) exit_code = start_workers(train);
   if (exit_code == PWI_EXIT_OK) exit_code = learn(train);
   fflush(stdout);
+  pwi_train_part(&train->meeting);
   pwi_train_workers_fini(&train->workers);
   pawl_session_close(train->session, CLOSE_NS); /* what is left under way is nobody's any more */
   return exit_code;
@@ -253,7 +257,10 @@ static bool prepare(struct train *train, int *exit_out) {
 static int run_train(const struct pwi_command *command, enum pwi_train_kind kind, int argc, char **argv) {
   struct train train = {.began_ns = pwi_host_now()};
   int exit_code = PWI_EXIT_OK;
-  if (pwi_train_options_read(&train.options, command, kind, argc, argv, &exit_code) && prepare(&train, &exit_code)) {
+  bool good = pwi_train_options_read(&train.options, command, kind, argc, argv, &exit_code);
+  if (good && train.options.is_launched && train.options.ranks.rank > 0)
+    exit_code = pwi_train_follow(&train.options);
+  else if (good && prepare(&train, &exit_code)) {
     catch_interrupts();
     exit_code = run_session(&train);
   }

@@ -7,7 +7,7 @@
 #include "apps/linear/linear.h"
 #include "cli/role_options.h"
 #include "cli/session_listen.h"
-#include "cli/session_options.h"
+#include "cli/worker.h"
 #include "host/parent.h"
 
 #define JOB "train"
@@ -15,17 +15,12 @@
 
 enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_READY_FD, LETTER_PARENT };
 
-struct worker {
-  const struct pwi_command *command;
-  struct pwi_session_choice choice;
-  const char *job, *listen;
-  int64_t wait_ns;
-  uint64_t ready_fd; /* UINT64_MAX: none */
-  uint64_t parent;   /* 0: none */
-  char address[PWI_SESSION_LISTEN_MAX];
-};
+void pwi_worker_init(struct pwi_worker *worker, const struct pwi_command *command) {
+  *worker = (struct pwi_worker){.command = command, .job = JOB, .wait_ns = PAWL_FOREVER, .ready_fd = UINT64_MAX};
+  pwi_session_choice_init(&worker->choice, JOB, false);
+}
 
-static bool read_option(struct worker *worker, int letter, const char *value, int *exit_out) {
+static bool read_option(struct pwi_worker *worker, int letter, const char *value, int *exit_out) {
   const char *wanted = NULL;
   switch (letter) {
   case LETTER_JOB:
@@ -59,7 +54,7 @@ static void leave(void *context) {
   _exit(PWI_EXIT_FAILURE);
 }
 
-static int explain(const struct worker *worker, pawl_status status, const char *error) {
+static int explain(const struct pwi_worker *worker, pawl_status status, const char *error) {
   const char *text = *error ? error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
   if (status == PAWL_TIMED_OUT)
     return pwi_cli_failure(
@@ -69,7 +64,7 @@ static int explain(const struct worker *worker, pawl_status status, const char *
   return pwi_cli_failure(worker->command, "%s", text);
 }
 
-static int work(const struct worker *worker, struct pawl_session *session) {
+static int work(const struct pwi_worker *worker, struct pawl_session *session) {
   char error[LINEAR_TEXT_MAX] = "";
   if (worker->ready_fd != UINT64_MAX) (void)!pwi_parent_say_ready((int)worker->ready_fd, "ready");
   pawl_status status = linear_work(session, worker->job, worker->wait_ns, error);
@@ -80,7 +75,7 @@ static int work(const struct worker *worker, struct pawl_session *session) {
   return status ? explain(worker, status, error) : PWI_EXIT_OK;
 }
 
-static int run_worker(struct worker *worker) {
+int pwi_worker_run(struct pwi_worker *worker) {
   struct pawl_session_options *options = &worker->choice.options;
   struct pwi_parent_watch *watch = NULL;
   struct pawl_session *session;
@@ -101,15 +96,15 @@ static int run_worker(struct worker *worker) {
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
-  struct worker worker = {.command = command, .job = JOB, .wait_ns = PAWL_FOREVER, .ready_fd = UINT64_MAX};
+  struct pwi_worker worker;
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
-  pwi_session_choice_init(&worker.choice, JOB, false);
+  pwi_worker_init(&worker, command);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&worker, letter, args.value, &exit_code)) return exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
-  return run_worker(&worker);
+  return pwi_worker_run(&worker);
 }
 
 static const struct pwi_cli_option options[] = {

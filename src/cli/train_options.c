@@ -322,6 +322,12 @@ static uint32_t processors(void) {
 /* Of a range as many are started as there are processors; the others may come by themselves. */
 static void settle_workers(struct pwi_train_options *options) {
   uint32_t count = processors();
+  if (options->is_launched && !options->has_workers) { /* the others of the launch */
+    options->workers = options->workers_started = 0;
+    options->linear.workers = options->ranks.size - 1;
+    options->linear.workers_most = options->linear.workers;
+    return;
+  }
   if (!options->has_workers) {
     options->workers = count < WORKERS_DEFAULT_MAX ? count : WORKERS_DEFAULT_MAX;
     options->workers_most = options->workers;
@@ -342,6 +348,9 @@ static int check(struct pwi_train_options *options) {
                          options->choice.options.address);
   if (!options->has_cluster && options->has_workers && options->workers == 0)
     return pwi_cli_usage(command, "--workers 0 needs a cluster that others can join: --cluster ADDRESS");
+  if (options->is_launched && options->has_workers)
+    return pwi_cli_usage(command, "under %s its %u processes are the workers and the scheduler: leave --workers out",
+                         options->ranks.launcher, options->ranks.size);
   if (options->servers && options->replicas >= options->servers)
     return pwi_cli_usage(command, "%u replicas need more servers than %u", options->replicas, options->servers);
   if (options->is_balanced && options->class_count)
@@ -361,6 +370,7 @@ static void init(struct pwi_train_options *options, const struct pwi_command *co
   options->linear.loss = losses[kind];
   options->linear.job = JOB;
   pwi_session_choice_init(&options->choice, JOB, false);
+  options->is_launched = pwi_ranks_find(&options->ranks);
   options->has_cluster = address && *address;
 }
 

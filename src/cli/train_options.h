@@ -11,6 +11,7 @@
 
 #include "apps/linear/linear.h"
 #include "cli/cli.h"
+#include "cli/ranks.h"
 #include "cli/session_options.h"
 
 #define PWI_TRAIN_VALUES_MAX 64 /* of --l1 and of --l2 */
@@ -58,6 +59,9 @@ struct pwi_train_options {
   uint32_t servers, replicas;     /* of a cluster that is started */
   bool has_servers;
   bool json, quiet;
+
+  bool is_launched; /* by mpirun or srun, with others: */
+  struct pwi_ranks ranks;
 };
 
 /* Options of the three commands, for --help and reading. */
