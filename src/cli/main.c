@@ -28,6 +28,8 @@ static const struct pwi_command *const commands[] = {
     &pwi_command_sketch,
     &pwi_command_train,
     &pwi_command_worker,
+    &pwi_command_predict,
+    &pwi_command_model,
     NULL,
 };
 
@@ -56,6 +58,7 @@ static void print_overview(void) {
                                                       &pwi_command_server_drain, &pwi_command_server_forget,
                                                       &pwi_command_key,          NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
+  static const struct pwi_command *const learn[] = {&pwi_command_predict, &pwi_command_model, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
@@ -67,6 +70,7 @@ static void print_overview(void) {
   print_group("this machine", machine);
   print_group("run a cluster", cluster);
   print_group("look into a cluster", look);
+  print_group("learn, and use what was learned", learn);
   print_group("count very many things", count);
   print_group("keep what was learned", keep);
   print_group("measure and simulate", measure);
