@@ -84,7 +84,7 @@ static bool read_word(const struct word *words, const char *text, int *value_out
 }
 
 const char *pwi_train_number(double value, char *text_out) {
-  for (int digits = 1; digits <= 17; digits++) {
+  for (int digits = 6; digits <= 17; digits++) {
     snprintf(text_out, 32, "%.*g", digits, value);
     if (strtod(text_out, NULL) == value) break;
   }

@@ -76,7 +76,7 @@ void pwi_train_options_fini(struct pwi_train_options *options);
 /* What tells a point from the others of a path, "l1=0.1" or "l1=0.1.l2=1"; "" if there is one only. Returns `mark_out`. */
 const char *pwi_train_mark(const struct pwi_train_options *options, size_t point, char mark_out[PWI_TRAIN_MARK_MAX]);
 
-/* A number with as few digits as bring it back unchanged. `text_out` has room for 32. Returns it. */
+/* A number with no more digits than bring it back unchanged. `text_out` has room for 32. Returns it. */
 const char *pwi_train_number(double value, char *text_out);
 
 /* Numbers with commas between them, each 0 or above and none twice. */

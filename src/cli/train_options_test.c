@@ -85,6 +85,8 @@ static void test_numbers_have_no_more_digits_than_it_takes(void **state) {
   char text[32];
   assert_string_equal(pwi_train_number(0.1, text), "0.1");
   assert_string_equal(pwi_train_number(1, text), "1");
+  assert_string_equal(pwi_train_number(10, text), "10");
+  assert_string_equal(pwi_train_number(12345678, text), "12345678");
   assert_string_equal(pwi_train_number(1e-10, text), "1e-10");
   assert_string_equal(pwi_train_number(0.1 + 0.2, text), "0.30000000000000004");
 }
