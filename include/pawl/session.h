@@ -90,6 +90,17 @@ PAWL_API struct pawl_node pawl_session_node(const struct pawl_session *session);
 /* The manager's address: for other processes that are to join an embedded cluster. Lives as long as the session. */
 PAWL_API const char *pawl_session_address(const struct pawl_session *session);
 
+/* What this session has said and heard since it was opened, on all its links and their data planes: messages with their
+ * heads, those that are sent again and pawl's own among them. What servers on this machine read in place is counted as if it
+ * had travelled. Heartbeats, TLS and what the network adds are not counted. */
+struct pawl_session_figures {
+  uint64_t bytes_sent, bytes_received;
+  uint64_t messages_sent, messages_received;
+};
+
+/* Never fails, sends nothing and waits for nobody's answer: for progress lines. */
+PAWL_API void pawl_session_figures(struct pawl_session *session, struct pawl_session_figures *figures_out);
+
 /* The cluster's state as JSON (docs/cmd-status.md); freed with pawl_text_free. */
 PAWL_API pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out);
 PAWL_API void pawl_text_free(char *text);

@@ -281,6 +281,17 @@ struct pawl_node pawl_session_node(const struct pawl_session *session) {
   return (struct pawl_node){state.sender};
 }
 
+void pawl_session_figures(struct pawl_session *session, struct pawl_session_figures *figures_out) {
+  struct pwi_net_counts counts;
+  pwi_driver_enter(&session->driver);
+  pwi_net_counts(session->net, &counts);
+  pwi_driver_leave(&session->driver);
+  *figures_out = (struct pawl_session_figures){.bytes_sent = counts.bytes_sent,
+                                               .bytes_received = counts.bytes_received,
+                                               .messages_sent = counts.messages_sent,
+                                               .messages_received = counts.messages_received};
+}
+
 const char *pawl_session_address(const struct pawl_session *session) { return session->address; }
 
 pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out) {
