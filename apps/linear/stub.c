@@ -20,9 +20,25 @@ bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_M
   return true;
 }
 
-static void run_point(const struct linear_options *options, size_t point, struct linear_result *result) {
+static void tell_event(void *context, const struct pawl_job_event *event) {
+  const struct linear_options *options = context;
+  static const char *const words[] = {"", "joined", "lost", "dropped", "moved", "waiting", "refused"};
+  char line[256];
+  snprintf(line, sizeof line, "worker %s:%llu %s (%u now)", event->host, (unsigned long long)event->pid,
+           words[event->what], event->workers);
+  if (options->tell && event->what != PAWL_JOB_MOVED) options->tell(options->context, line);
+}
+
+static pawl_status start_one(void *context) {
+  const struct linear_options *options = context;
+  return options->start_worker(options->context);
+}
+
+static pawl_status run_point(struct pawl_job *job, const struct linear_options *options, size_t point,
+                             struct linear_result *result) {
   uint64_t rounds = options->rounds ? options->rounds : 20;
   const char *why = "rounds";
+  pawl_status failed = PAWL_OK;
   struct linear_progress progress = {.stage = "training",
                                      .point = point,
                                      .points = options->point_count,
@@ -40,7 +56,11 @@ static void run_point(const struct linear_options *options, size_t point, struct
                                      .wait_pct = 5,
                                      .bytes_per_s = 1e6};
   for (uint64_t round = 1; round <= rounds; round++) {
-    usleep(20000);
+    struct pawl_round *result_of_round;
+    failed = pawl_job_round(job, "x", 1, PAWL_FOREVER, &result_of_round);
+    if (failed) break;
+    progress.workers = (uint32_t)pawl_round_count(result_of_round);
+    pawl_round_destroy(result_of_round);
     progress.round = round;
     progress.objective = 100.0 / (double)round;
     progress.nonzeros = 3;
@@ -67,6 +87,7 @@ static void run_point(const struct linear_options *options, size_t point, struct
                                    .bytes_received = progress.bytes_received,
                                    .rows = 100,
                                    .features = 10};
+  return failed;
 }
 
 pawl_status linear_train(struct pawl_session *session, const struct linear_options *options,
@@ -75,25 +96,57 @@ pawl_status linear_train(struct pawl_session *session, const struct linear_optio
   double weights[] = {0.5, -0.5, 0.25};
   struct linear_model model = {
       .loss = options->loss, .labels = {-1, 1}, .features = 10, .count = 3, .ids = ids, .weights = weights};
-  (void)session;
-  for (uint32_t i = 0; i < options->workers && options->start_worker; i++)
-    if (options->start_worker(options->context)) {
-      snprintf(error, LINEAR_TEXT_MAX, "no worker could be started");
-      return PAWL_NODE_GONE;
-    }
-  if (options->tell) options->tell(options->context, "the method is not here yet: this is a rehearsal");
+  struct pawl_job_options of_job;
+  struct pawl_job *job;
+  pawl_job_options_init(&of_job);
+  of_job.name = options->job;
+  of_job.spec = "x";
+  of_job.spec_size = 1;
+  of_job.pieces = 4;
+  of_job.least = options->workers;
+  of_job.most = options->workers_most;
+  of_job.on_loss = options->on_loss;
+  of_job.start = options->start_worker ? start_one : NULL;
+  of_job.tell = tell_event;
+  of_job.context = (void *)(uintptr_t)options;
+  pawl_status begun = pawl_job_create(session, &of_job, 30 * PAWL_SECOND, &job);
+  if (begun) {
+    snprintf(error, LINEAR_TEXT_MAX, "%s", pawl_error_text());
+    return begun;
+  }
   for (size_t point = 0; point < options->point_count; point++) {
-    run_point(options, point, result_out);
+    pawl_status failed = run_point(job, options, point, result_out);
+    if (failed) snprintf(error, LINEAR_TEXT_MAX, "%s", pawl_error_text());
     pawl_status status = options->found ? options->found(options->context, point, &model, result_out) : PAWL_OK;
-    if (status) return status;
+    if (status || failed) return status ? status : failed;
     if (strcmp(result_out->why, "interrupted") == 0) break;
   }
+  pawl_job_end(job);
   return PAWL_OK;
 }
 
+static pawl_status begin(struct pawl_worker *worker, void *context, const void *spec, size_t size) {
+  (void)worker, (void)context, (void)spec, (void)size;
+  return PAWL_OK;
+}
+
+static pawl_status move(struct pawl_worker *worker, void *context, const struct pawl_range *pieces, size_t count) {
+  (void)worker, (void)context, (void)pieces, (void)count;
+  return PAWL_OK;
+}
+
+static pawl_status work(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
+  (void)worker, (void)context, (void)argument, (void)size;
+  usleep(20000);
+  return PAWL_OK;
+}
+
+static void end(struct pawl_worker *worker, void *context) { (void)worker, (void)context; }
+
 pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
                         char error[LINEAR_TEXT_MAX]) {
-  (void)session, (void)job, (void)timeout_ns, (void)error;
-  usleep(200000);
-  return PAWL_OK;
+  static const struct pawl_worker_calls calls = {begin, move, move, work, end};
+  pawl_status status = pawl_worker_run(session, job, &calls, NULL, timeout_ns);
+  if (status) snprintf(error, LINEAR_TEXT_MAX, "%s", pawl_error_text());
+  return status;
 }

@@ -174,6 +174,9 @@ bool pwi_cli_log_level(const char *name);
 /* One level more, for each time that it is called. */
 void pwi_cli_log_more(void);
 
+/* From errors on, unless a level was asked for: for commands that tell in their own words what the log warns of. */
+void pwi_cli_log_calm(void);
+
 /* Say nothing for a while, or go on as before. */
 void pwi_cli_log_mute(bool mute);
 

@@ -262,6 +262,7 @@ static int run_train(const struct pwi_command *command, enum pwi_train_kind kind
     exit_code = pwi_train_follow(&train.options);
   else if (good && prepare(&train, &exit_code)) {
     catch_interrupts();
+    pwi_cli_log_calm();
     exit_code = run_session(&train);
   }
   pwi_train_log_close(&train.log);

@@ -82,6 +82,7 @@ int pwi_worker_run(struct pwi_worker *worker) {
   int fd = worker->ready_fd == UINT64_MAX ? -1 : (int)worker->ready_fd;
   int exit_code = pwi_session_listen(worker->command, options->address, worker->listen, worker->address);
   if (exit_code != PWI_EXIT_OK) return exit_code;
+  pwi_cli_log_calm();
   options->listen = worker->address;
   options->job = worker->job;
   if (worker->parent && pwi_parent_watch((pid_t)worker->parent, fd, leave, NULL, &watch) != PAWL_OK)

@@ -67,8 +67,8 @@ awk 'BEGIN {
   for (i = 0; i < 300; i++) { a = rand(); b = rand(); print (a > b ? "+1" : "-1"), "1:" a, "2:" b }
 }' >data.svm
 expect 0 srun -n 3 --overcommit "$pawl" env --json
-[ "$(grep -c '"role":"scheduler"' out)" -eq 1 ] && [ "$(grep -c '"role":"worker"' out)" -eq 2 ] ||
-  fail "one scheduler and two workers, not: $(cat out)"
+[ "$(grep -c '"role":"scheduler"' out)" -eq 1 ] || fail "one scheduler, not: $(cat out)"
+[ "$(grep -c '"role":"worker"' out)" -eq 2 ] || fail "two workers, not: $(cat out)"
 expect 0 srun -n 3 --overcommit "$pawl" train logistic data.svm -o launched.model --json --log log.jsonl
 [ "$(grep -c '"objective":' out)" -eq 1 ] || fail "one result, not: $(cat out)"
 [ -s launched.model ] || fail 'there is no model'

@@ -46,7 +46,7 @@ said '"model":"sparse.model"'
 if grep -q '"valid_loss":null' out; then fail "no validation loss: $(cat out)"; fi
 
 expect 0 "$pawl" train svm train.svm --quiet -o svm.model
-[ ! -s out ] && [ ! -s err ] || fail "--quiet prints: $(cat out err)"
+[ "$(cat out err | wc -c)" -eq 0 ] || fail "--quiet prints: $(cat out err)"
 expect 0 "$pawl" train svm train.svm --loss squared-hinge --class-weight balanced --no-bias -o square.npy
 [ -s square.npy ] || fail 'there is no .npy'
 expect 0 "$pawl" train linear train.svm --l2 2 --model-format liblinear -q
@@ -61,7 +61,7 @@ for name in round l1 l2 objective nnz valid_loss examples_per_s wait_pct bytes_s
   [ "$(grep -c "\"$name\":" run.jsonl)" -eq "$iterations" ] || fail "not every line has $name"
 done
 set -- board/events.out.tfevents.*
-[ $# -eq 1 ] && [ -s "$1" ] || fail 'no event file'
+[ $# -eq 1 ] || fail 'no event file, or several'
 grep -q 'brain.Event:2' "$1" || fail 'the event file names no version'
 grep -q 'objective' "$1" || fail 'the event file has no objective'
 
@@ -141,3 +141,114 @@ expect 1 "$pawl" train logistic train.svm -o nowhere/x.model
 complained 'cannot be written to nowhere/'
 expect 1 "$pawl" train logistic train.svm -o .
 complained 'which is a folder'
+
+# --- accidents ------------------------------------------------------------------------------------------------------------------------
+
+# children PID WORD: processes of `pawl WORD` that PID has started.
+children() {
+  for folder in /proc/[0-9]*; do
+    grep -q "^PPid:[[:space:]]*$1\$" "$folder/status" 2>/dev/null || continue
+    [ "$(tr '\0' '\n' <"$folder/cmdline" 2>/dev/null | sed -n 2p)" = "$2" ] || continue
+    echo "${folder#/proc/}"
+  done
+}
+
+# set_out NAME ARGUMENT…: trains in the background, for long enough to be disturbed; returns when rounds are being done.
+set_out() {
+  name=$1
+  shift
+  rm -f "$name.jsonl"
+  "$pawl" train logistic train.svm -o "$name.model" --log "$name.jsonl" --rounds 100000 "$@" >"$name.out" 2>"$name.log" &
+  trainer=$!
+  pids="$pids $trainer"
+  within 30 test -s "$name.jsonl" || fail "$name does not begin"
+}
+
+# ends CODE: how what was set out ended.
+ends() {
+  code=0
+  wait "$trainer" || code=$?
+  [ "$code" -eq "$1" ] || fail "$name ends with $code, not $1: $(cat "$name.out")"
+}
+
+lines_of() { wc -l <"$1" | tr -d ' '; }
+
+# goes_on FILE: more rounds are being done.
+goes_on() {
+  before=$(lines_of "$1")
+  within 30 sh -c "[ \"\$(wc -l <$1)\" -gt $((before + 3)) ]" || fail "$1 does not grow"
+}
+
+# A worker is killed: another takes its place.
+set_out replaced --workers 2
+kill -KILL "$(children $trainer worker | head -n 1)"
+goes_on replaced.jsonl
+within 30 grep -q 'worker 1 .* ended: signal 9\|worker 2 .* ended: signal 9' replaced.log || fail 'the loss is not told'
+within 30 sh -c "tail -n 1 replaced.jsonl | grep -q '\"workers\":2'" || fail 'nobody takes its place'
+kill -INT "$trainer"
+ends 130
+grep -q '^interrupted after' replaced.out || fail "what ended it is not said: $(cat replaced.out)"
+grep -q 'saved in replaced.model' replaced.log || fail 'that the model is saved is not said'
+[ -s replaced.model ] || fail 'there is no model'
+
+# The others go on without it.
+set_out continued --workers 2 --on-worker-loss continue
+kill -KILL "$(children $trainer worker | head -n 1)"
+within 30 sh -c "tail -n 1 continued.jsonl | grep -q '\"workers\":1'" || fail 'two workers are left of one'
+goes_on continued.jsonl
+kill -TERM "$trainer"
+ends 130
+
+# It stops, and what there is is kept.
+set_out stopped --workers 2 --on-worker-loss stop
+kill -KILL "$(children $trainer worker | head -n 1)"
+ends 1
+[ -s stopped.model ] || fail 'there is no model'
+
+# A server is killed.
+set_out served --workers 2 --servers 2 --replicas 1
+kill -KILL "$(children $trainer server | head -n 1)"
+goes_on served.jsonl
+kill -INT "$trainer"
+ends 130
+[ -s served.model ] || fail 'there is no model'
+
+# Nothing stays behind when the scheduler is killed.
+set_out murdered --workers 2
+children $trainer worker >left
+children $trainer server >>left
+children $trainer manager >>left
+[ "$(lines_of left)" -eq 4 ] || fail "two workers, a server and a manager, not: $(cat left)"
+kill -KILL "$trainer"
+ends 137
+while read -r pid; do within 20 is_gone "$pid" || fail "process $pid stays behind"; done <left
+
+# --- a cluster --------------------------------------------------------------------------------------------------------------------------
+
+start manager "$pawl" manager --listen 127.0.0.1:0 --http none --data none --replicas 0
+PAWL_ADDRESS=$(address_of manager)
+export PAWL_ADDRESS
+start server "$pawl" server --join "$PAWL_ADDRESS" --http none
+expect 0 "$pawl" train logistic train.svm --workers 2 -o cluster.model --json
+said '"model":"cluster.model"'
+expect 1 "$pawl" worker --wait 0.2
+complained 'there is no job train'
+
+# Workers that come by themselves, early and late; and two jobs of one name.
+"$pawl" worker --job ads >early.log 2>&1 &
+early=$!
+pids="$pids $early"
+set_out joined --job ads --workers 0
+grep -q "waiting for workers: pawl worker --cluster .* --job ads" joined.log || fail 'how to join is not said'
+expect 1 "$pawl" train logistic train.svm --job ads -o other.model
+complained 'job gives this one another name'
+"$pawl" worker --job ads >late.log 2>&1 &
+late=$!
+pids="$pids $late"
+within 30 sh -c "tail -n 1 joined.jsonl | grep -q '\"workers\":2'" || fail 'who comes late is not let in'
+kill -INT "$trainer"
+ends 130
+wait $early || fail "a worker fails at the end: $(cat early.log)"
+wait $late || fail "a worker fails at the end: $(cat late.log)"
+expect 1 env PAWL_ADDRESS=127.0.0.1:1 "$pawl" train logistic train.svm --timeout 1
+complained 'no manager answers at 127.0.0.1:1'
