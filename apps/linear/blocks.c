@@ -151,8 +151,11 @@ static pawl_status send_step(struct linear_worker *worker, const struct linear_o
   struct pawl_group *group = pawl_worker_group(worker->worker);
   struct pawl_where where = pawl_at_keys(step->keys, step->count);
   where.range = step->is_bias ? (struct pawl_range){0, 1} : block_range(order->features, block, order->blocks);
-  pawl_status status = pawl_group_pushpull(group, step->is_bias ? worker->bias : worker->weights, where, step->pushed,
-                                           step->pulled, &step->task);
+  struct pawl_vector *vector = step->is_bias ? worker->bias : worker->weights;
+  struct pawl_task *pushed = NULL;
+  pawl_status status = pawl_group_push(group, vector, where, step->pushed, &pushed);
+  if (!status) status = pawl_vector_pull(vector, pawl_after(where, &pushed, 1), step->pulled, &step->task);
+  pawl_task_release(pushed);
   return status ? status : pawl_group_clock(group, NULL);
 }
 
