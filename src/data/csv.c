@@ -27,13 +27,6 @@ static void add(struct row *row, uint64_t id, float value) {
   row->values[row->count++] = value;
 }
 
-/* Without blanks around it, unless they are quoted. */
-static void strip(struct pwi_field *field) {
-  if (field->is_quoted) return;
-  while (field->begin < field->end && (*field->begin == ' ' || *field->begin == '\t')) field->begin++;
-  while (field->begin < field->end && (field->end[-1] == ' ' || field->end[-1] == '\t')) field->end--;
-}
-
 static uint64_t hash_word(const struct pwi_field *field, size_t column) {
   const char *at = field->begin, *quote;
   struct pwi_hasher hasher;
@@ -80,7 +73,6 @@ static pawl_status read_row(struct row *row, const char *line_end, float *label_
     if (column == table->columns) return pwi_parse_wrong(row->parse, at, "more columns than the first line has");
     if (!pwi_table_field(table->separator, &at, line_end, &field))
       return pwi_parse_wrong(row->parse, begin, "a quote is not closed, or something follows the field behind it");
-    strip(&field);
     pawl_status status =
         column == table->label ? read_label(row, &field, label_out) : add_field(row, column + 1, &field);
     if (status) return status;
