@@ -188,7 +188,7 @@ for labels in '-1 1' '1 -1' '0 1' '7 -3'; do
   if [ "$labels" = '-1 1' ]; then solvers='0 1 2 3 5 6 7'; fi
   for solver in $solvers; do
     for bias in -1 2.5; do
-      liblinear-train -q -s $solver -B $bias train.svm theirs.m
+      liblinear-train -q -s "$solver" -B $bias train.svm theirs.m
       same theirs.m test.svm
       expect 0 "$pawl" model export theirs.m -o ours.liblinear
       same ours.liblinear test.svm
@@ -200,7 +200,7 @@ for labels in '-1 1' '1 -1' '0 1' '7 -3'; do
   done
 done
 for solver in 11 12 13; do
-  liblinear-train -q -s $solver -B 1 train.svm theirs.m
+  liblinear-train -q -s "$solver" -B 1 train.svm theirs.m
   same theirs.m test.svm
   expect 0 "$pawl" model export theirs.m -o ours.liblinear
   same ours.liblinear test.svm
