@@ -227,6 +227,19 @@ for weight in 0.99 1.01; do
   awk -v a="$best" -v b="$worse" 'BEGIN { exit !(a < b) }' || fail "objective $best should be below $worse"
 done
 
+# Training goes on from a model of LIBLINEAR's, whichever label that names first.
+for labels in '0 1' '1 0'; do
+  # shellcheck disable=SC2086
+  rows $labels 1 >train.svm
+  liblinear-train -s 0 -e 1e-8 train.svm theirs.m >/dev/null
+  expect 0 "$pawl" predict theirs.m train.svm --l2 1 --json
+  best=$(sed 's/.*"objective":\([0-9.]*\),.*/\1/' out)
+  expect 0 "$pawl" train logistic train.svm --l2 1 --no-bias --start theirs.m --rounds 1 --workers 1 -o started.m
+  expect 0 "$pawl" predict started.m train.svm --json
+  next=$(sed 's/.*"objective":\([0-9.]*\),.*/\1/' out)
+  awk -v a="$best" -v b="$next" 'BEGIN { exit !(b < a * 1.01) }' || fail "from $best to $next, with labels $labels"
+done
+
 printf '1 1:1\n2 2:1\n3 3:1\n' >three.svm
 liblinear-train -q three.svm three.m
 expect 1 "$pawl" predict three.m three.svm
