@@ -57,7 +57,7 @@ class Patience:
 
     def grow(self):
         """For waits that cost somebody something each time."""
-        self._most = min(2 * self._most, 5.0)
+        self._most = min(2 * self._most, 2.0)
 
     def is_over(self):
         return self._deadline is not None and time.monotonic() >= self._deadline
