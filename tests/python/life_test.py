@@ -250,15 +250,15 @@ class ProcessTest(scene.Test):
             "with pawl.Session() as s:\n"
             "  g = s.group('a/g', 2)\n"
             "  %s"
-            "  try: %s\n"
+            "  try: print('now', flush=True); %s\n"
             "  except KeyboardInterrupt: print('interrupted')\n"
         )
-        stop = "import scene; w = s.ensure('a/b', size=9); w.pull(); scene.halt(scene.children('--join')[0])\n"
+        stop = "import scene; w = s.ensure('a/b', size=9); w.pull(); scene.halt(scene.children('--join')[0]); t = w.pull(wait=False)\n"
         begin = "sys.path.insert(0, %r)\n" % os.path.dirname(os.path.abspath(__file__))
-        code, printed = run(text % ("print('now', flush=True)\n", "g.barrier()"), send=signal.SIGINT)
+        code, printed = run(text % ("\n", "g.barrier()"), send=signal.SIGINT)
         self.assertEqual((code, printed), (0, "now\ninterrupted\n"))
         text = text.replace("print('interrupted')", "print('interrupted'); s.close(0.1)")
-        code, printed = run(begin + text % (stop + "  print('now', flush=True)\n", "w.pull()"), send=signal.SIGINT)
+        code, printed = run(begin + text % (stop, "t.wait()"), send=signal.SIGINT)
         self.assertEqual(code, 1)
         self.assertIn("interrupted", printed)
         self.assertIn("TimedOut", printed)
