@@ -15,7 +15,6 @@ CONSTANTS = {
     "PAWL_OK": 0,
     "PAWL_INVALID": -101,
     "PAWL_MISMATCH": -110,
-    "PAWL_UNSORTED": -108,
     "PAWL_OUT_OF_SPAN": -109,
     "PAWL_TIMED_OUT": -202,
     "PAWL_NODE_STOPPED": -403,
@@ -26,7 +25,6 @@ CONSTANTS = {
     "PAWL_U64": 5,
     "PAWL_ADD": 0,
     "PAWL_ASSIGN": 1,
-    "PAWL_RULE": 2,
     "PAWL_PLACE_AUTO": 0,
     "PAWL_PLACE_ORDERED": 1,
     "PAWL_PLACE_MIXED": 2,
@@ -190,7 +188,6 @@ void pawl_group_leave(struct pawl_group *);
 uint64_t pawl_group_tick(const struct pawl_group *);
 uint32_t pawl_group_size(const struct pawl_group *);
 uint32_t pawl_group_rank(const struct pawl_group *);
-pawl_status pawl_group_clock(struct pawl_group *, struct pawl_task **);
 pawl_status pawl_group_clock_after(struct pawl_group *, struct pawl_task *const *, size_t, struct pawl_task **);
 pawl_status pawl_group_push(struct pawl_group *, struct pawl_vector *, struct pawl_where, const void *, struct pawl_task **);
 pawl_status pawl_group_await(struct pawl_group *, uint64_t, int64_t);

@@ -136,8 +136,12 @@ class Gate:
             for handle in handles:
                 handle.users += 1
             self._users += 1
-        if self.dropped:
-            self._sweep(_LOOKS)
+        try:
+            if self.dropped:
+                self._sweep(_LOOKS)
+        except BaseException:  # Ctrl-C
+            self.leave(handles)
+            raise
 
     def leave(self, handles=()):
         with self._changed:
@@ -200,16 +204,18 @@ class Gate:
         patience = Patience(timeout)
         while not lib.pawl_task_is_done(task):
             self.check_process()
-            with self._changed:
-                is_open = self._state == _OPEN
-                if is_open:
-                    self._users += 1
-                elif self._state == _CLOSING:
-                    self._changed.wait(patience.slice())
-            if is_open:
-                try:
+            is_inside = False
+            try:
+                with self._changed:
+                    if self._state == _OPEN:
+                        self._users += 1
+                        is_inside = True
+                    elif self._state == _CLOSING:
+                        self._changed.wait(patience.slice())
+                if is_inside:
                     lib.pawl_task_wait(task, nanoseconds(patience.slice()))
-                finally:
+            finally:
+                if is_inside:
                     self.leave()
             if patience.is_over():
                 return bool(lib.pawl_task_is_done(task))

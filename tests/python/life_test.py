@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import weakref
@@ -244,6 +245,21 @@ class ProcessTest(scene.Test):
         )
         self.assertEqual(code, 0, printed)
         self.assertEqual(printed, "a session cannot be used by a process that was forked off: open one there\n0.0 0.0\n")
+
+    def test_another_process_joins_with_the_key(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key = os.path.join(folder, "cluster.key")
+            words = [os.environ.get("PAWL_COMMAND") or os.path.join(scene.BUILD, "pawl"), "key", "new", key]
+            subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+            with pawl.Session(key_file=key) as session:
+                w = session.ensure("a/b", "int64", 10)
+                text = "with pawl.Session(%r, key_file=%r) as s: s.open('a/b').push([5], [3])"
+                code, printed = run(text % (session.address, key))
+                self.assertEqual((code, printed), (0, ""))
+                self.assertEqual(w.pull([3]).tolist(), [5])
+                code, printed = run("pawl.Session(%r, timeout=2)" % session.address)
+                self.assertEqual(code, 1)
+                self.assertIn("LinkError", printed)
 
     def test_control_c_ends_a_wait_and_the_session_is_closed(self):
         text = (
