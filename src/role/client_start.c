@@ -458,8 +458,9 @@ static pawl_status check_linear(const struct pwi_client *client, const struct ca
              : PAWL_INVALID;
 }
 
-pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
-                              struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
+static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                struct pwi_flow *other, struct pwi_operation operation, struct pawl_range range) {
+  enum pwi_linear kind = operation.kind;
   assert(pwi_linear_has_other(kind) == (other != NULL));
   if (range.begin == 0 && range.end == 0) range.end = flow->place.size;
   struct call call = {.client = client,
@@ -467,7 +468,7 @@ pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, 
                       .task = task,
                       .kind = pwi_linear_folds(kind) ? PWI_REQUEST_FOLD : PWI_REQUEST_LINEAR,
                       .range = range,
-                      .operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0},
+                      .operation = operation,
                       .other = other};
   pawl_status status = check_linear(client, &call);
   if (status) return status;
@@ -483,6 +484,19 @@ pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, 
     cut(&call);
   pwi_task_started(client, task);
   return PAWL_OK;
+}
+
+pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                              struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
+  struct pwi_operation operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0};
+  return start_linear(client, task, flow, other, operation, range);
+}
+
+pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                   enum pwi_linear kind, uint32_t column, struct pawl_range range) {
+  assert(pwi_linear_has_column(kind));
+  if (column >= flow->row_bytes / flow->value_size) return PAWL_INVALID;
+  return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
 }
 
 pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
