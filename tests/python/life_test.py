@@ -150,6 +150,7 @@ class DroppedTest(scene.Test):
                 w = session.ensure("a/b", size=10)
                 w.prepare([1, 2])
                 w.pull(wait=False)
+                w.pull()  # when this has finished, so has the one before
             self.assertLess(len(session._gate.dropped), 20)
             session.flush()
             self.assertEqual(len(session._gate.dropped), 0)
@@ -206,7 +207,7 @@ class DeadTest(scene.Test):
         session, ends = pawl.Session(), []
         w, group = session.ensure("a/b", size=10), session.group("a/g", 2)  # whose second member never comes
         w.push([1], [3])
-        scene.halt(scene.children("--join")[0])
+        os.kill(scene.children("--join")[0], signal.SIGKILL)  # what only it had is waited for
 
         def wait(call):
             try:
@@ -257,7 +258,7 @@ class ProcessTest(scene.Test):
                 code, printed = run(text % (session.address, key))
                 self.assertEqual((code, printed), (0, ""))
                 self.assertEqual(w.pull([3]).tolist(), [5])
-                code, printed = run("pawl.Session(%r, timeout=2)" % session.address)
+                code, printed = run("pawl.Session(%r, timeout=1)" % session.address)
                 self.assertEqual(code, 1)
                 self.assertIn("LinkError", printed)
 
@@ -269,7 +270,7 @@ class ProcessTest(scene.Test):
             "  try: print('now', flush=True); %s\n"
             "  except KeyboardInterrupt: print('interrupted')\n"
         )
-        stop = "import scene; w = s.ensure('a/b', size=9); w.pull(); scene.halt(scene.children('--join')[0]); t = w.pull(wait=False)\n"
+        stop = "import scene; w = s.ensure('a/b', size=9); w.pull(); os.kill(scene.children('--join')[0], 9); t = w.pull(wait=False)\n"
         begin = "sys.path.insert(0, %r)\n" % os.path.dirname(os.path.abspath(__file__))
         code, printed = run(text % ("\n", "g.barrier()"), send=signal.SIGINT)
         self.assertEqual((code, printed), (0, "now\ninterrupted\n"))

@@ -13,12 +13,12 @@ PACKAGE = os.path.join(SOURCE, "python")
 PATIENCE = 30.0  # seconds, for tests that hang: nothing here takes that long
 
 try:
-    import numpy
+    import numpy  # noqa: F401
 except ImportError:
     print("skipped: there is no NumPy for %s (Debian: python3-numpy)" % sys.executable)
     sys.exit(77)
 
-os.environ.setdefault("PAWL_LIBRARY", os.path.join(BUILD, "libpawl.so"))
+os.environ["PAWL_LIBRARY"] = os.path.join(BUILD, "libpawl.so")
 os.environ["PYTHONPATH"] = PACKAGE
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 for name in ("PAWL_ADDRESS", "PAWL_KEY", "PAWL_KEY_FILE"):
