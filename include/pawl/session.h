@@ -41,7 +41,7 @@ struct pawl_session_options {
   const char *job;     /* a word that names what this process works on, for `pawl status`; NULL: "default" */
   bool read_only;      /* only pull: no sender id, nobody waits for us */
   const char *listen; /* where other nodes reach vectors that we open locally and functions that we offer, such as
-                         "127.0.0.1:0"; NULL: nowhere */
+                         "127.0.0.1:0"; NULL: nowhere. The nodes of an embedded session's cluster listen at the same host */
   bool tcp_only;      /* no shared memory with servers on this machine */
 
   /* Proof that we may: a key in a file, as text, or certificates; NULL: PAWL_KEY_FILE or PAWL_KEY from the environment,
