@@ -78,7 +78,8 @@ class Group(Owned):
 
     def push(self, vector, values, keys=None, *, range=None, after=(), wait=True, timeout=None):
         """A push that is added to those of all other members in this tick, and applied once. Every member makes it once in each
-        tick, with the same keys. It finishes when all parts are in."""
+        tick, with the same range or all without one; which keys it names is its own affair, and it may name none. It finishes
+        when the sum has been applied."""
         if not isinstance(vector, Vector) or vector._gate is not self._gate:
             raise invalid("push of %s: %r is no vector of this session", self.name, vector)
         call = _Call(vector, "push to", keys, range, after)

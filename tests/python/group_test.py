@@ -56,6 +56,17 @@ class GroupTest(scene.Test):
 
         self.assertEqual(all_members(self.session.address, work), [[-1.0] * 10] * MEMBERS)
 
+    def test_members_may_name_different_keys_or_none(self):
+        def work(session, group):
+            w, rank = session.ensure("test/union", "int64", 10), group.rank
+            keys = [[1, 2], [2, 3], []][rank]
+            group.push(w, [1] * len(keys), keys)
+            group.clock()
+            group.wait(group.tick, scene.PATIENCE)
+            return w.pull().tolist()
+
+        self.assertEqual(all_members(self.session.address, work), [[0, 1, 2, 1, 0, 0, 0, 0, 0, 0]] * MEMBERS)
+
     def test_ticks_are_counted_and_waited_for(self):
         group = self.session.group("test/alone", 1)
         self.assertEqual((group.tick, group.size, group.rank), (0, 1, 0))
