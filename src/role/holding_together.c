@@ -43,11 +43,13 @@ struct part {
   struct pwi_sender sender;
   uint64_t task, settled;
   struct pawl_range claim;
-  struct pawl_range range;  /* in the sum: what the push is about, in the claim; else empty */
-  struct pwi_waiter waiter; /* owner 0: nobody to be told now */
-  bool is_in_sum;           /* else it was applied by itself */
-  bool is_told;             /* it waits for nobody: its sender has its answer */
-  bool is_echo;             /* only somebody to be told: what it brought is in another piece */
+  struct pawl_range range;   /* in the sum: what the push is about, in the claim; else empty */
+  struct pwi_waiter waiter;  /* owner 0: nobody to be told now */
+  bool is_in_sum;            /* else it was applied by itself */
+  bool wants_rows;           /* a PUSHPULL: its answer brings rows, those of the keys of */
+  struct pwi_bundle *bundle; /* this one; NULL: it has to ask again, and finds itself done */
+  bool is_told;              /* it waits for nobody: its sender has its answer */
+  bool is_echo;              /* only somebody to be told: what it brought is in another piece */
 };
 
 /* A part that is not due yet. */
@@ -312,16 +314,19 @@ static struct pwi_bundle *matching(const struct pwi_gathering *gathering, const 
 }
 
 static pawl_status take_rows(const struct pwi_held *vector, struct pwi_gathering *gathering,
-                             const struct pwi_request *request) {
+                             const struct pwi_request *request, struct pwi_bundle **bundle_out) {
   struct pwi_bundle *bundle = matching(gathering, request);
   if (bundle) {
     pwi_bundle_add(bundle, request);
+    *bundle_out = bundle;
     return PAWL_OK;
   }
   size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
   pawl_status status = pwi_bundle_create(request, bytes, &bundle);
-  if (!status) append(gathering, bundle);
-  return status;
+  if (status) return status;
+  append(gathering, bundle);
+  *bundle_out = bundle;
+  return PAWL_OK;
 }
 
 static bool is_member(const struct pwi_holding *holding, struct pwi_vector_id group, struct pwi_sender sender) {
@@ -339,6 +344,7 @@ static struct part *add_part(struct pwi_gathering *gathering, const struct pwi_r
                         .task = request->task,
                         .settled = request->terms.settled,
                         .claim = request->terms.claim,
+                        .wants_rows = request->terms.kind == PWI_REQUEST_PUSHPULL && request->terms.rows > 0,
                         .waiter = request->waiter};
   return part;
 }
@@ -368,9 +374,11 @@ static pawl_status take_piece(const struct pwi_held *vector, struct pwi_gatherin
   struct pwi_request piece = *request;
   piece.terms.claim = claim;
   pawl_status status = make_place(gathering);
-  if (!status) status = take_rows(vector, gathering, &piece);
+  struct pwi_bundle *bundle;
+  if (!status) status = take_rows(vector, gathering, &piece, &bundle);
   if (status) return status;
   struct part *part = add_part(gathering, &piece);
+  part->bundle = bundle;
   part->is_in_sum = true;
   part->range = pawl_range_common(claim, request->terms.range);
   return PAWL_OK;
@@ -500,6 +508,7 @@ static void take_in(struct pwi_holding *holding, struct pwi_held *vector, struct
   struct part *part = add_part(gathering, &request);
   part->is_in_sum = true;
   part->range = request.terms.range;
+  part->bundle = bundle ? bundle : early->bundle;
   if (bundle) {
     pwi_bundle_add(bundle, &request);
     return;
@@ -709,12 +718,36 @@ pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gather
 
 static bool waits(const struct part *part) { return part->waiter.owner != 0 && !part->is_told; }
 
-void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
-                         void (*tell)(void *context, struct pwi_waiter waiter, uint64_t task), void *context) {
+/* The rows of a part as they are now: a pull of the same keys. */
+static struct pwi_request pull_of(const struct part *part) {
+  struct iovec unused;
+  struct pwi_request pull = pwi_bundle_request(part->bundle, &unused);
+  pull.terms.kind = PWI_REQUEST_PULL;
+  pull.terms.keep = false;
+  pull.terms.prior = pull.terms.other = 0;
+  pull.sender = part->sender;
+  pull.values = NULL;
+  pull.value_parts = 0;
+  return pull;
+}
+
+static void tell_one(struct pwi_holding *holding, const struct part *part, pwi_tell_in *tell, void *context) {
+  if (part->wants_rows && !part->bundle) {
+    say(holding, part->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+  } else if (part->wants_rows) {
+    struct pwi_request pull = pull_of(part);
+    tell(context, part->waiter, part->task, &pull);
+  } else {
+    tell(context, part->waiter, part->task, NULL);
+  }
+}
+
+void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, pwi_tell_in *tell,
+                         void *context) {
   gathering->done = gathering->now.end;
   if (gathering->done < gathering->arc.end) return; /* the next range is next */
   for (size_t i = 0; i < gathering->count; i++)
-    if (waits(&gathering->parts[i])) tell(context, gathering->parts[i].waiter, gathering->parts[i].task);
+    if (waits(&gathering->parts[i])) tell_one(holding, &gathering->parts[i], tell, context);
   struct pwi_gathering place = *gathering;
   if (gathering->early) { /* of somebody who was not waited for */
     gathering->count = 0;
