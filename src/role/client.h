@@ -193,7 +193,8 @@ struct pwi_where {
   size_t count;
   struct pwi_keylist *list;
   struct pawl_range range; /* {0, 0}: no limit */
-  uint64_t together;       /* PUSH: a group whose members each push once in `tick`, and are applied as one; 0: none */
+  uint64_t
+      together; /* PUSH, PUSHPULL: a group whose members each push once in `tick`, and are applied as one; 0: none */
   uint64_t tick;
   const void
       *weights; /* PUSH: what the caller knows to be stored, row by row as `in`, for filters that ask; may be NULL */
