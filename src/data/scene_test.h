@@ -98,11 +98,11 @@ static inline int remove_folder(void **state) {
   return system(command);
 }
 
-/* Valid until the eighth call after. */
+/* Valid until the hundredth call after. */
 static inline const char *path_of(const char *name) {
-  static char paths[8][128];
+  static char paths[100][128];
   static size_t next;
-  char *path = paths[next++ % 8];
+  char *path = paths[next++ % 100];
   snprintf(path, sizeof paths[0], "%s/%s", folder, name);
   return path;
 }
