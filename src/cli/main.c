@@ -12,9 +12,10 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,       &pwi_command_env, &pwi_command_version, &pwi_command_manager, &pwi_command_server,
-    &pwi_command_status,     &pwi_command_get, &pwi_command_put,     &pwi_command_key,     &pwi_command_bench,
-    &pwi_command_checkpoint, &pwi_command_sim, &pwi_command_storm,   &pwi_command_sketch,  NULL,
+    &pwi_command_demo,   &pwi_command_env,    &pwi_command_version,    &pwi_command_manager,
+    &pwi_command_server, &pwi_command_status, &pwi_command_get,        &pwi_command_put,
+    &pwi_command_key,    &pwi_command_bench,  &pwi_command_checkpoint, &pwi_command_sim,
+    &pwi_command_storm,  &pwi_command_sketch, &pwi_command_convert,    NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -41,6 +42,7 @@ static void print_overview(void) {
                                                       &pwi_command_server_drain, &pwi_command_server_forget,
                                                       &pwi_command_key,          NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
+  static const struct pwi_command *const learn[] = {&pwi_command_convert, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
@@ -51,6 +53,7 @@ static void print_overview(void) {
   print_group("this machine", machine);
   print_group("run a cluster", cluster);
   print_group("look into a cluster", look);
+  print_group("learn", learn);
   print_group("count very many things", count);
   print_group("keep what was learned", keep);
   print_group("measure and simulate", measure);

@@ -25,7 +25,7 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
-  'pawl sketch insert'; do
+  'pawl sketch insert' 'pawl convert'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -71,6 +71,7 @@ explains 'sketch top' --last --until --cluster --json
 explains 'sketch distinct' --last --until --cluster --json
 explains 'sketch list' --cluster --json
 explains 'sketch drop' --cluster --json
+explains convert --output --format --hash-bits --label --binary --unit-rows --skip-bad --threads --json INPUT
 explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
 explains 'checkpoint list' --json DIR/NAME
@@ -136,6 +137,11 @@ refuses 'one argument too many' get a/b 1 2
 refuses 'nothing to put' put a/b
 refuses 'are for --create' put a/b --width 2 1=1
 refuses 'f32, f64' put a/b --create --type f16
+refuses 'INPUT.* is missing' convert
+refuses '-o FILE is missing' convert a
+refuses 'libsvm, vw' convert a -o b --format arff
+refuses 'from 1 to 62' convert a -o b --hash-bits 63
+refuses 'from 1 to 1024' convert a -o b --threads 0
 refuses 'bench net' bench net --no-such-option
 refuses 'DIR/NAME is missing' checkpoint verify
 refuses 'which format' checkpoint export a/b c/d e.txt
