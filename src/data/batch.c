@@ -68,7 +68,7 @@ pawl_status pwi_batch_grow(struct pwi_batch *batch, size_t entries) {
 
 /* --- rows whose ids do not rise --------------------------------------------------------------------------------------------- */
 
-#define RUN 16
+#define RUN 8
 #define NEAR 256 /* entries that are sorted on the stack */
 
 struct entry {
@@ -86,12 +86,18 @@ static void sort_run(struct entry *entries, size_t count) {
   }
 }
 
+/* Which of two comes next is as good as random, so it is computed and not branched on. */
 static void merge(const struct entry *from, size_t middle, size_t count, struct entry *to) {
-  size_t left = 0, right = middle;
-  for (size_t i = 0; i < count; i++) {
-    bool takes_left = right == count || (left < middle && from[left].id <= from[right].id);
-    to[i] = takes_left ? from[left++] : from[right++];
+  const struct entry *left = from, *right = from + middle, *left_end = right, *right_end = from + count;
+  while (left < left_end && right < right_end) {
+    bool takes_right = right->id < left->id;
+    *to++ = *(takes_right ? right : left);
+    right += takes_right;
+    left += !takes_right;
   }
+  memcpy(to, left, (size_t)(left_end - left) * sizeof *to);
+  to += left_end - left;
+  memcpy(to, right, (size_t)(right_end - right) * sizeof *to);
 }
 
 /* Which of the two, of `count` each, holds them in the end. */
