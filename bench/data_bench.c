@@ -2,9 +2,9 @@
  *
  *   data_bench [FILE]    FILE: LIBSVM text to measure as well
  *
- * Rates are bytes of text per second of processor time, from text in memory to rows in memory; the best of several rounds. The ratio
- * is that to memcpy of the same text in the same run. Then the same rows from files: text, a cache by rows, a cache by columns, and
- * rows turned into columns; their rate is of entries, so that they can be compared.
+ * Rates are bytes of text per second of processor time, from text in memory to rows in memory; the best of several
+ * rounds. The ratio is that to memcpy of the same text in the same run. Then the same rows from files: text, a cache
+ * by rows, a cache by columns, and rows turned into columns; their rate is of entries, so that they can be compared.
  */
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* Caches: files of any bytes, with checksums that are right so that what lies behind them is reached; and rows there and back.
+/* Caches: files of any bytes, with checksums that are right so that what lies behind them is reached; and rows there
+ * and back.
  *
  * covers: src/data/cache_code.c src/data/columns.c
  */
