@@ -60,7 +60,7 @@ static void judge_objective(struct linear_control *control, const struct linear_
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
   double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
   control->left = fallen * worst / (1 - worst) / fabs(outcome->objective);
-  control->is_done = fmax(control->left, 4 * fallen / fabs(outcome->objective)) <= control->tolerance;
+  control->is_done = fmax(control->left, fallen / fabs(outcome->objective) / 2) <= control->tolerance;
   control->last_factors[1] = control->last_factors[0];
   control->last_factors[0] = factor;
   control->last_fall = fallen;
