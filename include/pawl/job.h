@@ -45,6 +45,9 @@ struct pawl_job;
 struct pawl_round;
 struct pawl_worker;
 
+#define PAWL_JOB_BYTES                                                                                                 \
+  ((4 << 20) - 4096) /* of what a job or a round tells its workers, and of a report: a call less our part of it */
+
 /* --- the scheduler ---------------------------------------------------------------------------------------------------- */
 
 enum pawl_on_loss {
@@ -156,7 +159,7 @@ PAWL_API uint32_t pawl_worker_rank(const struct pawl_worker *worker);           
 PAWL_API bool pawl_worker_is_ending(
     const struct pawl_worker *worker); /* in `work`: the job ended, or the scheduler is lost: return soon */
 
-/* The report: copied, the last one counts. PAWL_TOO_LARGE beyond PAWL_CALL_BYTES, PAWL_NO_MEMORY. */
+/* The report: copied, the last one counts. PAWL_TOO_LARGE beyond PAWL_JOB_BYTES, PAWL_NO_MEMORY. */
 PAWL_API pawl_status pawl_worker_report(struct pawl_worker *worker, const void *bytes, size_t size);
 
 /* Why a call fails, for people; cut to 1023 bytes. */

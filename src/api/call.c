@@ -141,12 +141,13 @@ static pawl_status begin_or_hold(struct pawl_session *session, const struct pawl
 }
 
 /* Inside the gate. The graph is taken, whatever comes of it. */
-static pawl_status start(struct pawl_session *session, const struct pawl_target *target, const char *entry,
-                         const char *what, struct pwi_call_graph *graph, struct pawl_task **task_out) {
+static pawl_status start(struct pawl_session *session, struct pwi_task_line *line, const struct pawl_target *target,
+                         const char *entry, const char *what, struct pwi_call_graph *graph,
+                         struct pawl_task **task_out) {
   struct pawl_task *task;
   struct pwi_called *called = make_called(session->pool, graph);
   pawl_status status = called ? PAWL_OK : PAWL_NO_MEMORY;
-  if (!status) status = pwi_session_task(session, &session->line, task_out, what, called->names[0], &task);
+  if (!status) status = pwi_session_task(session, line, task_out, what, called->names[0], &task);
   if (status) {
     pwi_called_destroy(called);
     return status;
@@ -164,8 +165,8 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
   return pwi_error_status(status, "%s %s at node %" PRIu64, what, name, target->node.id);
 }
 
-static pawl_status run_graph(struct pawl_session *session, const struct pawl_target *target, const char *what,
-                             struct pwi_call_graph *graph, struct pawl_task **task_out) {
+static pawl_status run_graph(struct pawl_session *session, struct pwi_task_line *line, const struct pawl_target *target,
+                             const char *what, struct pwi_call_graph *graph, struct pawl_task **task_out) {
   char entry[PAWL_NAME_MAX + 1] = "", name[PAWL_NAME_MAX + 1];
   memcpy(name, graph->items[0].name, sizeof name);
   pawl_status status = target->node.id != 0 ? PAWL_OK : pwi_group_entry_name(what, target->group, entry);
@@ -175,7 +176,7 @@ static pawl_status run_graph(struct pawl_session *session, const struct pawl_tar
   }
   struct pawl_task *task;
   pwi_driver_enter(&session->driver);
-  status = start(session, target, entry, what, graph, task_out ? &task : NULL);
+  status = start(session, line, target, entry, what, graph, task_out ? &task : NULL);
   bool is_crowded = session->line.count >= PWI_SESSION_TASKS;
   pwi_driver_leave(&session->driver);
   if (status) return explain(status, what, target, name);
@@ -184,8 +185,9 @@ static pawl_status run_graph(struct pawl_session *session, const struct pawl_tar
   return PAWL_OK;
 }
 
-static pawl_status call_one(struct pawl_session *session, const struct pawl_target *target, const char *what,
-                            const char *name, const void *argument, size_t size, struct pawl_task **task_out) {
+static pawl_status call_one(struct pawl_session *session, struct pwi_task_line *line, const struct pawl_target *target,
+                            const char *what, const char *name, const void *argument, size_t size,
+                            struct pawl_task **task_out) {
   struct pawl_graph_call call = {name, argument, size};
   struct pwi_call_graph *graph;
   uint32_t culprit;
@@ -195,14 +197,14 @@ static pawl_status call_one(struct pawl_session *session, const struct pawl_targ
                      "%s '%s': a function's name is words with slashes between them, and an argument is somewhere",
                      what, name ? name : "");
   if (status) return pwi_error_status(status, "%s %s: %zu bytes", what, name, size);
-  return run_graph(session, target, what, graph, task_out);
+  return run_graph(session, line, target, what, graph, task_out);
 }
 
 pawl_status pawl_call(struct pawl_session *session, struct pawl_target target, const char *name, const void *argument,
                       size_t size, struct pawl_task **task_out) {
   if (!session) return pwi_error(PAWL_INVALID, "call: there is no session");
   if (name && name[0] == '.') return pwi_error(PAWL_INVALID, "call of '%s': names with a dot are pawl's own", name);
-  return call_one(session, &target, "call of", name, argument, size, task_out);
+  return call_one(session, &session->line, &target, "call of", name, argument, size, task_out);
 }
 
 static pawl_status explain_graph(pawl_status status, const struct pawl_graph_call *calls, size_t count,
@@ -224,18 +226,33 @@ pawl_status pawl_call_graph(struct pawl_session *session, struct pawl_target tar
   if (!session) return pwi_error(PAWL_INVALID, "call: there is no session");
   pawl_status status = pwi_call_graph_create(calls, count, edges, edge_count, &graph, &culprit);
   if (status) return explain_graph(status, calls, count, culprit);
-  return run_graph(session, &target, count == 1 ? "call of" : "graph from", graph, task_out);
+  return run_graph(session, &session->line, &target, count == 1 ? "call of" : "graph from", graph, task_out);
+}
+
+pawl_status pwi_call_aside(struct pawl_session *session, struct pawl_target target, const char *name,
+                           const void *argument, size_t size, struct pawl_task **task_out) {
+  return call_one(session, &session->awaits, &target, "call of", name, argument, size, task_out);
 }
 
 /* --- tasks of other sessions -------------------------------------------------------------------------------------------- */
 
-pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
-                                struct pawl_task **task_out) {
+static pawl_status wait_elsewhere(struct pawl_session *session, struct pwi_task_line *line, struct pawl_node node,
+                                  uint64_t id, struct pawl_task **task_out) {
   uint8_t argument[sizeof id];
   struct pawl_target target = pawl_to_node(node);
-  if (!session || node.id == 0) return pwi_error(PAWL_INVALID, "task elsewhere: there is no session, or no node");
   pwi_put_u64(argument, id);
-  return call_one(session, &target, "wait by", PWI_FUNCTION_WAIT, argument, sizeof argument, task_out);
+  return call_one(session, line, &target, "wait by", PWI_FUNCTION_WAIT, argument, sizeof argument, task_out);
+}
+
+pawl_status pawl_task_elsewhere(struct pawl_session *session, struct pawl_node node, uint64_t id,
+                                struct pawl_task **task_out) {
+  if (!session || node.id == 0) return pwi_error(PAWL_INVALID, "task elsewhere: there is no session, or no node");
+  return wait_elsewhere(session, &session->line, node, id, task_out);
+}
+
+pawl_status pwi_task_elsewhere_aside(struct pawl_session *session, struct pawl_node node, uint64_t id,
+                                     struct pawl_task **task_out) {
+  return wait_elsewhere(session, &session->awaits, node, id, task_out);
 }
 
 /* --- triggers ----------------------------------------------------------------------------------------------------------- */

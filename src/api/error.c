@@ -27,3 +27,5 @@ pawl_status pwi_error_status(pawl_status status, const char *format, ...) {
 }
 
 const char *pawl_error_text(void) { return last; }
+
+void pwi_error_forget(void) { last[0] = '\0'; }

@@ -17,4 +17,7 @@
 pawl_status pwi_error(pawl_status status, const char *format, ...) PAWL_PRINTF(2, 3);
 pawl_status pwi_error_status(pawl_status status, const char *format, ...) PAWL_PRINTF(2, 3);
 
+/* What failed before is of no interest any more: for those who ask afterwards whether anything did. */
+void pwi_error_forget(void);
+
 #endif

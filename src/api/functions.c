@@ -15,6 +15,7 @@ struct offered {
   struct offered *next;
   pawl_status (*function)(struct pawl_invocation *invocation, void *context);
   void *context;
+  struct pwi_desk *desk; /* NULL: threads run it */
   size_t running;
   bool is_withdrawn;
   struct pwi_event gone; /* withdrawn, and nobody runs it */
@@ -82,6 +83,7 @@ static void let_go(struct pwi_functions *functions, struct offered *offered) {
 static void end(struct pawl_invocation *invocation, pawl_status status) {
   struct pwi_functions *functions = invocation->functions;
   struct pwi_driver *driver = &functions->session->driver;
+  bool is_of_desk = invocation->offered->desk; /* whose owner comes back at once */
   pwi_driver_enter(driver);
   let_go(functions, invocation->offered);
   if (status > PAWL_OK) status = PAWL_INVALID; /* no status of ours */
@@ -89,7 +91,7 @@ static void end(struct pawl_invocation *invocation, pawl_status status) {
     pwi_callee_end(functions->callee, invocation->running, status, invocation->bytes, invocation->size);
   pwi_driver_look(driver);
   pwi_driver_leave(driver);
-  pwi_driver_hurry(driver);
+  if (!is_of_desk) pwi_driver_hurry(driver);
   pwi_free(invocation);
 }
 
@@ -263,6 +265,22 @@ static struct offered *find(const struct pwi_functions *functions, const char *n
   return offered;
 }
 
+static struct offered *remove_offer(struct pwi_functions *functions, const char *name) {
+  struct offered *offered = find(functions, name);
+  for (struct offered **at = &functions->offered; offered && *at; at = &(*at)->next)
+    if (*at == offered) {
+      *at = offered->next;
+      break;
+    }
+  return offered;
+}
+
+static void put_on_desk(struct pwi_functions *functions, struct pwi_desk *desk, struct pawl_invocation *invocation) {
+  *desk->queue_end = invocation;
+  desk->queue_end = &invocation->next;
+  pwi_event_set(&functions->session->driver, &desk->bell);
+}
+
 /* From the callee, inside the gate. */
 static void run(void *context, struct pwi_running *running) {
   struct pwi_functions *functions = context;
@@ -277,6 +295,11 @@ static void run(void *context, struct pwi_running *running) {
     return;
   }
   *invocation = (struct pawl_invocation){.functions = functions, .running = running, .offered = offered};
+  if (offered->desk) {
+    offered->running++;
+    put_on_desk(functions, offered->desk, invocation);
+    return;
+  }
   if (!enqueue(functions, invocation)) {
     pwi_free(invocation);
     pwi_callee_end(functions->callee, running, functions->is_stopping ? PAWL_NODE_STOPPED : PAWL_NODE_LIMIT, NULL, 0);
@@ -286,17 +309,36 @@ static void run(void *context, struct pwi_running *running) {
 }
 
 static pawl_status offer(struct pwi_functions *functions, const char *name,
-                         pawl_status (*function)(struct pawl_invocation *invocation, void *context), void *context) {
+                         pawl_status (*function)(struct pawl_invocation *invocation, void *context), void *context,
+                         struct pwi_desk *desk) {
   if (functions->session->is_closed) return PAWL_NODE_STOPPED;
   if (find(functions, name)) return PAWL_EXISTS;
   struct offered *offered = pwi_alloc_zero(1, sizeof *offered);
   if (!offered) return PAWL_NO_MEMORY;
   offered->function = function;
   offered->context = context;
+  offered->desk = desk;
   memcpy(offered->name, name, strlen(name) + 1);
   offered->next = functions->offered;
   functions->offered = offered;
   return PAWL_OK;
+}
+
+static pawl_status offer_checked(struct pawl_session *session, const char *name,
+                                 pawl_status (*function)(struct pawl_invocation *invocation, void *context),
+                                 void *context, struct pwi_desk *desk) {
+  if (!session->functions)
+    return pwi_error(PAWL_INVALID, "offer %s: the session was opened without `listen`, so nobody can reach it", name);
+  pwi_driver_enter(&session->driver);
+  pawl_status status = offer(session->functions, name, function, context, desk);
+  pwi_driver_leave(&session->driver);
+  return status ? pwi_error_status(status, "offer %s", name) : PAWL_OK;
+}
+
+pawl_status pwi_function_offer(struct pawl_session *session, const char *name,
+                               pawl_status (*function)(struct pawl_invocation *invocation, void *context),
+                               void *context) {
+  return offer_checked(session, name, function, context, NULL);
 }
 
 pawl_status pawl_function_offer(struct pawl_session *session, const char *name,
@@ -306,12 +348,7 @@ pawl_status pawl_function_offer(struct pawl_session *session, const char *name,
   if (pwi_call_name_check(name) || name[0] == '.')
     return pwi_error(PAWL_INVALID, "offer '%s': a function's name is words with slashes between them",
                      name ? name : "");
-  if (!session->functions)
-    return pwi_error(PAWL_INVALID, "offer %s: the session was opened without `listen`, so nobody can reach it", name);
-  pwi_driver_enter(&session->driver);
-  pawl_status status = offer(session->functions, name, function, context);
-  pwi_driver_leave(&session->driver);
-  return status ? pwi_error_status(status, "offer %s", name) : PAWL_OK;
+  return offer_checked(session, name, function, context, NULL);
 }
 
 pawl_status pawl_function_withdraw(struct pawl_session *session, const char *name) {
@@ -320,12 +357,7 @@ pawl_status pawl_function_withdraw(struct pawl_session *session, const char *nam
   struct pwi_driver *driver = &session->driver;
   if (!functions) return pwi_error_status(PAWL_NOT_FOUND, "withdraw %s", name);
   pwi_driver_enter(driver);
-  struct offered *offered = find(functions, name);
-  for (struct offered **at = &functions->offered; offered && *at; at = &(*at)->next)
-    if (*at == offered) {
-      *at = offered->next;
-      break;
-    }
+  struct offered *offered = remove_offer(functions, name);
   if (offered) offered->is_withdrawn = true;
   if (offered && offered->running == 0) pwi_event_set(driver, &offered->gone);
   pwi_driver_leave(driver);
@@ -335,6 +367,52 @@ pawl_status pawl_function_withdraw(struct pawl_session *session, const char *nam
   pwi_driver_leave(driver);
   pwi_free(offered);
   return PAWL_OK;
+}
+
+/* --- desks --------------------------------------------------------------------------------------------------------------- */
+
+pawl_status pwi_desk_open(struct pwi_desk *desk, struct pawl_session *session, const char *name) {
+  *desk = (struct pwi_desk){.session = session};
+  desk->queue_end = &desk->queue;
+  memcpy(desk->name, name, strlen(name) + 1);
+  return offer_checked(session, name, NULL, NULL, desk);
+}
+
+struct pawl_invocation *pwi_desk_take(struct pwi_desk *desk) {
+  pwi_driver_enter(&desk->session->driver);
+  struct pawl_invocation *invocation = desk->queue;
+  if (invocation) {
+    desk->queue = invocation->next;
+    if (!desk->queue) desk->queue_end = &desk->queue;
+  }
+  atomic_store(&desk->bell.is_set, desk->queue != NULL);
+  pwi_driver_leave(&desk->session->driver);
+  return invocation;
+}
+
+void pwi_desk_end(struct pawl_invocation *invocation, pawl_status status) { end(invocation, status); }
+
+void pwi_desk_ring(struct pwi_desk *desk) {
+  pwi_driver_enter(&desk->session->driver);
+  pwi_event_set(&desk->session->driver, &desk->bell);
+  pwi_driver_leave(&desk->session->driver);
+}
+
+bool pwi_desk_wait(struct pwi_desk *desk, int64_t deadline) {
+  return pwi_driver_wait(&desk->session->driver, &desk->bell, deadline);
+}
+
+void pwi_desk_close(struct pwi_desk *desk) {
+  struct pwi_functions *functions = desk->session->functions;
+  struct pwi_driver *driver = &desk->session->driver;
+  pwi_driver_enter(driver);
+  struct offered *offered = remove_offer(functions, desk->name);
+  pwi_driver_leave(driver);
+  for (struct pawl_invocation *invocation; (invocation = pwi_desk_take(desk)) != NULL;)
+    pwi_desk_end(invocation, PAWL_NOT_FOUND);
+  pwi_driver_enter(driver); /* whoever came last may still be at it */
+  pwi_driver_leave(driver);
+  pwi_free(offered);
 }
 
 /* --- inside a function ---------------------------------------------------------------------------------------------------- */

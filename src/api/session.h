@@ -91,6 +91,13 @@ bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t d
  * `what`. */
 PAWL_MUST_USE pawl_status pwi_group_entry_name(const char *what, const char *name, char entry[PAWL_NAME_MAX + 1]);
 
+/* Outside the gate. As pawl_call, for functions of pawl's own too, and as pawl_task_elsewhere; but no flush waits for them: what a job
+ * has under way goes on for as long as it likes, and the application knows nothing of it. */
+PAWL_MUST_USE pawl_status pwi_call_aside(struct pawl_session *session, struct pawl_target target, const char *name,
+                                         const void *argument, size_t size, struct pawl_task **task_out);
+PAWL_MUST_USE pawl_status pwi_task_elsewhere_aside(struct pawl_session *session, struct pawl_node node, uint64_t id,
+                                                   struct pawl_task **task_out);
+
 /* Outside the gate: asks the manager and waits. The status is the manager's, or PAWL_TIMED_OUT, PAWL_NO_MEMORY. The reply,
  * without its status, is freed with pwi_free; `reply_out` may be NULL. No text is left for pawl_error_text. */
 PAWL_MUST_USE pawl_status pwi_session_ask(struct pawl_session *session, enum pwi_ask what,

@@ -12,10 +12,10 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,   &pwi_command_env,    &pwi_command_version,    &pwi_command_manager,
-    &pwi_command_server, &pwi_command_status, &pwi_command_get,        &pwi_command_put,
-    &pwi_command_key,    &pwi_command_bench,  &pwi_command_checkpoint, &pwi_command_sim,
-    &pwi_command_storm,  &pwi_command_sketch, &pwi_command_convert,    NULL,
+    &pwi_command_demo,       &pwi_command_env,     &pwi_command_version, &pwi_command_manager, &pwi_command_server,
+    &pwi_command_status,     &pwi_command_get,     &pwi_command_put,     &pwi_command_key,     &pwi_command_bench,
+    &pwi_command_checkpoint, &pwi_command_sim,     &pwi_command_storm,   &pwi_command_sketch,  &pwi_command_train,
+    &pwi_command_worker,     &pwi_command_predict, &pwi_command_model,   &pwi_command_convert, NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -37,12 +37,13 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
+  static const struct pwi_command *const learn[] = {&pwi_command_train, &pwi_command_worker,  &pwi_command_predict,
+                                                    &pwi_command_model, &pwi_command_convert, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
   static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,
                                                       &pwi_command_server_drain, &pwi_command_server_forget,
                                                       &pwi_command_key,          NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
-  static const struct pwi_command *const learn[] = {&pwi_command_convert, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
@@ -50,10 +51,10 @@ static void print_overview(void) {
          "usage: pawl COMMAND [options]\n",
          pawl_version());
   print_group("start here", first);
+  print_group("learn, and use what was learned", learn);
   print_group("this machine", machine);
   print_group("run a cluster", cluster);
   print_group("look into a cluster", look);
-  print_group("learn", learn);
   print_group("count very many things", count);
   print_group("keep what was learned", keep);
   print_group("measure and simulate", measure);
@@ -65,7 +66,8 @@ static void print_overview(void) {
   printf("\nexit codes:\n"
          "  0  done\n"
          "  1  the command could not do what was asked; standard error says why\n"
-         "  2  the command line was wrong; nothing was done\n");
+         "  2  the command line was wrong; nothing was done\n"
+         "  130  'pawl train' was interrupted, and has saved what it had\n");
   printf("\nenvironment:\n"
          "  PAWL_ADDRESS       the manager's address, where no --cluster is given\n"
          "  PAWL_DATA          where a manager keeps its log\n"

@@ -231,6 +231,11 @@ PAWL_MUST_USE pawl_status pwi_client_linear(struct pwi_client *client, struct pw
                                             struct pwi_flow *other, enum pwi_linear kind, double scalar,
                                             struct pawl_range range);
 
+/* A fold of one column of the rows as they are stored, counted from 0. PAWL_INVALID if they have none such. */
+PAWL_MUST_USE pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task,
+                                                 struct pwi_flow *flow, enum pwi_linear kind, uint32_t column,
+                                                 struct pawl_range range);
+
 /* Groups: the flow is that of the group's entry. ENTER after the manager was asked to let us join; TICK waits until every
  * push of this client that was started before is answered; AWAIT finishes when all members have reached the tick. */
 PAWL_MUST_USE pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow);

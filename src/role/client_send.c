@@ -304,9 +304,15 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
   return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
 }
 
-static pawl_status add_operation(struct pwi_message_builder *builder, const struct part *part) {
+static bool is_new_fold(const struct pwi_operation *operation) {
+  return operation->column != 0 || operation->kind == PWI_LINEAR_COUNT;
+}
+
+static pawl_status add_operation(const struct client_link *link, struct pwi_message_builder *builder,
+                                 const struct part *part) {
   uint8_t bytes[PWI_OPERATION_SIZE];
   if (!part->operation.kind) return PAWL_OK;
+  if (is_new_fold(&part->operation) && !(link->peering.features & PWI_FEATURE_COLUMNS)) return PAWL_UNSUPPORTED;
   pwi_operation_encode(&part->operation, bytes);
   struct pwi_section section = {.type = PWI_SECTION_OPERATION, .count = 1, .length = sizeof bytes};
   return pwi_message_copy(builder, &section, bytes);
@@ -413,7 +419,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   if (!status) status = add_filters(link, builder, part);
   if (!status && part->keys && !part->is_collecting)
     status = add_keys(client, link, builder, outgoing, part, small, small_size);
-  if (!status && !part->is_collecting) status = add_operation(builder, part);
+  if (!status && !part->is_collecting) status = add_operation(link, builder, part);
   if (!status && !part->is_collecting) {
     if (part->flow->filters && outgoing && part->in)
       status = add_coded(client, link, builder, outgoing, part);
@@ -507,8 +513,8 @@ static void resettle(struct pwi_client *client, struct client_peer *peer) {
 }
 
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why) {
-  (void)why;
   peer->link = NULL;
+  if (why == PAWL_LINK_REFUSED) pwi_peer_miss(client, peer);
   peer->retry_at = pwi_net_now(client->config.net) + peer->retry_ns;
   peer->retry_ns = peer->retry_ns * 2 < RETRY_MAX ? peer->retry_ns * 2 : RETRY_MAX;
   client->figures.reconnects++;

@@ -155,6 +155,7 @@ PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struc
  * claim ends that it has dealt with, and the client goes on from there, under the same number. */
 struct pwi_operation {
   enum pwi_linear kind;       /* a changing one for LINEAR, a folding one for FOLD; 0: there is none */
+  uint32_t column;            /* FOLD, but not of two vectors: only this value of each row, from 1; 0: all */
   double scalar;              /* 0 where there is none */
   struct pwi_vector_id other; /* {0} where there is none */
   uint32_t incarnation;       /* of that vector */
@@ -163,10 +164,10 @@ struct pwi_operation {
 
 #define PWI_OPERATION_SIZE 40
 
-/* Layout: u8 kind, 7 zeros, f64 scalar, then u64 each: other, incarnation, prior. */
+/* Layout: u8 kind, 3 zeros, u32 column, f64 scalar, then u64 each: other, incarnation, prior. */
 void pwi_operation_encode(const struct pwi_operation *operation, uint8_t bytes[PWI_OPERATION_SIZE]);
 
-/* PAWL_CORRUPT also if there is a scalar, or another vector, where there is none, or the other way round. */
+/* PAWL_CORRUPT also if there is a scalar, a column, or another vector, where there is none, or the other way round. */
 PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_operation *operation_out);
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
@@ -292,7 +293,10 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
   X(CHECKPOINT, 14,                                                                                                    \
     "checkpoint") /* text directory ("": the manager's own), text name ("": it chooses one), u8 flags  \
                                        (1 incremental, 2 compressed), u64 bytes a second (0: no limit); reply, once it \
-                                       has begun: u64 number. STATUS tells how it goes */
+                                       has begun: u64 number. STATUS tells how it goes */               \
+  X(MISS, 15,                                                                                                          \
+    "miss") /* u64 sender: nobody listens where it did. If it has no link to the manager either it is retired now, \
+                                 without its grace; EXISTS: it has */
 
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),

@@ -25,7 +25,8 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
-  'pawl sketch insert' 'pawl convert'; do
+  'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
+  'pawl train linear' 'pawl worker' 'pawl convert'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -72,7 +73,20 @@ explains 'sketch distinct' --last --until --cluster --json
 explains 'sketch list' --cluster --json
 explains 'sketch drop' --cluster --json
 explains convert --output --format --hash-bits --label --binary --unit-rows --skip-bad --threads --json INPUT
+explains predict --output --scores --probabilities --format --label --hash-bits --binary --unit-rows --skip-bad --threads --l1 --l2 \
+  --json 'MODEL DATA'
+explains model 'pawl model show' 'pawl model export'
+explains 'model show' --top --vocabulary --json MODEL
+explains 'model export' --output --format --json MODEL
 explains 'bench sketch' --seconds --things --data --kill --transport --json
+explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear'
+explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
+  --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows \
+  --format --hash-bits --label --skip-bad --threads --on-worker-loss --drop-slowest --checkpoint --checkpoint-every --resume --log \
+  --tensorboard --job --model-format --json --quiet --key-file DATA
+explains 'train svm' --loss --l1 --class-weight --json
+explains 'train linear' --l1 --cluster --json
+explains worker --cluster --job --wait --listen --key-file
 explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
 explains 'checkpoint list' --json DIR/NAME
 explains 'checkpoint verify' --json DIR/NAME
