@@ -71,7 +71,7 @@ static pawl_status scan_weights(struct linear_run *run, struct linear_model *mod
   return status ? status : sort_weights(model);
 }
 
-static pawl_status read_bias(struct linear_run *run, double *bias_out) {
+pawl_status linear_read_bias(struct linear_run *run, double *bias_out) {
   double row[2];
   struct pawl_task *task;
   pawl_status status = pawl_vector_pull(run->bias, pawl_at_range(0, 1), row, &task);
@@ -99,7 +99,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   bool hashes = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
   if (hashes) model.hash_bits = options->reading.hash_bits;
   pawl_status status = scan_weights(run, &model);
-  if (!status && run->bias) status = read_bias(run, &model.bias);
+  if (!status && run->bias) status = linear_read_bias(run, &model.bias);
   if (linear_calls_of(run->spec.method)->streams)
     model.features = model.count ? model.ids[model.count - 1] : 0;
   else

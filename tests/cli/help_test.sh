@@ -72,12 +72,12 @@ explains 'sketch top' --last --until --cluster --json
 explains 'sketch distinct' --last --until --cluster --json
 explains 'sketch list' --cluster --json
 explains 'sketch drop' --cluster --json
-explains convert --output --format --hash-bits --label --binary --unit-rows --skip-bad --threads --json INPUT
 explains predict --output --scores --probabilities --format --label --hash-bits --binary --unit-rows --skip-bad --threads --l1 --l2 \
   --json 'MODEL DATA'
 explains model 'pawl model show' 'pawl model export'
 explains 'model show' --top --vocabulary --json MODEL
 explains 'model export' --output --format --json MODEL
+explains convert --output --format --hash-bits --label --binary --unit-rows --skip-bad --threads --json INPUT
 explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
