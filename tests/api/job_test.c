@@ -390,6 +390,44 @@ static void test_work_that_fails_is_reported_and_the_job_goes_on(void **state) {
   for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
 }
 
+static pawl_status echo(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
+  (void)context;
+  if (pawl_worker_report(worker, argument, PAWL_JOB_BYTES + 1) != PAWL_TOO_LARGE) return PAWL_CORRUPT;
+  pawl_status status =
+      pawl_session_flush(pawl_worker_session(worker), PATIENCE); /* which does not wait for the job itself */
+  return status ? status : pawl_worker_report(worker, argument, size);
+}
+
+static void *parrot(void *context) {
+  const struct pawl_worker_calls own = {.work = echo};
+  struct pawl_session *other = open_listening(pawl_session_address(base));
+  *(pawl_status *)context = pawl_worker_run(other, "large", &own, NULL, PATIENCE);
+  pawl_session_close(other, PATIENCE);
+  return NULL;
+}
+
+static void test_arguments_and_reports_may_be_large(void **state) {
+  (void)state;
+  static unsigned char bytes[PAWL_JOB_BYTES + 1];
+  struct pawl_job *job = create_job("large", 1, PAWL_LOSS_STOP, NULL);
+  struct pawl_round *round;
+  struct pawl_report report;
+  pawl_status outcome = PAWL_INVALID;
+  pthread_t thread;
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 31 >> 3);
+  assert_int_equal(pthread_create(&thread, NULL, parrot, &outcome), 0);
+  must_fail(pawl_job_round(job, bytes, sizeof bytes, PATIENCE, &round), PAWL_TOO_LARGE, "large");
+  must(pawl_job_round(job, bytes, PAWL_JOB_BYTES, PATIENCE, &round));
+  must(pawl_round_get(round, 0, &report));
+  assert_int_equal(report.status, PAWL_OK);
+  assert_int_equal(report.size, PAWL_JOB_BYTES);
+  assert_true(memcmp(report.bytes, bytes, report.size) == 0);
+  pawl_round_destroy(round);
+  pawl_job_end(job);
+  pthread_join(thread, NULL);
+  assert_int_equal(outcome, PAWL_OK);
+}
+
 static void *interrupt_soon(void *context) {
   struct hand *hand = ((void **)context)[1];
   while (atomic_load(&hand->working) < 1) nap(1000000);
@@ -671,11 +709,16 @@ static void test_workers_notice_that_their_scheduler_is_gone(void **state) {
   await_sign();
   for (int i = 0; i < 2; i++) hire(&hands[i], "orphan");
   while (atomic_load(&hands[0].working) == 0) nap(1000000);
+  struct timespec begun, ended;
+  clock_gettime(CLOCK_MONOTONIC, &begun);
   assert_int_equal(kill(scheduler, SIGKILL), 0);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(discharge(&hands[i]), PAWL_NODE_GONE);
     assert_int_equal(hands[i].ended, 1);
   }
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  print_message("noticed after %.1f ms, sessions closed\n",
+                (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6);
   reap(scheduler);
   /* The name is free again. */
   pawl_job_end(create_job("orphan", 1, PAWL_LOSS_STOP, NULL));
@@ -728,6 +771,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_worker_that_refuses_to_begin_is_quoted),
       cmocka_unit_test(test_a_worker_that_cannot_take_its_pieces_is_quoted),
       cmocka_unit_test(test_work_that_fails_is_reported_and_the_job_goes_on),
+      cmocka_unit_test(test_arguments_and_reports_may_be_large),
       cmocka_unit_test(test_a_round_can_be_interrupted_timed_and_awaited),
       cmocka_unit_test(test_a_job_that_ends_in_mid_round_makes_its_workers_return),
       cmocka_unit_test(test_a_job_shrinks_and_grows_as_it_is_told),
