@@ -6,9 +6,11 @@
  *
  * FORMATS. `pawl`, our own: a text head and binary weights, checksummed (docs/model-format.md). `liblinear`, the text that
  * liblinear-predict reads. `npy`, a NumPy array of float64 with `features` elements, w[id - 1] being the weight of feature id, and
- * the bias at the end if there is one; beside it a .json with what the array cannot say. Reading finds out by itself which it is.
+ * the bias at the end if there is one; beside it, its name with .json added, what the array cannot say. Reading finds out by itself
+ * which it is. Of a LIBLINEAR model that pawl did not write, the penalty's amount is not known: l1 or l2 is NAN.
  *
- * ERRORS: PAWL_IO and what else a disk may say; PAWL_CORRUPT, PAWL_TRUNCATED; PAWL_TOO_LARGE (an .npy or a LIBLINEAR model of
+ * ERRORS: PAWL_IO, PAWL_NOT_FOUND and what else a disk may say; PAWL_CORRUPT, PAWL_TRUNCATED; PAWL_INVALID (a model that is none is not
+ * written); PAWL_UNSUPPORTED (LIBLINEAR: more than two classes, labels that are not whole, pawl's format: a later version); PAWL_TOO_LARGE (an .npy or a LIBLINEAR model of
  * more than 2^31 features); PAWL_NO_MEMORY. `error`, if not NULL, receives a sentence for people that names the file.
  */
 #ifndef LINEAR_MODEL_H
@@ -29,8 +31,8 @@ enum linear_format { LINEAR_FORMAT_PAWL = 1, LINEAR_FORMAT_LIBLINEAR = 2, LINEAR
 struct linear_model {
   enum linear_loss loss;
   bool is_regression;      /* no classes: the score is the answer */
-  double labels[2];        /* of the first class (negative scores) and the second */
-  double l1, l2;           /* that it was trained with, */
+  double labels[2];        /* of the first class (negative scores) and the second; LIBLINEAR's may fall */
+  double l1, l2;           /* that it was trained with, NAN if not known, */
   double class_weights[2]; /* and what a row of each class counted in the loss; 1 if nothing was said */
   uint64_t features;       /* ids are 1 … features */
   bool has_bias;
@@ -50,6 +52,10 @@ pawl_status linear_model_write(const struct linear_model *model, const char *pat
                                char error[LINEAR_TEXT_MAX]);
 pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[LINEAR_TEXT_MAX]);
 
+/* "logistic", "squared hinge" …, and "pawl", "liblinear", "npy"; "" for a number that is none. */
+const char *linear_loss_name(enum linear_loss loss);
+const char *linear_format_name(enum linear_format format);
+
 /* By the end of the name: .npy, .liblinear and .txt; else pawl's own. */
 enum linear_format linear_format_of(const char *path);
 
@@ -64,22 +70,23 @@ void linear_scorer_destroy(struct linear_scorer *scorer);
 /* scores[i] of each row. */
 void linear_scorer_run(const struct linear_scorer *scorer, const struct pawl_batch *batch, double *scores);
 
-/* Figures over any number of batches. Rows with weights count that much in the loss; not in accuracy and AUC. */
+/* Figures over any number of batches. Rows with weights count that much in `loss`, and in all else as one. */
 struct linear_metrics;
 pawl_status linear_metrics_create(const struct linear_model *model, struct linear_metrics **metrics_out);
 void linear_metrics_destroy(struct linear_metrics *metrics);
 pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl_batch *batch, const double *scores);
 
 struct linear_figures {
-  uint64_t rows, positive,
-      unknown;      /* rows; of the second class; of a label that is neither class: they count in nothing else */
-  double loss;      /* the sum of the model's own loss: the objective's first part */
-  double penalty;   /* l1 |w|_1 + l2/2 |w|^2, the bias left out */
-  double objective; /* their sum */
-  double log_loss;  /* the mean of log(1 + exp(-y score)), in nats; NAN for regression */
-  double accuracy;  /* 0 to 1; NAN for regression */
-  double auc;       /* exact, ties count half; NAN if a class is missing */
-  double rmse, r2;  /* of regression; NAN else */
+  uint64_t rows;     /* all of them */
+  uint64_t positive; /* of the second class */
+  uint64_t unknown;  /* of a label that is neither class: they count in nothing below */
+  double loss;       /* the sum of the model's own loss: the objective's first part */
+  double penalty;    /* l1 |w|_1 + l2/2 |w|^2, the bias left out */
+  double objective;  /* their sum */
+  double log_loss;   /* the mean of log(1 + exp(-y score)), in nats; NAN for regression */
+  double accuracy;   /* 0 to 1; NAN for regression */
+  double auc;        /* exact, ties count half; NAN if a class is missing */
+  double rmse, r2;   /* of regression; NAN else */
 };
 
 pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear_figures *figures_out);

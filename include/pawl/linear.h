@@ -78,14 +78,21 @@ PAWL_API pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *
                                      int64_t timeout_ns, double *result_out);
 
 enum pawl_norm {
-  PAWL_NORM_1 = 1,   /* the sum of |x| */
-  PAWL_NORM_2 = 2,   /* the root of the sum of squares, which overflows where that does */
-  PAWL_NORM_MAX = 3, /* the highest |x|; NaN if any value is */
+  PAWL_NORM_1 = 1,     /* the sum of |x| */
+  PAWL_NORM_2 = 2,     /* the root of the sum of squares, which overflows where that does */
+  PAWL_NORM_MAX = 3,   /* the highest |x|; NaN if any value is */
+  PAWL_NORM_COUNT = 4, /* how many values are not zero; NaN is not */
 };
 
 /* A norm of all values of the range, as if they were one column. PAWL_INVALID also for a norm that there is not. */
 PAWL_API pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range, enum pawl_norm norm,
                                       int64_t timeout_ns, double *result_out);
+
+/* The same of one value of each row: number `column`, from 0, of those that are stored for a key (pawl_vector_info tells how
+ * many). PAWL_INVALID for a column that rows do not have; PAWL_UNSUPPORTED, as with PAWL_NORM_COUNT, if a server is too old to
+ * know of it. */
+PAWL_API pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range, uint32_t column,
+                                             enum pawl_norm norm, int64_t timeout_ns, double *result_out);
 
 #ifdef __cplusplus
 }

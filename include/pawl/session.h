@@ -41,7 +41,7 @@ struct pawl_session_options {
   const char *job;     /* a word that names what this process works on, for `pawl status`; NULL: "default" */
   bool read_only;      /* only pull: no sender id, nobody waits for us */
   const char *listen; /* where other nodes reach vectors that we open locally and functions that we offer, such as
-                         "127.0.0.1:0"; NULL: nowhere */
+                         "127.0.0.1:0"; NULL: nowhere. The nodes of an embedded session's cluster listen at the same host */
   bool tcp_only;      /* no shared memory with servers on this machine */
 
   /* Proof that we may: a key in a file, as text, or certificates; NULL: PAWL_KEY_FILE or PAWL_KEY from the environment,
@@ -89,6 +89,17 @@ PAWL_API struct pawl_node pawl_session_node(const struct pawl_session *session);
 
 /* The manager's address: for other processes that are to join an embedded cluster. Lives as long as the session. */
 PAWL_API const char *pawl_session_address(const struct pawl_session *session);
+
+/* What this session has said and heard since it was opened, on all its links and their data planes: messages with their
+ * heads, those that are sent again and pawl's own among them. What servers on this machine read in place is counted as if it
+ * had travelled. Heartbeats, TLS and what the network adds are not counted. */
+struct pawl_session_figures {
+  uint64_t bytes_sent, bytes_received;
+  uint64_t messages_sent, messages_received;
+};
+
+/* Never fails, sends nothing and waits for nobody's answer: for progress lines. */
+PAWL_API void pawl_session_figures(struct pawl_session *session, struct pawl_session_figures *figures_out);
 
 /* The cluster's state as JSON (docs/cmd-status.md); freed with pawl_text_free. */
 PAWL_API pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out);

@@ -71,6 +71,7 @@ struct order {
   size_t count;
   char path[PATH_MAX];
   char parent[16];
+  const char *listen;
   char key[PWI_KEY_LINE_MAX + sizeof "PAWL_KEY="];
   char key_file[PATH_MAX + sizeof "PAWL_KEY_FILE="];
   const char *environment[4];
@@ -87,7 +88,7 @@ static void begin(struct order *order, const char *role) {
   order->count = 0;
   say(order, "pawl");
   say(order, role);
-  say_option(order, "--listen", ADDRESS);
+  say_option(order, "--listen", order->listen);
   say_option(order, "--http", "none");
   say_option(order, "--ready-fd", "3");
   say_option(order, "--parent", order->parent);
@@ -144,6 +145,7 @@ static pawl_status prepare(struct pwi_embedded *embedded, const struct pwi_embed
   }
   if (!has_key && !has_file && (status = pwi_key_new(embedded->key)) != PAWL_OK)
     return pwi_error_status(status, "cannot make a key for the embedded cluster");
+  order->listen = config->listen ? config->listen : ADDRESS;
   snprintf(order->parent, sizeof order->parent, "%ld", (long)getpid());
   snprintf(order->key, sizeof order->key, "PAWL_KEY=%s", has_key ? config->key : embedded->key);
   snprintf(order->key_file, sizeof order->key_file, "PAWL_KEY_FILE=%s", has_file ? config->key_file : "");

@@ -1,6 +1,6 @@
 /* A cluster of child processes on this machine: one manager and some servers, for sessions that were given no address.
  *
- * They talk over loopback TCP with a key of their own, so that no other user of the machine can join; between processes of
+ * They talk over TCP, on loopback unless told otherwise, with a key of their own, so that no other user of the machine can join; between processes of
  * one user the data goes through shared memory. The key travels in the children's environment. Other sessions of this
  * process that name the cluster's address are given the key; other processes can join if the key was chosen by the user
  * (PAWL_KEY, PAWL_KEY_FILE), whose choice is then used.
@@ -27,6 +27,7 @@ struct pwi_embedded_config {
   uint64_t memory_max;  /* of each server, in bytes; 0: no cap */
   const char *key;      /* as text; and */
   const char *key_file; /* in a file: the user's. If both are NULL or empty, a new key is made */
+  const char *listen;   /* of all its nodes, without a port of their own; NULL: loopback */
   int64_t deadline_ns;  /* pwi_host_now's clock */
 };
 

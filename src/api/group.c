@@ -222,7 +222,16 @@ pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *c
 
 pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
                             const void *values, struct pawl_task **task_out) {
-  return pwi_vector_push_together(vector, &where, values, group->id.id, pawl_group_tick(group) + 1, task_out);
+  return pwi_vector_push_together(vector, &where, values, NULL, group->id.id, pawl_group_tick(group) + 1, task_out);
+}
+
+pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
+                                const void *values, void *values_out, struct pawl_task **task_out) {
+  static char nothing[1]; /* where nothing comes back */
+  bool is_empty = !where.list && where.count == 0 && (where.keys || (where.range.begin == 0 && where.range.end == 0));
+  if (!values_out && !is_empty) return pwi_error(PAWL_INVALID, "pushpull of a group: no place for values");
+  return pwi_vector_push_together(vector, &where, values, values_out ? values_out : nothing, group->id.id,
+                                  pawl_group_tick(group) + 1, task_out);
 }
 
 pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns) {

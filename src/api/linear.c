@@ -12,6 +12,7 @@ struct call {
   struct pawl_vector *vector, *other; /* the other may be NULL */
   double scalar;
   struct pawl_range range;
+  uint32_t column; /* from 1; 0: all */
 };
 
 static pawl_status check(const struct call *call) {
@@ -38,6 +39,8 @@ static pawl_status explain(pawl_status status, const struct call *call) {
     return pwi_error(status, "%s %s: it is sparse, and has no rows to fill", call->what, vector->name);
   if (status == PAWL_UNSUPPORTED)
     return pwi_error(status, "%s %s: its placement is mixed, so it is worked on as a whole", call->what, vector->name);
+  if (status == PAWL_INVALID && call->column > 0)
+    return pwi_error(status, "%s %s: its rows have no column %" PRIu32, call->what, vector->name, call->column - 1);
   if (status == PAWL_INVALID)
     return pwi_error(status, "%s %s: %g is no number for its type", call->what, vector->name, call->scalar);
   return pwi_error_status(status, "%s %s", call->what, vector->name);
@@ -50,8 +53,12 @@ static pawl_status start(const struct call *call, bool has_handle, struct pawl_t
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->line, has_handle, call->what, call->vector->name, &task);
   if (status) return status;
-  status = pwi_client_linear(session->client, &task->inner, call->vector->flow, other, call->kind, call->scalar,
-                             call->range);
+  if (call->column > 0)
+    status = pwi_client_fold_column(session->client, &task->inner, call->vector->flow, call->kind, call->column - 1,
+                                    call->range);
+  else
+    status = pwi_client_linear(session->client, &task->inner, call->vector->flow, other, call->kind, call->scalar,
+                               call->range);
   return pwi_session_started(session, task, status, task_out);
 }
 
@@ -71,22 +78,22 @@ static pawl_status run(const struct call *call, bool has_handle, struct pawl_tas
 
 pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
                              struct pawl_task **task_out) {
-  return run(&(struct call){"fill of", PWI_LINEAR_FILL, vector, NULL, value, range}, task_out, task_out);
+  return run(&(struct call){"fill of", PWI_LINEAR_FILL, vector, NULL, value, range, 0}, task_out, task_out);
 }
 
 pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
                               struct pawl_task **task_out) {
-  return run(&(struct call){"scale of", PWI_LINEAR_SCALE, vector, NULL, factor, range}, task_out, task_out);
+  return run(&(struct call){"scale of", PWI_LINEAR_SCALE, vector, NULL, factor, range, 0}, task_out, task_out);
 }
 
 pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x, struct pawl_range range,
                              struct pawl_task **task_out) {
-  return run(&(struct call){"axpy to", PWI_LINEAR_AXPY, y, x, factor, range}, task_out, task_out);
+  return run(&(struct call){"axpy to", PWI_LINEAR_AXPY, y, x, factor, range, 0}, task_out, task_out);
 }
 
 pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
                              struct pawl_task **task_out) {
-  return run(&(struct call){"copy to", PWI_LINEAR_COPY, y, x, 0, range}, task_out, task_out);
+  return run(&(struct call){"copy to", PWI_LINEAR_COPY, y, x, 0, range, 0}, task_out, task_out);
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------------------- */
@@ -104,15 +111,28 @@ static pawl_status fold(const struct call *call, int64_t timeout_ns, double *res
 
 pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range, int64_t timeout_ns,
                             double *result_out) {
-  return fold(&(struct call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range}, timeout_ns, result_out);
+  return fold(&(struct call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range, 0}, timeout_ns, result_out);
+}
+
+/* The column is counted from 1; 0: all. */
+static pawl_status fold_norm(struct pawl_vector *vector, struct pawl_range range, uint32_t column, enum pawl_norm norm,
+                             int64_t timeout_ns, double *result_out) {
+  static const enum pwi_linear kinds[] = {0, PWI_LINEAR_ABS, PWI_LINEAR_SQUARES, PWI_LINEAR_MOST, PWI_LINEAR_COUNT};
+  if (norm < PAWL_NORM_1 || norm > PAWL_NORM_COUNT)
+    return pwi_error(PAWL_INVALID, "norm: there is none of number %d", (int)norm);
+  struct call call = {"norm of", kinds[norm], vector, NULL, 0, range, column};
+  pawl_status status = fold(&call, timeout_ns, result_out);
+  if (!status && norm == PAWL_NORM_2) *result_out = sqrt(*result_out);
+  return status;
 }
 
 pawl_status pawl_vector_norm(struct pawl_vector *vector, struct pawl_range range, enum pawl_norm norm,
                              int64_t timeout_ns, double *result_out) {
-  static const enum pwi_linear kinds[] = {0, PWI_LINEAR_ABS, PWI_LINEAR_SQUARES, PWI_LINEAR_MOST};
-  if (norm < PAWL_NORM_1 || norm > PAWL_NORM_MAX)
-    return pwi_error(PAWL_INVALID, "norm: there is none of number %d", (int)norm);
-  pawl_status status = fold(&(struct call){"norm of", kinds[norm], vector, NULL, 0, range}, timeout_ns, result_out);
-  if (!status && norm == PAWL_NORM_2) *result_out = sqrt(*result_out);
-  return status;
+  return fold_norm(vector, range, 0, norm, timeout_ns, result_out);
+}
+
+pawl_status pawl_vector_norm_column(struct pawl_vector *vector, struct pawl_range range, uint32_t column,
+                                    enum pawl_norm norm, int64_t timeout_ns, double *result_out) {
+  if (column == UINT32_MAX) return pwi_error(PAWL_INVALID, "norm of a column: no row has %" PRIu32, column);
+  return fold_norm(vector, range, column + 1, norm, timeout_ns, result_out);
 }

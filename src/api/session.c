@@ -9,6 +9,7 @@
 #include "api/credentials.h"
 #include "base/memory.h"
 #include "host/clock.h"
+#include "net/address.h"
 #include "net/net_ops.h" /* pwi_net.self */
 #include "net/tcp/tcp.h"
 #include "ring/view.h"
@@ -25,6 +26,14 @@ static const char *find_address(const struct pawl_session_options *options) {
   return address && *address ? address : NULL;
 }
 
+/* Where we are reached, our cluster is too: at any port of the same host. */
+static bool embedded_listen(const char *ours, char listen_out[PWI_NET_ADDRESS_MAX]) {
+  struct pwi_address address;
+  if (!ours || !*ours || pwi_address_parse(ours, &address) != PAWL_OK || address.kind != PWI_ADDRESS_TCP) return false;
+  pwi_address_print(&address, 0, listen_out);
+  return true;
+}
+
 static pawl_status embed(struct pawl_session *session, const struct pawl_session_options *options,
                          const struct pwi_credentials *credentials, int64_t deadline) {
   struct pwi_embedded_config config = {
@@ -36,7 +45,9 @@ static pawl_status embed(struct pawl_session *session, const struct pawl_session
       .key_file = credentials->key_file,
       .deadline_ns = deadline,
   };
+  char listen[PWI_NET_ADDRESS_MAX];
   if (options->certificate) return pwi_error(PAWL_INVALID, "certificates are for a cluster with an address");
+  if (embedded_listen(options->listen, listen)) config.listen = listen;
   return pwi_embedded_start(&config, &session->embedded);
 }
 
@@ -268,6 +279,17 @@ struct pawl_node pawl_session_node(const struct pawl_session *session) {
   pwi_client_state(session->client, &state);
   pwi_driver_leave(&ours->driver);
   return (struct pawl_node){state.sender};
+}
+
+void pawl_session_figures(struct pawl_session *session, struct pawl_session_figures *figures_out) {
+  struct pwi_net_counts counts;
+  pwi_driver_enter(&session->driver);
+  pwi_net_counts(session->net, &counts);
+  pwi_driver_leave(&session->driver);
+  *figures_out = (struct pawl_session_figures){.bytes_sent = counts.bytes_sent,
+                                               .bytes_received = counts.bytes_received,
+                                               .messages_sent = counts.messages_sent,
+                                               .messages_received = counts.messages_received};
 }
 
 const char *pawl_session_address(const struct pawl_session *session) { return session->address; }

@@ -31,7 +31,8 @@ enum pwi_exit {
 /* --- commands and their options ----------------------------------------------------------------------------------- */
 
 /* An option. `letter` is what pwi_cli_next returns for it: a letter that can also be given as `-x`, or a number above
- * 255 if it has a long name only. Lists end with a struct of zeros. */
+ * 255 if it has a long name only. Lists end with a struct of zeros. Long lists have headings: an option with the name ""
+ * and the heading as its help, the first of them at the beginning. */
 struct pwi_cli_option {
   int letter;
   const char *name;
@@ -50,10 +51,14 @@ struct pwi_command {
   void (*help)(void); /* instead of what the rest of this struct says; NULL for most */
 };
 
+#define PWI_CLI_HEADING(text)                                                                                          \
+  { 0, "", NULL, text }
+
 extern const struct pwi_command pwi_command_version, pwi_command_env, pwi_command_key, pwi_command_bench,
     pwi_command_demo, pwi_command_sim, pwi_command_manager, pwi_command_server, pwi_command_status, pwi_command_get,
     pwi_command_put, pwi_command_sketch, pwi_command_checkpoint, pwi_command_storm, pwi_command_server_drain,
-    pwi_command_server_forget;
+    pwi_command_server_forget, pwi_command_train, pwi_command_worker, pwi_command_predict, pwi_command_model,
+    pwi_command_convert;
 
 /* Run a command, or that of its children which argv[1] names. */
 int pwi_cli_run(const struct pwi_command *command, int argc, char **argv);
@@ -169,6 +174,9 @@ bool pwi_cli_log_level(const char *name);
 
 /* One level more, for each time that it is called. */
 void pwi_cli_log_more(void);
+
+/* From errors on, unless a level was asked for: for commands that tell in their own words what the log warns of. */
+void pwi_cli_log_calm(void);
 
 /* Say nothing for a while, or go on as before. */
 void pwi_cli_log_mute(bool mute);

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "cli/parts.h"
+#include "cli/ranks.h"
 #include "net/tcp/tcp.h"
 
 /* --- the report --------------------------------------------------------------------------------------------------- */
@@ -165,9 +166,12 @@ static void report_settings(struct report *report, const struct pwi_cli_keys *ke
 /* Who started this process, and as which of how many: for commands that run on many machines at once. */
 static void report_launcher(struct report *report) {
   static const char *const shown[] = {
-      "SLURM_JOB_ID",         "SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_NODELIST", "OMPI_COMM_WORLD_RANK",
-      "OMPI_COMM_WORLD_SIZE", "PMI_RANK",     "PMI_SIZE",     "PMIX_NAMESPACE",     "PMIX_RANK",
+      "SLURM_JOB_ID",         "SLURM_PROCID",       "SLURM_NTASKS",
+      "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NODELIST", "OMPI_COMM_WORLD_RANK",
+      "OMPI_COMM_WORLD_SIZE", "PMI_RANK",           "PMI_SIZE",
+      "PMIX_NAMESPACE",       "PMIX_RANK",
   };
+  struct pwi_ranks ranks;
   size_t found = 0;
   begin_section(report, "launcher");
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
@@ -175,6 +179,11 @@ static void report_launcher(struct report *report) {
     if (!value || !*value) continue;
     say(report, shown[i], string_or_null(value), "%s", value);
     found++;
+  }
+  if (pwi_ranks_find(&ranks)) {
+    const char *role = ranks.rank == 0 ? "scheduler" : "worker";
+    say(report, "role", json_string(role), "%s, if this were 'pawl train': process %u of %u of %s", role, ranks.rank,
+        ranks.size, ranks.launcher);
   }
   if (!found && !report->json) printf("  none: no variables of Slurm or MPI are set\n");
 }

@@ -13,6 +13,7 @@
 #define VIRTUAL_MAX (INT64_C(100000000) * SECOND) /* three years: wall time is later, the simulator's time earlier */
 
 static enum pawl_log_level chosen = PAWL_LOG_WARN;
+static bool is_wanted; /* the user has named a level */
 
 static size_t print_time(int64_t time_ns, char *text, size_t size) {
   long micros = (long)(time_ns % SECOND / 1000);
@@ -50,6 +51,7 @@ static void choose(enum pawl_log_level level) {
 bool pwi_cli_log_level(const char *name) {
   for (int level = PAWL_LOG_DEBUG; level <= PAWL_LOG_ERROR; level++)
     if (strcmp(name, pawl_log_level_name((enum pawl_log_level)level)) == 0) {
+      is_wanted = true;
       choose((enum pawl_log_level)level);
       return true;
     }
@@ -57,7 +59,12 @@ bool pwi_cli_log_level(const char *name) {
 }
 
 void pwi_cli_log_more(void) {
+  is_wanted = true;
   if (chosen > PAWL_LOG_DEBUG) choose((enum pawl_log_level)(chosen - 1));
+}
+
+void pwi_cli_log_calm(void) {
+  if (!is_wanted) choose(PAWL_LOG_ERROR);
 }
 
 void pwi_cli_log_mute(bool mute) { pawl_log_set(mute ? NULL : write_line, NULL, chosen); }

@@ -12,9 +12,10 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,       &pwi_command_env, &pwi_command_version, &pwi_command_manager, &pwi_command_server,
-    &pwi_command_status,     &pwi_command_get, &pwi_command_put,     &pwi_command_key,     &pwi_command_bench,
-    &pwi_command_checkpoint, &pwi_command_sim, &pwi_command_storm,   &pwi_command_sketch,  NULL,
+    &pwi_command_demo,       &pwi_command_env,     &pwi_command_version, &pwi_command_manager, &pwi_command_server,
+    &pwi_command_status,     &pwi_command_get,     &pwi_command_put,     &pwi_command_key,     &pwi_command_bench,
+    &pwi_command_checkpoint, &pwi_command_sim,     &pwi_command_storm,   &pwi_command_sketch,  &pwi_command_train,
+    &pwi_command_worker,     &pwi_command_predict, &pwi_command_model,   &pwi_command_convert, NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -36,6 +37,8 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
+  static const struct pwi_command *const learn[] = {&pwi_command_train, &pwi_command_worker,  &pwi_command_predict,
+                                                    &pwi_command_model, &pwi_command_convert, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
   static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,
                                                       &pwi_command_server_drain, &pwi_command_server_forget,
@@ -48,6 +51,7 @@ static void print_overview(void) {
          "usage: pawl COMMAND [options]\n",
          pawl_version());
   print_group("start here", first);
+  print_group("learn, and use what was learned", learn);
   print_group("this machine", machine);
   print_group("run a cluster", cluster);
   print_group("look into a cluster", look);
@@ -62,7 +66,8 @@ static void print_overview(void) {
   printf("\nexit codes:\n"
          "  0  done\n"
          "  1  the command could not do what was asked; standard error says why\n"
-         "  2  the command line was wrong; nothing was done\n");
+         "  2  the command line was wrong; nothing was done\n"
+         "  130  'pawl train' was interrupted, and has saved what it had\n");
   printf("\nenvironment:\n"
          "  PAWL_ADDRESS       the manager's address, where no --cluster is given\n"
          "  PAWL_DATA          where a manager keeps its log\n"

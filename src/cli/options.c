@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 80
 #define HELP_COLUMN 26 /* where the explanation of an option begins */
 #define LETTER_LOG_LEVEL 256
 
@@ -79,8 +79,15 @@ static void print_option(const struct pwi_cli_option *option) {
   printf(" %s\n", line);
 }
 
+static bool is_heading(const struct pwi_cli_option *option) { return !*option->name; }
+
 static void print_options(const struct pwi_cli_option *option) {
-  for (; option->name; option++) print_option(option);
+  for (; option->name; option++) {
+    if (is_heading(option))
+      printf("\n%s:\n", option->help);
+    else
+      print_option(option);
+  }
 }
 
 void pwi_cli_help(const struct pwi_command *command) {
@@ -99,8 +106,11 @@ void pwi_cli_help(const struct pwi_command *command) {
     printf("\n'pawl %s COMMAND --help' explains one.\n", command->name);
     return;
   }
-  printf("\noptions:\n");
-  print_options(own_options(command));
+  const struct pwi_cli_option *own = own_options(command);
+  bool has_headings = own->name && is_heading(own);
+  if (!has_headings) printf("\noptions:\n");
+  print_options(own);
+  if (has_headings) printf("\nas everywhere:\n");
   print_options(common_options);
 }
 
@@ -115,6 +125,7 @@ struct tables {
 static size_t add_options(struct tables *tables, size_t count, const struct pwi_cli_option *option) {
   char *letters = tables->shorts + strlen(tables->shorts);
   for (; option->name && count + 1 < OPTIONS_MAX; option++) {
+    if (is_heading(option)) continue;
     int takes = option->argument ? required_argument : no_argument;
     tables->longs[count++] = (struct option){option->name, takes, NULL, option->letter};
     if (option->letter > UCHAR_MAX) continue;
@@ -139,7 +150,8 @@ void pwi_cli_begin(struct pwi_cli_args *args, const struct pwi_command *command,
 }
 
 static void offer_names(struct pwi_cli_guess *guess, const struct pwi_cli_option *option) {
-  for (; option->name; option++) pwi_cli_guess_offer(guess, option->name);
+  for (; option->name; option++)
+    if (!is_heading(option)) pwi_cli_guess_offer(guess, option->name);
 }
 
 static const char *name_of(const struct tables *tables, int letter) {

@@ -19,16 +19,20 @@ enum {
   PWI_SESSION_TIMEOUT,
 };
 
-#define PWI_SESSION_OPTIONS                                                                                            \
-  {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                      \
-   "the manager's address, or those of all that take turns (default: that\nin PAWL_ADDRESS, else 127.0.0.1:7295)"},    \
-      {PWI_SESSION_KEY_FILE, "key-file", "FILE", "our key, instead of what PAWL_KEY_FILE and PAWL_KEY say"},           \
+/* All but the address, for commands that can do without a cluster. */
+#define PWI_SESSION_PROOFS                                                                                             \
+  {PWI_SESSION_KEY_FILE, "key-file", "FILE", "our key, instead of what PAWL_KEY_FILE and PAWL_KEY say"},               \
       {PWI_SESSION_CERTIFICATE, "certificate", "FILE", "PEM files instead of a key: our certificate,"},                \
       {PWI_SESSION_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                            \
       {PWI_SESSION_AUTHORITY, "authority", "FILE", "and the authority that signed the cluster's"},                     \
       {PWI_SESSION_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory"}, {           \
     PWI_SESSION_TIMEOUT, "timeout", "SECONDS", "how long each step may take (default: 5)"                              \
   }
+
+#define PWI_SESSION_OPTIONS                                                                                            \
+  {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                      \
+   "the manager's address, or those of all that take turns (default: that\nin PAWL_ADDRESS, else 127.0.0.1:7295)"},    \
+      PWI_SESSION_PROOFS
 
 struct pwi_session_choice {
   struct pawl_session_options options;

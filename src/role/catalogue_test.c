@@ -366,6 +366,9 @@ static void test_rules_are_settled(void **state) {
   asked = ruled("block_proximal");
   assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
   assert_true(settled.pushed_width == 2 && settled.stored_width == 1);
+  asked = ruled("block_newton l1=2");
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
+  assert_true(settled.pushed_width == 2 && settled.stored_width == 2);
   asked = ruled("assign"); /* plain ones have numbers */
   assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
   assert_true(settled.function == PAWL_ASSIGN && settled.rule[0] == '\0' && settled.stored_width == 0);

@@ -193,7 +193,8 @@ struct pwi_where {
   size_t count;
   struct pwi_keylist *list;
   struct pawl_range range; /* {0, 0}: no limit */
-  uint64_t together;       /* PUSH: a group whose members each push once in `tick`, and are applied as one; 0: none */
+  uint64_t
+      together; /* PUSH, PUSHPULL: a group whose members each push once in `tick`, and are applied as one; 0: none */
   uint64_t tick;
   const void
       *weights; /* PUSH: what the caller knows to be stored, row by row as `in`, for filters that ask; may be NULL */
@@ -230,6 +231,11 @@ PAWL_MUST_USE pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_
 PAWL_MUST_USE pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                             struct pwi_flow *other, enum pwi_linear kind, double scalar,
                                             struct pawl_range range);
+
+/* A fold of one column of the rows as they are stored, counted from 0. PAWL_INVALID if they have none such. */
+PAWL_MUST_USE pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task,
+                                                 struct pwi_flow *flow, enum pwi_linear kind, uint32_t column,
+                                                 struct pawl_range range);
 
 /* Groups: the flow is that of the group's entry. ENTER after the manager was asked to let us join; TICK waits until every
  * push of this client that was started before is answered; AWAIT finishes when all members have reached the tick. */

@@ -304,9 +304,15 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
   return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
 }
 
-static pawl_status add_operation(struct pwi_message_builder *builder, const struct part *part) {
+static bool is_new_fold(const struct pwi_operation *operation) {
+  return operation->column != 0 || operation->kind == PWI_LINEAR_COUNT;
+}
+
+static pawl_status add_operation(const struct client_link *link, struct pwi_message_builder *builder,
+                                 const struct part *part) {
   uint8_t bytes[PWI_OPERATION_SIZE];
   if (!part->operation.kind) return PAWL_OK;
+  if (is_new_fold(&part->operation) && !(link->peering.features & PWI_FEATURE_COLUMNS)) return PAWL_UNSUPPORTED;
   pwi_operation_encode(&part->operation, bytes);
   struct pwi_section section = {.type = PWI_SECTION_OPERATION, .count = 1, .length = sizeof bytes};
   return pwi_message_copy(builder, &section, bytes);
@@ -358,6 +364,8 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
     terms.keys = part->list && !part->is_wanted ? PWI_KEYS_SIGNED : PWI_KEYS_LIST;
     terms.keep = part->list != NULL;
   }
+  bool is_new = terms.kind == PWI_REQUEST_PUSHPULL && terms.other != 0;
+  if (is_new && !(link->peering.features & PWI_FEATURE_TOGETHER)) return PAWL_UNSUPPORTED; /* it would go by itself */
   bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
   terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];
@@ -413,7 +421,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   if (!status) status = add_filters(link, builder, part);
   if (!status && part->keys && !part->is_collecting)
     status = add_keys(client, link, builder, outgoing, part, small, small_size);
-  if (!status && !part->is_collecting) status = add_operation(builder, part);
+  if (!status && !part->is_collecting) status = add_operation(link, builder, part);
   if (!status && !part->is_collecting) {
     if (part->flow->filters && outgoing && part->in)
       status = add_coded(client, link, builder, outgoing, part);

@@ -161,7 +161,7 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->number = call->task->number;
   part->prior = piece->prior;
   part->tick = call->tick;
-  part->together = call->together;
+  part->together = pwi_range_overlap(call->range, piece->claim) ? call->together : 0;
   part->claim = piece->claim;
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
@@ -294,6 +294,17 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
   add_piece(call, &tight, head);
 }
 
+/* A push of a group takes effect when all members' are in. Who reads does not wait for that: what has to be seen is what was sent
+ * before it. */
+static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
+  for (uint64_t before = prior;; prior = before) {
+    for (const struct part *part = flow->last; part; part = part->before)
+      if (part->together != 0 && part->number == prior && part->prior < before && pwi_range_overlap(part->claim, claim))
+        before = part->prior;
+    if (before == prior) return prior;
+  }
+}
+
 /* Likewise by what was sent to the other vector. */
 static void cut_by_other(const struct call *call, struct piece *piece) {
   struct pwi_clock_pieces pieces;
@@ -317,6 +328,7 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     assert(found);
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
+    if (call->task->number == 0) piece.prior = prior_of_reader(call->flow, piece.claim, piece.prior);
     cut_by_other(call, &piece);
     sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)
@@ -347,7 +359,7 @@ static void cut(struct call *call) {
   bool has_view = call->client->view && call->client->view->arc_count > 0;
   if (call->flow->node == 0 && has_view)
     cut_by_view(call);
-  else if (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range))
+  else if (call->together || (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range)))
     add_arc(call, pawl_range_of(0, call->flow->place.size), 0, call->count, 0);
   settle_open(call);
 }
@@ -458,8 +470,9 @@ static pawl_status check_linear(const struct pwi_client *client, const struct ca
              : PAWL_INVALID;
 }
 
-pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
-                              struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
+static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                struct pwi_flow *other, struct pwi_operation operation, struct pawl_range range) {
+  enum pwi_linear kind = operation.kind;
   assert(pwi_linear_has_other(kind) == (other != NULL));
   if (range.begin == 0 && range.end == 0) range.end = flow->place.size;
   struct call call = {.client = client,
@@ -467,7 +480,7 @@ pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, 
                       .task = task,
                       .kind = pwi_linear_folds(kind) ? PWI_REQUEST_FOLD : PWI_REQUEST_LINEAR,
                       .range = range,
-                      .operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0},
+                      .operation = operation,
                       .other = other};
   pawl_status status = check_linear(client, &call);
   if (status) return status;
@@ -483,6 +496,19 @@ pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, 
     cut(&call);
   pwi_task_started(client, task);
   return PAWL_OK;
+}
+
+pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                              struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
+  struct pwi_operation operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0};
+  return start_linear(client, task, flow, other, operation, range);
+}
+
+pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                   enum pwi_linear kind, uint32_t column, struct pawl_range range) {
+  assert(pwi_linear_has_column(kind));
+  if (column >= flow->row_bytes / flow->value_size) return PAWL_INVALID;
+  return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
 }
 
 pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,

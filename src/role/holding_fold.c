@@ -2,7 +2,7 @@
  *
  * Values are folded in blocks that stand at fixed places: of a dense vector by the numbers of its values, of a sparse one by
  * their order from the begin of the range on. So the same rows of the same range give the same bits, whichever server holds
- * them and however its memory came about. */
+ * them and however its memory came about. If one column is asked for, its values are taken as if there were no others. */
 #include "role/holding_inside.h"
 
 #include <string.h>
@@ -18,6 +18,8 @@ struct fold {
   enum pwi_linear kind;
   struct pwi_sum sum;
   size_t size;    /* of a value */
+  size_t width;   /* values of a row that count: all, or one */
+  size_t column;  /* which, if it is one of several */
   size_t filled;  /* values of the block that is being filled */
   uint64_t block; /* its number */
   _Alignas(64) char x_values[BLOCK * sizeof(uint64_t)];
@@ -61,16 +63,24 @@ static size_t left_in_block(uint64_t at, size_t count) {
   return count < left ? count : left;
 }
 
+/* The values of `rows` that count, from the one numbered `from`, side by side; `count` of them are in one block. */
+static const char *pick(const struct fold *fold, const struct pwi_rows *rows, size_t from, size_t count, char *room) {
+  if (fold->width == fold->x->is.width) return rows->values + from * fold->size;
+  const char *value = rows->values + from * fold->x->row_bytes + fold->column * fold->size;
+  for (size_t i = 0; i < count; i++, value += fold->x->row_bytes) memcpy(room + i * fold->size, value, fold->size);
+  return room;
+}
+
 /* --- dense ------------------------------------------------------------------------------------------------------------ */
 
 static void fold_run(struct fold *fold, const struct pwi_rows *rows) {
-  size_t width = fold->x->is.width, count = rows->count * width;
-  _Alignas(64) char room[BLOCK * sizeof(uint64_t)];
+  size_t width = fold->width, count = rows->count * width;
+  _Alignas(64) char room[BLOCK * sizeof(uint64_t)], picked[BLOCK * sizeof(uint64_t)];
   uint64_t first = rows->first * width; /* a dense span has fewer than 2^32 rows */
   for (size_t done = 0, step; done < count; done += step) {
     step = left_in_block(first + done, count - done);
     const char *y = fold->y ? pwi_linear_view(fold->y, rows->first, done, step, room) : NULL;
-    put(fold, first + done, rows->values + done * fold->size, y, step);
+    put(fold, first + done, pick(fold, rows, done, step, picked), y, step);
   }
 }
 
@@ -97,10 +107,11 @@ static pawl_status gather_others(struct pwi_holding *holding, struct pwi_table *
 }
 
 static void fold_rows(struct fold *fold, const struct pwi_rows *rows, const char *y, uint64_t at) {
-  size_t count = rows->count * fold->x->is.width;
+  size_t count = rows->count * fold->width;
+  _Alignas(64) char picked[BLOCK * sizeof(uint64_t)];
   for (size_t done = 0, step; done < count; done += step) {
     step = left_in_block(at + done, count - done);
-    put(fold, at + done, rows->values + done * fold->size, y ? y + done * fold->size : NULL, step);
+    put(fold, at + done, pick(fold, rows, done, step, picked), y ? y + done * fold->size : NULL, step);
   }
 }
 
@@ -115,7 +126,7 @@ static pawl_status fold_sparse(struct pwi_holding *holding, struct fold *fold, s
     pawl_status status = others ? gather_others(holding, others, &rows) : PAWL_OK;
     if (status != PAWL_OK) return status;
     fold_rows(fold, &rows, others ? holding->linear_rows.memory : NULL, at);
-    at += rows.count * fold->x->is.width;
+    at += rows.count * fold->width;
     most -= rows.count;
     range.begin = rows.keys[rows.count - 1] + 1;
   }
@@ -154,7 +165,9 @@ void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const 
   struct fold fold = {.x = vector->table, .kind = request->operation.kind};
   struct pwi_held *other;
   uint64_t found, next = terms->range.end;
+  uint32_t column = request->operation.column, width = vector->table->is.width;
   bool is_fold = pwi_linear_is_known(fold.kind) && pwi_linear_folds(fold.kind) && terms->keys == PWI_KEYS_RANGE;
+  if (column > (pwi_linear_has_column(fold.kind) ? width : 0)) is_fold = false;
   pawl_status status = is_fold ? pwi_linear_other(holding, vector, request, &other) : PAWL_INVALID;
   if (status == PAWL_OK && has_gap(holding, vector, request, &found)) {
     holding->totals.gaps++;
@@ -162,7 +175,9 @@ void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const 
     return;
   }
   if (status == PAWL_OK) {
-    fold.size = fold.x->row_bytes / fold.x->is.width;
+    fold.size = fold.x->row_bytes / width;
+    fold.width = column > 0 ? 1 : width;
+    fold.column = column > 0 ? column - 1 : 0;
     fold.y = other ? other->table : NULL;
     if (fold.x->is.sparse)
       status = fold_sparse(holding, &fold, other ? other->table : NULL, terms->range, &next);

@@ -212,6 +212,12 @@ static void test_operations_that_make_no_sense_fail(void **state) {
   struct pwi_request fold_as_change = linear_of(1, PWI_LINEAR_ABS, 0, 0, 0, 1);
   fold_as_change.terms.kind = PWI_REQUEST_LINEAR;
   assert_run(f.holding, fold_as_change, PWI_CODE_FAILED, PAWL_INVALID);
+  struct pwi_request column = linear_of(1, PWI_LINEAR_ABS, 0, 0, 0, 0);
+  column.operation.column = 2; /* rows have one */
+  assert_run(f.holding, column, PWI_CODE_FAILED, PAWL_INVALID);
+  column = linear_of(1, PWI_LINEAR_DOT, 0, 2, 0, 0);
+  column.operation.column = 1;
+  assert_run(f.holding, column, PWI_CODE_FAILED, PAWL_INVALID);
   struct pwi_request change_as_fold = linear_of(1, PWI_LINEAR_FILL, 0, 0, 0, 1);
   change_as_fold.terms.kind = PWI_REQUEST_FOLD;
   assert_run(f.holding, change_as_fold, PWI_CODE_FAILED, PAWL_INVALID);

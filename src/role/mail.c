@@ -11,7 +11,7 @@
 static pawl_status our_hello(const struct pwi_greeting *greeting, struct pwi_hello *hello_out) {
   pwi_hello_init(hello_out);
   hello_out->role = (uint8_t)greeting->role;
-  hello_out->features = PWI_FEATURE_CODECS;
+  hello_out->features = PWI_FEATURE_CODECS | PWI_FEATURE_COLUMNS | PWI_FEATURE_TOGETHER;
   hello_out->cluster = greeting->cluster;
   hello_out->node = greeting->node;
   size_t size = strlen(greeting->host);
@@ -43,6 +43,7 @@ pawl_status pwi_greeting_check(const struct pwi_greeting *ours, const struct pwi
   bool has_plane = (info->can & PWI_LINK_HAS_PLANE) != 0;
   peering_out->hello = theirs;
   peering_out->codecs = (uint8_t)(features & PWI_FEATURE_CODECS);
+  peering_out->features = features;
   peering_out->in_place = (info->can & PWI_LINK_IN_PLACE) != 0;
   peering_out->link = (struct pwi_message_terms){
       .body_max = PWI_MAIL_MAX, .unpacked_max = PWI_MAIL_MAX, .version = version, .unchecked = encrypted};

@@ -51,6 +51,7 @@ struct pwi_peering {
   struct pwi_message_terms link; /* for control messages */
   struct pwi_message_terms data; /* for requests and answers: without checksum where memory is shared or encrypted */
   uint8_t codecs;                /* of values that both sides know: bits 1 << codec, without RAW; 0: an older peer */
+  uint64_t features;             /* that both sides have: PWI_FEATURE_… */
   bool in_place;                 /* the peer reads regions of ours in place */
   bool sound;                    /* the data lane is encrypted: nothing on it needs a checksum */
 };

@@ -109,8 +109,9 @@ pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *t
 void pwi_operation_encode(const struct pwi_operation *operation, uint8_t bytes[PWI_OPERATION_SIZE]) {
   uint64_t words[4] = {0, operation->other.id, operation->incarnation, operation->prior};
   memcpy(&words[0], &operation->scalar, sizeof words[0]);
-  memset(bytes, 0, 8);
+  memset(bytes, 0, 4);
   bytes[0] = (uint8_t)operation->kind;
+  pwi_put_u32(bytes + 4, operation->column);
   put_words(bytes + 8, words, 4);
 }
 
@@ -118,20 +119,24 @@ static bool operation_makes_sense(const struct pwi_operation *operation) {
   uint64_t scalar;
   memcpy(&scalar, &operation->scalar, sizeof scalar);
   if (!pwi_linear_is_known(operation->kind)) return false;
+  if (operation->column != 0 && !pwi_linear_has_column(operation->kind)) return false;
   if (scalar != 0 && !pwi_linear_has_scalar(operation->kind)) return false;
   if (pwi_linear_has_other(operation->kind)) return operation->other.id != 0;
   return operation->other.id == 0 && operation->incarnation == 0 && operation->prior == 0;
 }
 
 pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_operation *operation_out) {
-  static const uint8_t zeros[7];
+  static const uint8_t zeros[3];
   const uint8_t *from = bytes;
   uint64_t words[4];
   if (size != PWI_OPERATION_SIZE) return PAWL_CORRUPT;
   for (size_t i = 0; i < 4; i++) words[i] = pwi_get_u64(from + 8 + 8 * i);
   if (memcmp(from + 1, zeros, sizeof zeros) != 0 || words[2] > UINT32_MAX) return PAWL_CORRUPT;
-  struct pwi_operation operation = {
-      .kind = (enum pwi_linear)from[0], .other = {words[1]}, .incarnation = (uint32_t)words[2], .prior = words[3]};
+  struct pwi_operation operation = {.kind = (enum pwi_linear)from[0],
+                                    .column = pwi_get_u32(from + 4),
+                                    .other = {words[1]},
+                                    .incarnation = (uint32_t)words[2],
+                                    .prior = words[3]};
   memcpy(&operation.scalar, &words[0], sizeof operation.scalar);
   if (!operation_makes_sense(&operation)) return PAWL_CORRUPT;
   *operation_out = operation;

@@ -131,13 +131,18 @@ struct pwi_terms {
   uint64_t prior;   /* the task before; see above */
   uint64_t settled; /* every task of the sender up to this has been answered to it */
   uint64_t
-      other;     /* COLLECT: the retired sender; PUSH: the group whose pushes of this tick are applied together, or 0 */
+      other; /* COLLECT: the retired sender; PUSH, PUSHPULL: the group whose pushes of this tick are applied together, or 0 */
   uint64_t rows; /* keys named: the list's length, the range's size; SCAN: at most */
   struct pawl_range claim;
   struct pawl_range range; /* in the claim */
   uint32_t incarnation;    /* of the vector that is meant */
   uint8_t codecs;          /* PULL, PUSHPULL: in which values may come back, besides RAW: bits 1 << codec */
 };
+
+/* Whether it is one of the pushes of a group that are applied as one. */
+static inline bool pwi_terms_are_together(const struct pwi_terms *terms) {
+  return terms->other != 0 && (terms->kind == PWI_REQUEST_PUSH || terms->kind == PWI_REQUEST_PUSHPULL);
+}
 
 #define PWI_TERMS_SIZE 96
 
@@ -155,6 +160,7 @@ PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struc
  * claim ends that it has dealt with, and the client goes on from there, under the same number. */
 struct pwi_operation {
   enum pwi_linear kind;       /* a changing one for LINEAR, a folding one for FOLD; 0: there is none */
+  uint32_t column;            /* FOLD, but not of two vectors: only this value of each row, from 1; 0: all */
   double scalar;              /* 0 where there is none */
   struct pwi_vector_id other; /* {0} where there is none */
   uint32_t incarnation;       /* of that vector */
@@ -163,10 +169,10 @@ struct pwi_operation {
 
 #define PWI_OPERATION_SIZE 40
 
-/* Layout: u8 kind, 7 zeros, f64 scalar, then u64 each: other, incarnation, prior. */
+/* Layout: u8 kind, 3 zeros, u32 column, f64 scalar, then u64 each: other, incarnation, prior. */
 void pwi_operation_encode(const struct pwi_operation *operation, uint8_t bytes[PWI_OPERATION_SIZE]);
 
-/* PAWL_CORRUPT also if there is a scalar, or another vector, where there is none, or the other way round. */
+/* PAWL_CORRUPT also if there is a scalar, a column, or another vector, where there is none, or the other way round. */
 PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_operation *operation_out);
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */

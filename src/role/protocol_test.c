@@ -101,15 +101,16 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
 
 static void test_operations_lie_where_the_header_says_and_come_back(void **state) {
   (void)state;
-  for (unsigned kind = PWI_LINEAR_FILL; kind <= PWI_LINEAR_MOST; kind++) {
+  for (unsigned kind = PWI_LINEAR_FILL; kind <= PWI_LINEAR_COUNT; kind++) {
     struct pwi_operation operation = {.kind = (enum pwi_linear)kind}, back;
     uint8_t bytes[PWI_OPERATION_SIZE], again[PWI_OPERATION_SIZE];
     bool has_other = pwi_linear_has_other(operation.kind), has_scalar = pwi_linear_has_scalar(operation.kind);
     if (has_scalar) operation.scalar = -2.5;
     if (has_other) operation.other.id = 7, operation.incarnation = 8, operation.prior = 9;
+    if (pwi_linear_has_column(operation.kind)) operation.column = 4;
     pwi_operation_encode(&operation, bytes);
-    const uint64_t words[] = {kind, has_scalar ? UINT64_C(0xc004000000000000) : 0, has_other ? 7 : 0, has_other ? 8 : 0,
-                              has_other ? 9 : 0};
+    const uint64_t words[] = {kind | (uint64_t)operation.column << 32, has_scalar ? UINT64_C(0xc004000000000000) : 0,
+                              has_other ? 7 : 0, has_other ? 8 : 0, has_other ? 9 : 0};
     for (size_t i = 0; i < 5; i++) assert_true(pwi_get_u64(bytes + 8 * i) == words[i]);
     assert_int_equal(pwi_operation_decode(bytes, sizeof bytes, &back), PAWL_OK);
     pwi_operation_encode(&back, again);
@@ -135,9 +136,9 @@ static void test_operations_that_say_nothing_sensible_are_corrupt(void **state) 
   for (size_t size = 0; size < sizeof bytes; size++)
     assert_int_equal(pwi_operation_decode(bytes, size, &back), PAWL_CORRUPT);
   assert_no_operation(fill, 0, 0);
-  assert_no_operation(fill, 0, PWI_LINEAR_MOST + 1);
-  for (size_t place = 1; place < 8; place++) assert_no_operation(fill, place, 1);
-  assert_no_operation(fill, 16, 1); /* another vector, */
+  assert_no_operation(fill, 0, PWI_LINEAR_COUNT + 1);
+  for (size_t place = 1; place < 8; place++) assert_no_operation(fill, place, 1); /* zeros, and a column */
+  assert_no_operation(fill, 16, 1);                                               /* another vector, */
   assert_no_operation(fill, 24, 1);
   assert_no_operation(fill, 32, 1);
   assert_no_operation(copy, 16, 0); /* or none */

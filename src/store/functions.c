@@ -19,6 +19,10 @@ const struct pawl_server_function *pwi_function_numbered(uint32_t number) {
   return number < PWI_FUNCTION_COUNT ? pwi_functions_built_in[number] : NULL;
 }
 
+bool pwi_function_takes_reals(uint32_t number) {
+  return number < PWI_FUNCTION_COUNT && (pwi_functions_built_in[number]->types & PAWL_FUNCTION_REALS) != 0;
+}
+
 bool pwi_function_number(const struct pawl_server_function *function, uint32_t *number_out) {
   for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++) {
     if (pwi_functions_built_in[i] != function) continue;

@@ -39,9 +39,8 @@ enum pwi_function_number {
   PWI_FUNCTION_SKETCH_COUNTMIN = 16,
   PWI_FUNCTION_SKETCH_COUNTSKETCH = 17,
   PWI_FUNCTION_SKETCH_TOP = 18,
-  PWI_FUNCTION_COUNT = 19,
-
-  PWI_FUNCTION_REALS = 16, /* those before it take f32 and f64; sketches take words */
+  PWI_FUNCTION_BLOCK_NEWTON = 19,
+  PWI_FUNCTION_COUNT = 20,
 };
 
 /* What a person is told. Written on failure only. */
@@ -56,6 +55,9 @@ extern const struct pawl_server_function *const pwi_functions_built_in[PWI_FUNCT
 
 /* A built-in function; NULL if no function has that number. */
 const struct pawl_server_function *pwi_function_numbered(uint32_t number);
+
+/* Whether a built-in function takes f32 and f64: all but sketches do, which take words. */
+bool pwi_function_takes_reals(uint32_t number);
 
 /* The number of a built-in function; false for others. */
 bool pwi_function_number(const struct pawl_server_function *function, uint32_t *number_out);

@@ -23,6 +23,7 @@
   X(adam)                                                                                                              \
   X(ftrl)                                                                                                              \
   X(block_proximal)                                                                                                    \
+  X(block_newton)                                                                                                      \
   X(prox_l1)                                                                                                           \
   X(prox_l2)                                                                                                           \
   X(prox_elastic)                                                                                                      \

@@ -95,6 +95,10 @@ static void reference(enum pwi_step step, const double *p, size_t width, const d
     case PWI_STEP_block_proximal:
       w[i] = one_block(p, g[2 * i], g[2 * i + 1], w[i]);
       break;
+    case PWI_STEP_block_newton:
+      w[2 * i] = one_block((const double[]){1, p[0], p[1], p[2]}, g[2 * i], g[2 * i + 1], w[2 * i]);
+      w[2 * i + 1] = g[2 * i];
+      break;
     case PWI_STEP_prox_l1:
       w[i] = soft(to, p[0] * p[1]);
       break;
@@ -128,22 +132,24 @@ static void reference(enum pwi_step step, const double *p, size_t width, const d
 static const struct {
   const char *text;
   size_t pushed, state, head;
+  size_t more; /* stored for each value, besides it */
 } cases[PWI_STEP_COUNT] = {
-    [PWI_STEP_sgd] = {"sgd rate=0.1", 1, 0, 0},
-    [PWI_STEP_momentum] = {"momentum rate=0.1 momentum=0.8 decay=0.02", 1, 1, 0},
-    [PWI_STEP_adagrad] = {"adagrad rate=0.3 eps=1e-3 decay=0.05", 1, 1, 0},
-    [PWI_STEP_adam] = {"adam rate=0.05 beta1=0.8 beta2=0.95 eps=1e-4 decay=0.03", 1, 2, 2},
-    [PWI_STEP_ftrl] = {"ftrl rate=0.5 beta=0.7 l1=0.9 l2=0.2", 1, 2, 0},
-    [PWI_STEP_block_proximal] = {"block_proximal rate=0.6 l1=0.4 l2=0.3 eps=0.01", 2, 0, 0},
-    [PWI_STEP_prox_l1] = {"prox_l1 rate=0.5 l1=0.3", 1, 0, 0},
-    [PWI_STEP_prox_l2] = {"prox_l2 rate=0.5 l2=0.4", 1, 0, 0},
-    [PWI_STEP_prox_elastic] = {"prox_elastic rate=0.5 l1=0.3 l2=0.4", 1, 0, 0},
-    [PWI_STEP_prox_box] = {"prox_box rate=0.5 low=-0.4 high=0.7", 1, 0, 0},
-    [PWI_STEP_prox_ball] = {"prox_ball rate=0.5 radius=0.8", 1, 0, 0},
-    [PWI_STEP_prox_nonnegative] = {"prox_nonnegative rate=0.5", 1, 0, 0},
+    [PWI_STEP_sgd] = {"sgd rate=0.1", 1, 0, 0, 0},
+    [PWI_STEP_momentum] = {"momentum rate=0.1 momentum=0.8 decay=0.02", 1, 1, 0, 0},
+    [PWI_STEP_adagrad] = {"adagrad rate=0.3 eps=1e-3 decay=0.05", 1, 1, 0, 0},
+    [PWI_STEP_adam] = {"adam rate=0.05 beta1=0.8 beta2=0.95 eps=1e-4 decay=0.03", 1, 2, 2, 0},
+    [PWI_STEP_ftrl] = {"ftrl rate=0.5 beta=0.7 l1=0.9 l2=0.2", 1, 2, 0, 0},
+    [PWI_STEP_block_proximal] = {"block_proximal rate=0.6 l1=0.4 l2=0.3 eps=0.01", 2, 0, 0, 0},
+    [PWI_STEP_block_newton] = {"block_newton l1=0.4 l2=0.3 eps=0.01", 2, 0, 0, 1},
+    [PWI_STEP_prox_l1] = {"prox_l1 rate=0.5 l1=0.3", 1, 0, 0, 0},
+    [PWI_STEP_prox_l2] = {"prox_l2 rate=0.5 l2=0.4", 1, 0, 0, 0},
+    [PWI_STEP_prox_elastic] = {"prox_elastic rate=0.5 l1=0.3 l2=0.4", 1, 0, 0, 0},
+    [PWI_STEP_prox_box] = {"prox_box rate=0.5 low=-0.4 high=0.7", 1, 0, 0, 0},
+    [PWI_STEP_prox_ball] = {"prox_ball rate=0.5 radius=0.8", 1, 0, 0, 0},
+    [PWI_STEP_prox_nonnegative] = {"prox_nonnegative rate=0.5", 1, 0, 0, 0},
 };
 
-static double expected[MOST], expected_state[2 * MOST + 2 * ROWS], pushed[2 * MOST];
+static double expected[2 * MOST], expected_state[2 * MOST + 2 * ROWS], pushed[2 * MOST];
 
 /* A place for values of either type. */
 static union {
@@ -155,7 +161,7 @@ static void draw_push(struct pwi_random *random, enum pwi_step step, enum pawl_t
   for (size_t i = 0; i < count; i++) {
     double value = pwi_random_unit(random) * 4 - 2;
     if (pwi_random_chance(random, 0.1)) value = 0;
-    if (step == PWI_STEP_block_proximal && i % 2) value = fabs(value);
+    if (cases[step].pushed == 2 && i % 2) value = fabs(value);
     pushed[i] = (double)(float)value;
     if (type == PAWL_F32)
       found_pushed.narrow[i] = (float)value;
@@ -185,6 +191,7 @@ static void check_step(enum pwi_step step, enum pawl_type type, uint32_t width, 
   struct pwi_rule rule;
   struct pwi_function_problem problem;
   size_t state = cases[step].state * width + cases[step].head, more = cases[step].pushed * width;
+  size_t stored = (1 + cases[step].more) * width;
   pwi_random_init(&random, SEED, (uint64_t)step * 1000 + width);
   assert_int_equal(pwi_rule_parse(NULL, cases[step].text, &rule, &problem), PAWL_OK);
   memset(expected, 0, sizeof expected);
@@ -194,7 +201,7 @@ static void check_step(enum pwi_step step, enum pawl_type type, uint32_t width, 
   for (int t = 1; t <= STEPS; t++) {
     draw_push(&random, step, type, rows * more);
     for (size_t i = 0; i < rows; i++)
-      reference(step, rule.parameters, width, pushed + i * more, expected + i * width, expected_state + i * state, t);
+      reference(step, rule.parameters, width, pushed + i * more, expected + i * stored, expected_state + i * state, t);
     for (size_t s = 0; s < set_count; s++) {
       struct pawl_function_call call = {.size = sizeof call,
                                         .type = type,
@@ -206,7 +213,7 @@ static void check_step(enum pwi_step step, enum pawl_type type, uint32_t width, 
                                         .parameters = rule.parameters};
       sets[s]->apply[step][type - 1](&call);
     }
-    compare(step, type, width, false, expected, rows * width);
+    compare(step, type, width, false, expected, rows * stored);
     compare(step, type, width, true, expected_state, rows * state);
     for (size_t s = 1; s < set_count; s++) {
       assert_memory_equal(&found[s], &found[0], sizeof found[0]);

@@ -62,13 +62,12 @@ PWI_STEPS(APPLY)
                                                    .about = text,                                                      \
                                                    .flags = marks,                                                     \
                                                    .types = PAWL_FUNCTION_REALS,                                       \
-                                                   .stored = {1, 0},                                                   \
                                                    .state = {times, more},                                             \
                                                    .parameters = word##_parameters,                                    \
                                                    .parameter_count = LENGTH(word##_parameters),                       \
                                                    .apply = apply_##word,                                              \
                                                    __VA_ARGS__};
-#define ONE_GRADIENT .pushed = {1, 0}
+#define ONE_GRADIENT .pushed = {1, 0}, .stored = {1, 0}
 
 #define RATE(normal)                                                                                                   \
   { "rate", "length of a step", normal, 0, MUCH }
@@ -112,7 +111,11 @@ static pawl_status check_block(const struct pawl_function_call *call) {
 }
 
 STEP(block_proximal, "the step of OSDI'14 Algorithm 3: pushes of gradient and curvature",
-     GRADIENT | PAWL_FUNCTION_CHECKS_PUSH, 0, 0, .pushed = {2, 0}, .check = check_block)
+     GRADIENT | PAWL_FUNCTION_CHECKS_PUSH, 0, 0, .pushed = {2, 0}, .stored = {1, 0}, .check = check_block)
+
+static const struct pawl_function_parameter block_newton_parameters[] = {L1, L2, EPS(1e-12)};
+STEP(block_newton, "block_proximal that also keeps the summed gradient: pulls of weight and gradient",
+     GRADIENT | PAWL_FUNCTION_CHECKS_PUSH, 0, 0, .pushed = {2, 0}, .stored = {2, 0}, .check = check_block)
 
 static const struct pawl_function_parameter prox_l1_parameters[] = {RATE(1), L1};
 STEP(prox_l1, "a step, then towards zero by l1", GRADIENT, 0, 0, ONE_GRADIENT)
@@ -157,4 +160,5 @@ const struct pawl_server_function *const pwi_functions_built_in[PWI_FUNCTION_COU
     [PWI_FUNCTION_SKETCH_COUNTMIN] = &pwi_sketch_countmin,
     [PWI_FUNCTION_SKETCH_COUNTSKETCH] = &pwi_sketch_countsketch,
     [PWI_FUNCTION_SKETCH_TOP] = &pwi_sketch_top,
+    [PWI_FUNCTION_BLOCK_NEWTON] = &block_newton,
 };

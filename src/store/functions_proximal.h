@@ -22,6 +22,22 @@ PWI_LOOP void NAMED(block_proximal)(const struct pawl_function_call *call) {
   (call->pushed, call->stored, call->count * call->width, (VALUE)is[0], (VALUE)is[1], (VALUE)is[2], (VALUE)is[3]);
 }
 
+/* Pairs g u are pushed, pairs w g are stored. a = u + eps;  w <- shrink(a w - g, l1) / (a + l2) */
+PWI_LOOP void NAMED(loop_newton)(const VALUE *restrict pairs, VALUE *restrict stored, size_t count, VALUE l1, VALUE l2,
+                                 VALUE eps) {
+  for (size_t i = 0; i < count; i++) {
+    VALUE g = pairs[2 * i], a = pairs[2 * i + 1] + eps;
+    stored[2 * i] = NAMED(shrink)(a * stored[2 * i] - g, l1) / (a + l2);
+    stored[2 * i + 1] = g;
+  }
+}
+
+PWI_LOOP void NAMED(block_newton)(const struct pawl_function_call *call) {
+  const double *is = call->parameters;
+  NAMED(loop_newton)
+  (call->pushed, call->stored, call->count * call->width, (VALUE)is[0], (VALUE)is[1], (VALUE)is[2]);
+}
+
 PWI_LOOP bool NAMED(loop_curved)(const VALUE *pairs, size_t count) {
   int wrong = 0;
   for (size_t i = 0; i < count; i++) wrong |= pairs[2 * i + 1] < 0;

@@ -40,7 +40,8 @@ static void test_numbers_never_change(void **state) {
                                       "prox_nonnegative",
                                       "sketch_countmin",
                                       "sketch_countsketch",
-                                      "sketch_top"};
+                                      "sketch_top",
+                                      "block_newton"};
   assert_int_equal(sizeof names / sizeof *names, PWI_FUNCTION_COUNT);
   for (uint32_t i = 0; i < PWI_FUNCTION_COUNT; i++) {
     const struct pawl_server_function *function = pwi_function_numbered(i);
@@ -195,6 +196,9 @@ static void test_shapes_follow_the_width(void **state) {
   pwi_rule_init(&rule, pwi_function_numbered(PWI_FUNCTION_BLOCK_PROXIMAL));
   assert_int_equal(pwi_rule_shape(&rule, PWI_SCALAR_F64, 3, &shape), PAWL_OK);
   assert_true(shape.pushed == 6 && shape.stored == 3 && shape.state == 0);
+  pwi_rule_init(&rule, pwi_function_numbered(PWI_FUNCTION_BLOCK_NEWTON));
+  assert_int_equal(pwi_rule_shape(&rule, PWI_SCALAR_F32, 3, &shape), PAWL_OK);
+  assert_true(shape.pushed == 6 && shape.stored == 6 && shape.state == 0);
   struct pawl_server_function huge = good;
   huge.state = (struct pawl_function_shape){UINT32_MAX, UINT32_MAX};
   pwi_rule_init(&rule, &huge);

@@ -95,6 +95,7 @@ static double lanes_sum(const double lanes[LANES]) {
 
 #define STEP_DOT(i, j) lanes[j] += (double)x[i] * (double)y[i]
 #define STEP_ABS(i, j) lanes[j] += fabs((double)x[i])
+#define STEP_COUNT(i, j) lanes[j] += x[i] != 0
 #define STEP_MOST(i, j) lanes[j] = fabs((double)x[i]) > lanes[j] ? fabs((double)x[i]) : lanes[j]
 
 /* A comparison with NaN is false, so that the highest does not see one; a sum of what is not negative does. */
@@ -109,6 +110,11 @@ static double lanes_sum(const double lanes[LANES]) {
     FOLD_LOOP(STEP_ABS)                                                                                                \
     return lanes_sum(lanes);                                                                                           \
   }                                                                                                                    \
+  static double count_##name(const type *x, size_t count) {                                                            \
+    double lanes[LANES] = {0};                                                                                         \
+    FOLD_LOOP(STEP_COUNT)                                                                                              \
+    return lanes_sum(lanes);                                                                                           \
+  }                                                                                                                    \
   static double most_##name(const type *x, size_t count) {                                                             \
     double lanes[LANES] = {0};                                                                                         \
     FOLD_LOOP(STEP_MOST)                                                                                               \
@@ -118,6 +124,7 @@ static double lanes_sum(const double lanes[LANES]) {
   static double fold_##name(enum pwi_linear kind, const type *x, const type *y, size_t count) {                        \
     if (kind == PWI_LINEAR_ABS) return abs_##name(x, count);                                                           \
     if (kind == PWI_LINEAR_MOST) return most_##name(x, count);                                                         \
+    if (kind == PWI_LINEAR_COUNT) return count_##name(x, count);                                                       \
     return dot_##name(x, kind == PWI_LINEAR_DOT ? y : x, count);                                                       \
   }
 

@@ -26,12 +26,16 @@ enum pwi_linear {
   PWI_LINEAR_ABS = 6,     /* the sum of |x| */
   PWI_LINEAR_SQUARES = 7, /* the sum of x x */
   PWI_LINEAR_MOST = 8,    /* the highest |x|; NaN if any is */
+  PWI_LINEAR_COUNT = 9,   /* how many x are not zero */
 };
 
-static inline bool pwi_linear_is_known(unsigned kind) { return kind >= PWI_LINEAR_FILL && kind <= PWI_LINEAR_MOST; }
+static inline bool pwi_linear_is_known(unsigned kind) { return kind >= PWI_LINEAR_FILL && kind <= PWI_LINEAR_COUNT; }
 
 /* True for those that change nothing. */
 static inline bool pwi_linear_folds(enum pwi_linear kind) { return kind >= PWI_LINEAR_DOT; }
+
+/* True for those that can be about one column of the rows. */
+static inline bool pwi_linear_has_column(enum pwi_linear kind) { return kind >= PWI_LINEAR_ABS; }
 
 /* True for those that are about two vectors, */
 static inline bool pwi_linear_has_other(enum pwi_linear kind) {

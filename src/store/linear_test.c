@@ -58,6 +58,8 @@ static double folded(enum pwi_linear kind, enum pwi_scalar type, const void *x, 
     double a = at(type, x, i), b = at(type, y, i);
     if (kind == PWI_LINEAR_MOST)
       sum = fmax(sum, fabs(a));
+    else if (kind == PWI_LINEAR_COUNT)
+      sum += a != 0;
     else
       sum += kind == PWI_LINEAR_DOT ? a * b : kind == PWI_LINEAR_ABS ? fabs(a) : a * a;
   }
@@ -126,7 +128,7 @@ static void test_folds_are_those_of_the_formulas(void **state) {
   (void)state;
   pwi_random_init(&random, SEED, 1);
   for (int type = PWI_SCALAR_F32; type <= PWI_SCALAR_U64; type++)
-    for (int kind = PWI_LINEAR_DOT; kind <= PWI_LINEAR_MOST; kind++)
+    for (int kind = PWI_LINEAR_DOT; kind <= PWI_LINEAR_COUNT; kind++)
       for (size_t length = 0; length < LENGTHS; length++) {
         enum pwi_scalar scalar = (enum pwi_scalar)type;
         struct pwi_sum sum = {0};
@@ -163,6 +165,14 @@ static void test_what_is_not_finite_stays_so(void **state) {
   assert_true(isnan(pwi_sum_value(most)));
 }
 
+static void test_a_count_takes_nan_for_a_value_and_minus_zero_for_none(void **state) {
+  double values[] = {0, -0.0, NAN, (double)INFINITY, 1e-310, 0, 0, 0, -1};
+  struct pwi_sum sum = {0};
+  (void)state;
+  pwi_linear_fold(PWI_LINEAR_COUNT, PWI_SCALAR_F64, values, NULL, 9, &sum);
+  assert_true(pwi_sum_value(sum) == 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_changes_are_those_of_the_formulas),
@@ -172,6 +182,7 @@ int main(void) {
       cmocka_unit_test(test_folds_are_those_of_the_formulas),
       cmocka_unit_test(test_a_sum_keeps_what_rounding_would_lose),
       cmocka_unit_test(test_what_is_not_finite_stays_so),
+      cmocka_unit_test(test_a_count_takes_nan_for_a_value_and_minus_zero_for_none),
   };
   print_message("seed=%d\n", SEED);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,74 @@ static void test_changes_and_sums_are_those_of_arrays(void **state) {
   must(pawl_session_close(session, PATIENCE));
 }
 
+/* What rows of two values hold in one of them, dense and sparse: rows are cut into several blocks and arcs. */
+static void check_columns(enum pawl_layout layout, uint64_t stride) {
+  struct pawl_session *session = open_pair();
+  uint64_t size = KEYS * stride;
+  struct pawl_vector *x = make(session, "a/x", PAWL_F64, WIDTH, size, layout, PAWL_PLACE_ORDERED);
+  struct pawl_range middle = pawl_range_of(1000 * stride, 20001 * stride);
+  static uint64_t keys[KEYS];
+  fill_arrays();
+  for (size_t i = 0; i < KEYS; i++) keys[i] = i * stride;
+  push(x, pawl_at_keys(keys, KEYS), xs);
+  for (uint32_t column = 0; column < WIDTH; column++) {
+    double result, absolute = 0, squares = 0, count = 0, part = 0;
+    for (size_t i = 0; i < KEYS; i++) {
+      double value = xs[i * WIDTH + column];
+      absolute += fabs(value);
+      squares += value * value;
+      count += value != 0;
+      if (pawl_range_has(middle, keys[i])) part += value != 0;
+    }
+    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_1, PATIENCE, &result));
+    assert_true(result == absolute);
+    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_2, PATIENCE, &result));
+    assert_true(result == sqrt(squares));
+    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_MAX, PATIENCE, &result));
+    assert_true(result == 5);
+    must(pawl_vector_norm_column(x, all, column, PAWL_NORM_COUNT, PATIENCE, &result));
+    assert_true(result == count && count < KEYS);
+    must(pawl_vector_norm_column(x, middle, column, PAWL_NORM_COUNT, PATIENCE, &result));
+    assert_true(result == part);
+  }
+  double result = 0, both = 0;
+  must(pawl_vector_norm_column(x, all, 0, PAWL_NORM_COUNT, PATIENCE, &result));
+  must(pawl_vector_norm_column(x, all, 1, PAWL_NORM_COUNT, PATIENCE, &both));
+  assert_true(norm(x, all, PAWL_NORM_COUNT) == result + both);
+  must_fail(pawl_vector_norm_column(x, all, WIDTH, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "no column 2");
+  must_fail(pawl_vector_norm_column(x, all, UINT32_MAX, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "column");
+  must(pawl_session_close(session, PATIENCE));
+}
+
+static void test_a_norm_can_be_that_of_one_column(void **state) {
+  (void)state;
+  check_columns(PAWL_LAYOUT_DENSE, 1);
+  check_columns(PAWL_LAYOUT_SPARSE, 1000);
+}
+
+/* Width 1 under a rule that stores pairs: there are two columns. */
+static void test_columns_are_those_that_are_stored(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_vector_options options;
+  struct pawl_vector *x = NULL;
+  double pairs[] = {-4, 2, 0, 1, 3, 0.5}, result = 0;
+  (void)state;
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F64;
+  options.size = 10;
+  strcpy(options.rule, "block_newton l1=1 eps=1e-30");
+  must(pawl_vector_create(session, "a/w", &options, PATIENCE, &x));
+  push(x, pawl_at_range(2, 5), pairs);
+  must(pawl_vector_norm_column(x, all, 0, PAWL_NORM_1, PATIENCE, &result));
+  assert_true(result == 1.5 + 4); /* w: (4 - 1) / 2, 0, -(3 - 1) / 0.5 */
+  must(pawl_vector_norm_column(x, all, 0, PAWL_NORM_COUNT, PATIENCE, &result));
+  assert_true(result == 2);
+  must(pawl_vector_norm_column(x, all, 1, PAWL_NORM_MAX, PATIENCE, &result));
+  assert_true(result == 4); /* g */
+  must_fail(pawl_vector_norm_column(x, all, 2, PAWL_NORM_1, PATIENCE, &result), PAWL_INVALID, "no column 2");
+  must(pawl_session_close(session, PATIENCE));
+}
+
 /* Sparse, and mixed: rows that one has and the other has not. */
 static void check_sparse(enum pawl_placement placement) {
   struct pawl_session *session = open_pair();
@@ -246,6 +314,8 @@ static void test_a_server_that_dies_in_between_costs_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_changes_and_sums_are_those_of_arrays),
+      cmocka_unit_test(test_a_norm_can_be_that_of_one_column),
+      cmocka_unit_test(test_columns_are_those_that_are_stored),
       cmocka_unit_test(test_sparse_vectors_are_worked_on_where_they_have_rows),
       cmocka_unit_test(test_what_does_not_go_together_is_found_before_anything_is_sent),
       cmocka_unit_test(test_calls_of_one_session_keep_their_order_over_two_vectors),

@@ -114,6 +114,40 @@ static void test_the_state_of_the_cluster_is_json(void **state) {
   must(pawl_session_close(NULL, 0));
 }
 
+/* With and without a data plane: both are counted. */
+static void test_figures_count_what_was_sent_and_received(void **state) {
+  enum { COUNT = 100000, BYTES = COUNT * sizeof(float) };
+  struct pawl_session_options options;
+  struct pawl_session_figures before, between, after;
+  float *values = test_calloc(COUNT, sizeof *values);
+  (void)state;
+  for (int plain = 0; plain < 2; plain++) {
+    struct pawl_session *session;
+    pawl_session_options_init(&options);
+    options.tcp_only = plain != 0;
+    must(pawl_session_open(&options, &session));
+    struct pawl_vector *vector = create(session, "a/b", PAWL_F32, COUNT);
+    pawl_session_figures(session, &before);
+    assert_true(before.bytes_sent > 0 && before.messages_sent > 0);
+    assert_true(before.bytes_received > 0 && before.messages_received > 0);
+    assert_true(before.bytes_sent < BYTES && before.bytes_received < BYTES);
+
+    push(vector, pawl_at_range(0, COUNT), values);
+    pawl_session_figures(session, &between);
+    assert_in_range(between.bytes_sent - before.bytes_sent, BYTES, BYTES + BYTES / 10);
+    assert_in_range(between.bytes_received - before.bytes_received, 1, BYTES / 10);
+    assert_true(between.messages_sent > before.messages_sent);
+
+    pull(vector, pawl_at_range(0, COUNT), values);
+    pawl_session_figures(session, &after);
+    assert_in_range(after.bytes_received - between.bytes_received, BYTES, BYTES + BYTES / 10);
+    assert_in_range(after.bytes_sent - between.bytes_sent, 1, BYTES / 10);
+    assert_true(after.messages_received > between.messages_received);
+    must(pawl_session_close(session, PATIENCE));
+  }
+  test_free(values);
+}
+
 static void test_with_replicas_a_server_may_be_killed(void **state) {
   struct pawl_session_options options;
   struct pawl_session *session;
@@ -252,6 +286,7 @@ int main(void) {
       cmocka_unit_test(test_a_cluster_without_servers_times_out),
       cmocka_unit_test(test_another_key_does_not_open_an_embedded_cluster),
       cmocka_unit_test(test_the_state_of_the_cluster_is_json),
+      cmocka_unit_test(test_figures_count_what_was_sent_and_received),
       cmocka_unit_test(test_with_replicas_a_server_may_be_killed),
       cmocka_unit_test(test_closing_leaves_no_memory_and_no_processes),
       cmocka_unit_test(test_waiting_ends_and_the_push_goes_on),

@@ -25,7 +25,8 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
-  'pawl sketch insert'; do
+  'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
+  'pawl train linear' 'pawl worker' 'pawl convert'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -71,7 +72,21 @@ explains 'sketch top' --last --until --cluster --json
 explains 'sketch distinct' --last --until --cluster --json
 explains 'sketch list' --cluster --json
 explains 'sketch drop' --cluster --json
+explains predict --output --scores --probabilities --format --label --hash-bits --binary --unit-rows --skip-bad --threads --l1 --l2 \
+  --json 'MODEL DATA'
+explains model 'pawl model show' 'pawl model export'
+explains 'model show' --top --vocabulary --json MODEL
+explains 'model export' --output --format --json MODEL
+explains convert --output --format --hash-bits --label --binary --unit-rows --skip-bad --threads --json INPUT
 explains 'bench sketch' --seconds --things --data --kill --transport --json
+explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear'
+explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
+  --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows \
+  --format --hash-bits --label --skip-bad --threads --on-worker-loss --drop-slowest --checkpoint --checkpoint-every --resume --log \
+  --tensorboard --job --model-format --json --quiet --key-file DATA
+explains 'train svm' --loss --l1 --class-weight --json
+explains 'train linear' --l1 --cluster --json
+explains worker --cluster --job --wait --listen --key-file
 explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
 explains 'checkpoint list' --json DIR/NAME
 explains 'checkpoint verify' --json DIR/NAME
@@ -136,6 +151,11 @@ refuses 'one argument too many' get a/b 1 2
 refuses 'nothing to put' put a/b
 refuses 'are for --create' put a/b --width 2 1=1
 refuses 'f32, f64' put a/b --create --type f16
+refuses 'INPUT.* is missing' convert
+refuses '-o FILE is missing' convert a
+refuses 'libsvm, vw' convert a -o b --format arff
+refuses 'from 1 to 62' convert a -o b --hash-bits 63
+refuses 'from 1 to 1024' convert a -o b --threads 0
 refuses 'bench net' bench net --no-such-option
 refuses 'DIR/NAME is missing' checkpoint verify
 refuses 'which format' checkpoint export a/b c/d e.txt

@@ -1,0 +1,179 @@
+/* Figures: how good a model's scores are, over any number of batches.
+ *
+ * Sums are compensated (Neumaier), so that they do not depend, to all digits that matter, on the order in which threads bring their
+ * rows. For the area under the curve every score is kept, 8 bytes a row: it is the probability that a row of the second class
+ * scores higher than one of the first, a tie counting half, and that is counted exactly by going up both lists in order.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/losses.h"
+
+struct sum {
+  double value, lost; /* what `value` has rounded away */
+};
+
+struct list {
+  double *scores;
+  size_t count, room;
+};
+
+struct linear_metrics {
+  enum linear_loss loss;
+  bool is_regression;
+  float labels[2]; /* as those of rows are */
+  double class_weights[2];
+  double penalty;
+  uint64_t rows, unknown, right;
+  struct sum loss_sum, log_loss, squares; /* squares: of what regression is off by */
+  double mean, spread; /* of the labels of regression: Welford's mean and sum of squared differences */
+  bool has_nan;        /* a score is not a number: there is no order */
+  struct list classes[2];
+};
+
+static void add(struct sum *sum, double value) {
+  double total = sum->value + value;
+  if (fabs(sum->value) >= fabs(value))
+    sum->lost += (sum->value - total) + value;
+  else
+    sum->lost += (value - total) + sum->value;
+  sum->value = total;
+}
+
+/* A sum that has overflown has lost nothing that could be added: infinity minus infinity is no number. */
+static double total(const struct sum *sum) { return isfinite(sum->value) ? sum->value + sum->lost : sum->value; }
+
+static double penalty_of(const struct linear_model *model) {
+  struct sum l1 = {0}, l2 = {0};
+  for (size_t i = 0; i < model->count; i++) {
+    add(&l1, fabs(model->weights[i]));
+    add(&l2, model->weights[i] * model->weights[i]);
+  }
+  return model->l1 * total(&l1) + model->l2 / 2 * total(&l2);
+}
+
+pawl_status linear_metrics_create(const struct linear_model *model, struct linear_metrics **metrics_out) {
+  struct linear_metrics *metrics = calloc(1, sizeof *metrics);
+  if (!metrics) return PAWL_NO_MEMORY;
+  metrics->loss = model->loss;
+  metrics->is_regression = model->is_regression;
+  for (int i = 0; i < 2; i++) {
+    metrics->labels[i] = (float)model->labels[i];
+    metrics->class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
+  }
+  metrics->penalty = penalty_of(model);
+  *metrics_out = metrics;
+  return PAWL_OK;
+}
+
+void linear_metrics_destroy(struct linear_metrics *metrics) {
+  if (!metrics) return;
+  for (int i = 0; i < 2; i++) free(metrics->classes[i].scores);
+  free(metrics);
+}
+
+/* --- adding --------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status make_room(struct list *list, size_t more) {
+  if (list->room - list->count >= more) return PAWL_OK;
+  if (more > SIZE_MAX / 32 || list->room > SIZE_MAX / 32) return PAWL_NO_MEMORY;
+  size_t room = list->room + list->room / 2 + more;
+  double *scores = realloc(list->scores, room * sizeof *scores);
+  if (!scores) return PAWL_NO_MEMORY;
+  list->scores = scores;
+  list->room = room;
+  return PAWL_OK;
+}
+
+static void add_number(struct linear_metrics *metrics, double label, double score, double weight) {
+  double off = label - score, before = label - metrics->mean;
+  metrics->rows++;
+  add(&metrics->loss_sum, weight * linear_loss_value(metrics->loss, label, score));
+  add(&metrics->squares, off * off);
+  metrics->mean += before / (double)metrics->rows;
+  metrics->spread += before * (label - metrics->mean);
+}
+
+/* `class` is 0 or 1, for which there is room in the list. */
+static void add_class(struct linear_metrics *metrics, int class, double score, double weight) {
+  double y = class ? 1 : -1;
+  metrics->rows++;
+  metrics->right += (score > 0) == (class == 1);
+  metrics->has_nan = metrics->has_nan || isnan(score);
+  add(&metrics->loss_sum, weight * metrics->class_weights[class] * linear_loss_value(metrics->loss, y, score));
+  add(&metrics->log_loss, linear_log_loss(y * score));
+  metrics->classes[class].scores[metrics->classes[class].count++] = score;
+}
+
+/* Room is made for all rows of the batch at first, so that it is counted whole or not at all. */
+pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl_batch *batch, const double *scores) {
+  size_t members[2] = {0};
+  for (int class = 0; class < 2 && !metrics->is_regression; class ++) {
+    for (size_t i = 0; i < batch->rows; i++) members[class] += batch->labels[i] == metrics->labels[class];
+    pawl_status status = make_room(&metrics->classes[class], members[class]);
+    if (status) return status;
+  }
+  for (size_t i = 0; i < batch->rows; i++) {
+    float label = batch->labels[i];
+    double weight = batch->weights ? (double)batch->weights[i] : 1;
+    if (metrics->is_regression)
+      add_number(metrics, (double)label, scores[i], weight);
+    else if (label == metrics->labels[0] || label == metrics->labels[1])
+      add_class(metrics, label == metrics->labels[1], scores[i], weight);
+    else
+      metrics->unknown++;
+  }
+  return PAWL_OK;
+}
+
+/* --- the figures ---------------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b) {
+  double one = *(const double *)a, other = *(const double *)b;
+  return (one > other) - (one < other);
+}
+
+/* Both lists go up together: for each score of the second class, how many of the first are below it, and how many the same. */
+static double area(struct linear_metrics *metrics) {
+  const struct list *low = &metrics->classes[0], *high = &metrics->classes[1];
+  if (low->count == 0 || high->count == 0 || metrics->has_nan) return (double)NAN;
+  for (int i = 0; i < 2; i++) qsort(metrics->classes[i].scores, metrics->classes[i].count, sizeof(double), compare);
+  struct sum won = {0};
+  size_t below = 0, up_to = 0;
+  for (size_t i = 0; i < high->count; i++) {
+    while (below < low->count && low->scores[below] < high->scores[i]) below++;
+    if (up_to < below) up_to = below;
+    while (up_to < low->count && low->scores[up_to] <= high->scores[i]) up_to++;
+    add(&won, (double)below + (double)(up_to - below) / 2);
+  }
+  return total(&won) / (double)low->count / (double)high->count;
+}
+
+pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear_figures *figures_out) {
+  const double none = (double)NAN, rows = (double)metrics->rows;
+  struct linear_figures figures = {
+      .rows = metrics->rows + metrics->unknown,
+      .positive = metrics->classes[1].count,
+      .unknown = metrics->unknown,
+      .loss = total(&metrics->loss_sum),
+      .penalty = metrics->penalty,
+      .log_loss = none,
+      .accuracy = none,
+      .auc = none,
+      .rmse = none,
+      .r2 = none,
+  };
+  figures.objective = figures.loss + figures.penalty;
+  if (metrics->is_regression && metrics->rows > 0) {
+    figures.rmse = sqrt(total(&metrics->squares) / rows);
+    if (metrics->spread > 0) figures.r2 = 1 - total(&metrics->squares) / metrics->spread;
+  }
+  if (!metrics->is_regression && metrics->rows > 0) {
+    figures.log_loss = total(&metrics->log_loss) / rows;
+    figures.accuracy = (double)metrics->right / rows;
+    figures.auc = area(metrics);
+  }
+  *figures_out = figures;
+  return PAWL_OK;
+}

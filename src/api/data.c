@@ -1,0 +1,113 @@
+/* <pawl/data.h>: src/data, with its faults in pawl_error_text. */
+#include <pawl/data.h>
+
+#include <string.h>
+
+#include <pawl/session.h>
+
+#include "api/error.h"
+#include "data/data.h"
+
+static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
+  return status ? pwi_error(status, "%s", fault->text) : PAWL_OK;
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------------------------- */
+
+void pawl_data_options_init(struct pawl_data_options *options) {
+  *options = (struct pawl_data_options){.hash_bits = PWI_DATA_HASH_BITS};
+}
+
+pawl_status pawl_data_open(const char *const *paths, size_t count, const struct pawl_data_options *options,
+                           struct pawl_data **data_out) {
+  struct pawl_data_options defaults;
+  struct pwi_fault fault = {""};
+  pawl_data_options_init(&defaults);
+  return say(pwi_data_open(paths, count, options ? options : &defaults, data_out, &fault), &fault);
+}
+
+void pawl_data_close(struct pawl_data *data) { pwi_data_close(data); }
+
+void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out) {
+  *info_out = (struct pawl_data_info){.files = data->count,
+                                      .pieces = data->pieces,
+                                      .bytes = data->bytes,
+                                      .format = data->sources[0].rule.format,
+                                      .fingerprint = data->fingerprint};
+}
+
+const char *pawl_data_format_name(enum pawl_data_format format) { return pwi_data_format_name(format); }
+
+pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *format_out) {
+  for (enum pawl_data_format format = PAWL_DATA_AUTO; format <= PAWL_DATA_CACHE; format++)
+    if (strcmp(name, pwi_data_format_name(format)) == 0) {
+      *format_out = format;
+      return PAWL_OK;
+    }
+  return pwi_error(PAWL_INVALID, "there is no format %s: auto, libsvm, vw, criteo, csv and cache are known", name);
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_batch **batch_out) {
+  struct pwi_fault fault = {""};
+  struct pwi_batch *batch;
+  pawl_status status = pwi_data_read(data, piece, &batch, &fault);
+  if (!status) *batch_out = &batch->is;
+  return say(status, &fault);
+}
+
+void pawl_batch_destroy(struct pawl_batch *batch) { pwi_batch_destroy((struct pwi_batch *)batch); }
+
+struct taking {
+  pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch);
+  void *context;
+};
+
+/* Whoever takes may fail in a thread that is not the caller's, and say why there. */
+static pawl_status take(void *context, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault) {
+  const struct taking *taking = context;
+  pawl_status status = taking->take(taking->context, piece, &batch->is);
+  return status ? pwi_fault(fault, status, "%s", pawl_error_text()) : PAWL_OK;
+}
+
+pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
+                               pawl_status (*take_one)(void *context, size_t piece, struct pawl_batch *batch),
+                               void *context) {
+  struct taking taking = {take_one, context};
+  struct pwi_fault fault = {""};
+  return say(pwi_data_read_all(data, begin, end, threads, false, take, &taking, &fault), &fault);
+}
+
+uint64_t pawl_data_skipped(const struct pawl_data *data) { return atomic_load(&data->skipped); }
+
+const char *pawl_data_first_bad(const struct pawl_data *data) {
+  return atomic_load(&data->has_first_bad) ? data->first_bad.text : "";
+}
+
+/* --- columns, and caches ---------------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece, struct pawl_columns **columns_out) {
+  struct pwi_fault fault = {""};
+  struct pwi_columns *columns;
+  pawl_status status = pwi_data_read_columns(data, piece, &columns, &fault);
+  if (!status) *columns_out = &columns->is;
+  return say(status, &fault);
+}
+
+pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out) {
+  struct pwi_columns *columns;
+  pawl_status status = pwi_columns_of(batch, &columns);
+  if (status) return pwi_error_status(status, "turning %zu rows into columns", batch->rows);
+  *columns_out = &columns->is;
+  return PAWL_OK;
+}
+
+void pawl_columns_destroy(struct pawl_columns *columns) { pwi_columns_destroy((struct pwi_columns *)columns); }
+
+pawl_status pawl_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
+                              bool (*progress)(void *context, const struct pawl_data_progress *progress),
+                              void *context) {
+  struct pwi_fault fault = {""};
+  return say(pwi_data_convert(data, path, threads, progress, context, &fault), &fault);
+}

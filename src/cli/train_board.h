@@ -1,0 +1,38 @@
+/* --tensorboard DIR: event files that TensorBoard reads.
+ *
+ * A file is a sequence of records (TFRecord): the length in 8 bytes, a masked CRC-32C of these 8 bytes, the data, a masked CRC-32C of
+ * the data; all little-endian. The data is a protocol buffer, an Event, encoded here by hand:
+ *
+ *   Event    1: wall_time, double   2: step, int64   3: file_version, string (of the first)   5: summary, Summary
+ *   Summary  1: value, Value, repeated
+ *   Value    1: tag, string   2: simple_value, float
+ *
+ * Each point of a path is a run of its own, in a folder that is called like it.
+ */
+#ifndef PWI_CLI_TRAIN_BOARD_H
+#define PWI_CLI_TRAIN_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "apps/linear/linear.h"
+
+struct pwi_train_board {
+  const char *folder; /* NULL: nothing is written */
+  FILE *file;
+  size_t point; /* that the file is of */
+};
+
+/* Writes the figures of a round. `mark` names the point of a path, "" if there is one only. True, or errno says why not; then no more is
+ * written. */
+bool pwi_train_board_write(struct pwi_train_board *board, const struct linear_progress *progress, const char *mark);
+void pwi_train_board_close(struct pwi_train_board *board);
+
+/* The checksum of records: CRC-32C (Castagnoli), turned by 15 bits and moved, so that a checksum of data that holds checksums
+ * stays a good one. */
+uint32_t pwi_train_crc(const void *bytes, size_t size);
+uint32_t pwi_train_crc_masked(const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,93 @@
+/* The options of `pawl train logistic`, `svm` and `linear`, as --help shows them. */
+#include "cli/train_letters.h"
+#include "cli/train_options.h"
+
+#define PENALTY                                                                                                        \
+  PWI_CLI_HEADING("what is learned"),                                                                                  \
+      {PWI_TRAIN_L1, "l1", "X[,X…]", "weight of |w|, which makes weights zero; several: a model for each"},            \
+      {PWI_TRAIN_L2, "l2", "X[,X…]", "weight of |w|^2/2 (default: 1, or 0 if --l1 is given)"}, {                       \
+    PWI_TRAIN_NO_BIAS, "no-bias", NULL, "no constant term"                                                             \
+  }
+
+#define CLASSES                                                                                                        \
+  {                                                                                                                    \
+    PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W",                                                                     \
+        "rows with label L count W times (for each of the two labels, if\nneed be); or 'balanced': both classes "      \
+        "count the same"                                                                                               \
+  }
+
+#define FURTHER                                                                                                        \
+  {PWI_TRAIN_START, "start", "MODEL", "begin with this model instead of zeros"},                                       \
+      {PWI_TRAIN_VALID, "valid", "FILE", "measure the loss on this data too; may be given several times"},             \
+      {PWI_TRAIN_EARLY_STOP, "early-stop", "N", "end after N rounds without a better loss on --valid"},                \
+      {PWI_TRAIN_OUTPUT, "output", "MODEL", "where the model goes (default: the data's name with .model)"}, {          \
+    PWI_TRAIN_MODEL_FORMAT, "model-format", "F", "pawl, liblinear or npy (default: by the model's name, else pawl)"    \
+  }
+
+#define METHOD                                                                                                         \
+  PWI_CLI_HEADING("how it is learned"),                                                                                \
+      {PWI_TRAIN_METHOD, "method", "NAME",                                                                             \
+       "blocks, subgradient, sgd, adagrad, ftrl or dual (default: blocks;\nfor the hinge loss dual)"},                 \
+      {PWI_TRAIN_ROUNDS, "rounds", "N", "at most so many (default: 1000); of sgd, adagrad and ftrl:"},                 \
+      {PWI_TRAIN_ROUNDS, "passes", "N", "the same: how often all data is seen (default: 1)"},                          \
+      {PWI_TRAIN_ROUNDS, "epochs", "N", "the same"},                                                                   \
+      {PWI_TRAIN_TOLERANCE, "tolerance", "X", "end when the objective is this close, relatively (default: 1e-4)"},     \
+      {PWI_TRAIN_TAU, "tau", "N", "blocks: steps that may be under way at once (default: 0)"},                         \
+      {PWI_TRAIN_BLOCKS, "blocks", "N", "blocks: of features (default: chosen from the data)"},                        \
+      {PWI_TRAIN_NO_KKT, "no-kkt", NULL, "blocks: look at every feature in every round"},                              \
+      {PWI_TRAIN_RATE, "rate", "X", "length of steps, where the method needs one (default: chosen)"},                  \
+      {PWI_TRAIN_MINIBATCH, "minibatch", "N", "sgd, adagrad, ftrl: rows in a step (default: 1000)"}, {                 \
+    PWI_TRAIN_SEED, "seed", "N", "of the order of blocks and rows"                                                     \
+  }
+
+#define DATA                                                                                                           \
+  PWI_CLI_HEADING("how data is read"),                                                                                 \
+      {PWI_TRAIN_FORMAT, "format", "F", "libsvm, vw, criteo, csv or cache (default: by a look at the files)"},         \
+      {PWI_TRAIN_LABEL, "label", "COLUMN", "csv: the label's, by name or number (default: the first)"},                \
+      {PWI_TRAIN_HASH_BITS, "hash-bits", "N", "of hashed names (default: 22)"},                                        \
+      {PWI_TRAIN_BINARY, "binary", NULL, "every value becomes 1"},                                                     \
+      {PWI_TRAIN_UNIT_ROWS, "unit-rows", NULL, "every row is scaled to length 1"}, {                                   \
+    PWI_TRAIN_SKIP_BAD, "skip-bad", "N", "leave out up to N rows that cannot be read (default: 0)"                     \
+  }
+
+#define PLACE                                                                                                          \
+  PWI_CLI_HEADING("where it runs"),                                                                                    \
+      {PWI_TRAIN_WORKERS, "workers", "N|MIN:MAX",                                                                      \
+       "processes that work on the data (default: one a processor, at most\n8); with --cluster 0 starts none: 'pawl "  \
+       "worker' does, elsewhere"},                                                                                     \
+      {PWI_TRAIN_THREADS, "threads", "N", "of each worker, for reading (default: its share of the processors)"},       \
+      {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW", "replace (default), continue with the others, or stop"},            \
+      {PWI_TRAIN_DROP_SLOWEST, "drop-slowest", "X",                                                                    \
+       "let go a worker that takes X times the median, three times running"},                                          \
+      {PWI_TRAIN_SERVERS, "servers", "N", "processes that hold the model (default: 1, and 1 for each replica)"},       \
+      {PWI_TRAIN_REPLICAS, "replicas", "N", "copies of everything: so many servers may die (default: 0)"},             \
+      {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                  \
+       "use the cluster of this manager (default: that in PAWL_ADDRESS;\nelse one is started for this run)"},          \
+      {PWI_TRAIN_JOB, "job", "NAME", "by which workers find this run in the cluster (default: train)"},                \
+      {PWI_TRAIN_LISTEN, "listen", "ADDRESS", "where workers reach us (default: chosen by the way to the manager)"},   \
+      PWI_SESSION_PROOFS
+
+#define KEEPING                                                                                                        \
+  PWI_CLI_HEADING("what is kept and shown"),                                                                           \
+      {PWI_TRAIN_CHECKPOINT, "checkpoint", "DIR",                                                                      \
+       "keep checkpoints there (default, with the next two:\nMODEL.checkpoints)"},                                     \
+      {PWI_TRAIN_CHECKPOINT_EVERY, "checkpoint-every", "S", "so many seconds apart (default: 60)"},                    \
+      {PWI_TRAIN_RESUME, "resume", NULL, "go on from the newest checkpoint"},                                          \
+      {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round"},                                            \
+      {PWI_TRAIN_TENSORBOARD, "tensorboard", "DIR", "write event files for TensorBoard"},                              \
+      {PWI_CLI_LETTER_JSON, "json", NULL, "end with one JSON object on standard output"}, {                            \
+    PWI_TRAIN_QUIET, "quiet", NULL, "print nothing but errors"                                                         \
+  }
+
+const struct pwi_cli_option pwi_train_logistic_options[] = {PENALTY, CLASSES, FURTHER, METHOD,
+                                                            DATA,    PLACE,   KEEPING, {0}};
+
+const struct pwi_cli_option pwi_train_svm_options[] = {
+    PENALTY, {PWI_TRAIN_LOSS, "loss", "NAME", "hinge (default) or squared-hinge"},
+    CLASSES, FURTHER,
+    METHOD,  DATA,
+    PLACE,   KEEPING,
+    {0},
+};
+
+const struct pwi_cli_option pwi_train_linear_options[] = {PENALTY, FURTHER, METHOD, DATA, PLACE, KEEPING, {0}};

@@ -1,0 +1,76 @@
+/* Formats: how rows are read out of text.
+ *
+ * A parser gets whole lines, each with its line break, and appends their rows to a batch. It stops at the first that
+ * it cannot read and says where and why; whoever called it decides whether to go on behind that line. Files and
+ * threads are none of its business. Pure, but for memory.
+ *
+ * The text must be followed by PWI_NUMBER_SLACK bytes that may be read.
+ */
+#ifndef PWI_DATA_PARSE_H
+#define PWI_DATA_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/data.h>
+
+#include "data/batch.h"
+
+/* The columns of a table: csv, and criteo. */
+struct pwi_table {
+  char separator;     /* a comma, or a tab */
+  bool has_head;      /* the first line names the columns */
+  size_t columns;     /* of every row */
+  size_t label;       /* counted from 0 */
+  size_t head_length; /* of the head line, its line break included; 0 without one */
+};
+
+/* What a parser must know of a file. */
+struct pwi_parse_rule {
+  enum pawl_data_format format;
+  uint32_t hash_bits;
+  struct pwi_table table;
+};
+
+/* "libsvm" …; "" for a number that is none. */
+const char *pwi_data_format_name(enum pawl_data_format format);
+
+/* Where parsing is. After PAWL_CORRUPT `at` is the beginning of the line that is bad, `wrong` the byte in it, `what`
+ * why. */
+struct pwi_parse {
+  const char *at, *end;
+  const char *wrong;
+  const char *what; /* static */
+};
+
+/* PAWL_OK: all of it was read. PAWL_CORRUPT: see above; the batch holds the rows before. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_parse_rows(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                         struct pwi_batch *batch);
+PAWL_MUST_USE pawl_status pwi_parse_libsvm(struct pwi_parse *parse, struct pwi_batch *batch);
+PAWL_MUST_USE pawl_status pwi_parse_vw(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                       struct pwi_batch *batch);
+PAWL_MUST_USE pawl_status pwi_parse_criteo(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                           struct pwi_batch *batch);
+PAWL_MUST_USE pawl_status pwi_parse_csv(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                        struct pwi_batch *batch);
+
+/* --- for parsers ------------------------------------------------------------------------------------------------------------ */
+
+static inline pawl_status pwi_parse_wrong(struct pwi_parse *parse, const char *wrong, const char *what) {
+  parse->wrong = wrong;
+  parse->what = what;
+  return PAWL_CORRUPT;
+}
+
+/* A hash becomes an id: 1 … 2^bits. */
+static inline uint64_t pwi_hashed_id(uint64_t hash, uint32_t bits) { return (hash >> (64 - bits)) + 1; }
+
+/* How a row's end went: PAWL_OVERFLOW becomes a fault of the row. */
+PAWL_MUST_USE pawl_status pwi_parse_end_row(struct pwi_parse *parse, struct pwi_batch *batch, size_t entries,
+                                            bool is_sorted, float label, float weight);
+
+PAWL_MUST_USE pawl_status pwi_parse_label(struct pwi_parse *parse, const char *text, const char **end_out,
+                                          float *label_out);
+
+#endif

@@ -1,0 +1,287 @@
+/* Reading pieces: one, or many side by side. */
+#include "data/data.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/cache.h"
+
+/* --- bad rows --------------------------------------------------------------------------------------------------------------- */
+
+/* Where a byte of a piece's text is, in words. Finding the line reads the file once more. */
+static void say_where(struct pwi_source *source, uint64_t offset, const char *what, struct pwi_fault *fault) {
+  uint64_t line, line_begin;
+  if (pwi_source_line(source, offset, &line, &line_begin, fault))
+    pwi_fault(fault, PAWL_CORRUPT, "%s: byte %" PRIu64 ": %s", source->path, offset, what);
+  else
+    pwi_fault(fault, PAWL_CORRUPT, "%s:%" PRIu64 ":%" PRIu64 ": %s", source->path, line, offset - line_begin + 1, what);
+}
+
+/* A row is bad. PAWL_OK if it may be left out. */
+static pawl_status judge(struct pawl_data *data, struct pwi_source *source, uint64_t offset, const char *what,
+                         struct pwi_fault *fault) {
+  if (atomic_fetch_add(&data->bad, 1) >= data->options.skip_bad) {
+    say_where(source, offset, what, fault);
+    return PAWL_CORRUPT;
+  }
+  atomic_fetch_add(&data->skipped, 1);
+  if (atomic_load(&data->has_first_bad)) return PAWL_OK;
+  pthread_mutex_lock(&data->lock);
+  if (!atomic_load(&data->has_first_bad)) {
+    say_where(source, offset, what, &data->first_bad);
+    atomic_store(&data->has_first_bad, true);
+  }
+  pthread_mutex_unlock(&data->lock);
+  return PAWL_OK;
+}
+
+/* --- one piece -------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status parse_text(struct pawl_data *data, struct pwi_source *source, const struct pwi_lines *text,
+                              struct pwi_batch *batch, struct pwi_fault *fault) {
+  struct pwi_parse parse = {.at = text->begin, .end = text->end};
+  for (;;) {
+    pawl_status status = pwi_parse_rows(&source->rule, &parse, batch);
+    if (status == PAWL_NO_MEMORY) return pwi_fault_plain(fault, status, source->path);
+    if (status != PAWL_CORRUPT) return status;
+    status = judge(data, source, text->offset + (uint64_t)(parse.wrong - text->begin), parse.what, fault);
+    if (status) return status;
+    batch->is.skipped++;
+    parse.at = (const char *)memchr(parse.at, '\n', (size_t)(parse.end - parse.at)) + 1;
+  }
+}
+
+static pawl_status fetch_text(const struct pawl_data *data, struct pwi_source *source, size_t piece,
+                              struct pwi_lines *text_out, struct pwi_fault *fault) {
+  uint64_t begin = source->text_start + (piece - source->first_piece) * data->piece_bytes;
+  uint64_t left = source->text_size - begin;
+  return pwi_source_text(source, begin, begin + (left < data->piece_bytes ? left : data->piece_bytes), text_out, fault);
+}
+
+/* What the options ask for, without what was done already before a cache was written. */
+static void left_to_do(const struct pawl_data *data, const struct pwi_source *source, bool *binary_out,
+                       bool *unit_rows_out) {
+  bool is_binary = source->cache && pwi_cache_is_binary(source->cache);
+  bool has_units = source->cache && pwi_cache_has_unit_rows(source->cache), wants_units = data->options.unit_rows;
+  *binary_out = data->options.binary && !(is_binary && (!has_units || wants_units));
+  *unit_rows_out = wants_units && (!has_units || *binary_out);
+}
+
+static pawl_status finish(struct pawl_data *data, struct pwi_source *source, struct pwi_batch *batch,
+                          struct pwi_fault *fault) {
+  bool binary, unit_rows;
+  left_to_do(data, source, &binary, &unit_rows);
+  pawl_status status = pwi_batch_finish(batch, binary, unit_rows);
+  return status ? pwi_fault_plain(fault, status, source->path) : PAWL_OK;
+}
+
+/* `text` is that of the piece; it is given up. NULL: the piece is of a cache. */
+static pawl_status make_batch(struct pawl_data *data, size_t piece, struct pwi_lines *text,
+                              struct pwi_batch **batch_out, struct pwi_fault *fault) {
+  struct pwi_source *source = pwi_data_source(data, piece);
+  struct pwi_batch *batch = NULL;
+  pawl_status status = pwi_batch_create(&batch);
+  if (status)
+    pwi_fault_plain(fault, status, source->path);
+  else if (text)
+    status = parse_text(data, source, text, batch, fault);
+  else
+    status = pwi_cache_read(source->cache, piece - source->first_piece, batch, fault);
+  if (text) pwi_lines_fini(text);
+  if (!status) status = finish(data, source, batch, fault);
+  if (status)
+    pwi_batch_destroy(batch);
+  else
+    *batch_out = batch;
+  return status;
+}
+
+pawl_status pwi_data_read(struct pawl_data *data, size_t piece, struct pwi_batch **batch_out, struct pwi_fault *fault) {
+  struct pwi_lines text;
+  if (piece >= data->pieces)
+    return pwi_fault(fault, PAWL_OUT_OF_SPAN, "there is no piece %zu: the data has %zu", piece, data->pieces);
+  struct pwi_source *source = pwi_data_source(data, piece);
+  if (source->cache) return make_batch(data, piece, NULL, batch_out, fault);
+  pawl_status status = fetch_text(data, source, piece, &text, fault);
+  return status ? status : make_batch(data, piece, &text, batch_out, fault);
+}
+
+pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct pwi_columns **columns_out,
+                                  struct pwi_fault *fault) {
+  struct pwi_source *source = piece < data->pieces ? pwi_data_source(data, piece) : NULL;
+  struct pwi_batch *batch;
+  bool binary = false, unit_rows = false;
+  if (source) left_to_do(data, source, &binary, &unit_rows);
+  if (source && source->cache && !binary && !unit_rows)
+    return pwi_cache_read_columns(source->cache, piece - source->first_piece, columns_out, fault);
+  pawl_status status = pwi_data_read(data, piece, &batch, fault);
+  if (status) return status;
+  status = pwi_columns_of(&batch->is, columns_out);
+  pwi_batch_destroy(batch);
+  return status && source ? pwi_fault_plain(fault, status, source->path) : status;
+}
+
+/* --- many pieces ------------------------------------------------------------------------------------------------------------ */
+
+/* What is left to read of a file. The pieces of a compressed one are fetched in order and one at a time. */
+struct queue {
+  struct pwi_source *source;
+  size_t next, end;
+  bool is_busy;
+};
+
+static bool in_order(const struct pwi_source *source) { return !source->cache && source->packing != PWI_PACKING_PLAIN; }
+
+struct crew {
+  struct pawl_data *data;
+  pwi_data_take *take;
+  void *context;
+  bool is_ordered; /* pieces are handed over by number */
+  size_t turn;     /* the next of them, if so; under `taking` */
+  struct queue *queues;
+  size_t count, first; /* queues before the first are done */
+  pthread_mutex_t lock, taking;
+  pthread_cond_t changed; /* a queue is no longer busy, or work has ended */
+  pthread_cond_t taken;   /* a batch was handed over, or work has ended */
+  pawl_status status;     /* the first failure; under the lock */
+  struct pwi_fault *fault;
+};
+
+/* A file with something left that nobody is fetching from; NULL for none. `*waits_out`: one may come to be. */
+static struct queue *pick(struct crew *crew, bool *waits_out) {
+  *waits_out = false;
+  while (crew->first < crew->count && crew->queues[crew->first].next == crew->queues[crew->first].end) crew->first++;
+  for (size_t i = crew->first; i < crew->count; i++) {
+    struct queue *queue = &crew->queues[i];
+    if (queue->next == queue->end) continue;
+    if (!queue->is_busy) return queue;
+    *waits_out = true;
+    if (crew->is_ordered) break; /* what lies further on could not be handed over anyway */
+  }
+  return NULL;
+}
+
+/* The next piece to read, and its queue, which is busy if it must be; false: there is nothing left. */
+static bool claim(struct crew *crew, struct queue **queue_out, size_t *piece_out) {
+  struct queue *queue = NULL;
+  bool waits = true;
+  pthread_mutex_lock(&crew->lock);
+  while (!crew->status && !(queue = pick(crew, &waits)) && waits) pthread_cond_wait(&crew->changed, &crew->lock);
+  if (crew->status) queue = NULL;
+  if (queue) {
+    *piece_out = queue->next++;
+    *queue_out = queue;
+    queue->is_busy = in_order(queue->source);
+  }
+  pthread_mutex_unlock(&crew->lock);
+  return queue != NULL;
+}
+
+static void release(struct crew *crew, struct queue *queue) {
+  if (!in_order(queue->source)) return;
+  pthread_mutex_lock(&crew->lock);
+  queue->is_busy = false;
+  pthread_cond_broadcast(&crew->changed);
+  pthread_mutex_unlock(&crew->lock);
+}
+
+static void fail(struct crew *crew, pawl_status status, const struct pwi_fault *fault) {
+  pthread_mutex_lock(&crew->lock);
+  if (!crew->status) {
+    crew->status = status;
+    *crew->fault = *fault;
+  }
+  pthread_cond_broadcast(&crew->changed);
+  pthread_mutex_unlock(&crew->lock);
+}
+
+static bool has_failed(struct crew *crew) {
+  pthread_mutex_lock(&crew->lock);
+  bool failed = crew->status != PAWL_OK;
+  pthread_mutex_unlock(&crew->lock);
+  return failed;
+}
+
+static pawl_status read_claimed(struct crew *crew, struct queue *queue, size_t piece, struct pwi_batch **batch_out,
+                                struct pwi_fault *fault) {
+  struct pwi_lines text;
+  if (queue->source->cache) return make_batch(crew->data, piece, NULL, batch_out, fault);
+  pawl_status status = fetch_text(crew->data, queue->source, piece, &text, fault);
+  release(crew, queue);
+  return status ? status : make_batch(crew->data, piece, &text, batch_out, fault);
+}
+
+/* Whoever has the lowest piece never waits, so that all come to their turn. */
+static pawl_status hand_over(struct crew *crew, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault) {
+  pawl_status status = PAWL_OK;
+  pthread_mutex_lock(&crew->taking);
+  while (crew->is_ordered && crew->turn != piece && !has_failed(crew)) pthread_cond_wait(&crew->taken, &crew->taking);
+  if (has_failed(crew))
+    pwi_batch_destroy(batch);
+  else
+    status = crew->take(crew->context, piece, batch, fault);
+  if (status) fail(crew, status, fault); /* before anybody else may hand over */
+  crew->turn = piece + 1;
+  pthread_cond_broadcast(&crew->taken);
+  pthread_mutex_unlock(&crew->taking);
+  return status;
+}
+
+/* Those who wait for their turn must hear of it. */
+static void fail_reading(struct crew *crew, pawl_status status, const struct pwi_fault *fault) {
+  fail(crew, status, fault);
+  pthread_mutex_lock(&crew->taking);
+  pthread_cond_broadcast(&crew->taken);
+  pthread_mutex_unlock(&crew->taking);
+}
+
+static void work(void *context) {
+  struct crew *crew = context;
+  struct queue *queue;
+  size_t piece;
+  while (claim(crew, &queue, &piece)) {
+    struct pwi_batch *batch;
+    struct pwi_fault fault = {""};
+    pawl_status status = read_claimed(crew, queue, piece, &batch, &fault);
+    if (status)
+      fail_reading(crew, status, &fault);
+    else
+      status = hand_over(crew, piece, batch, &fault);
+    if (status) return;
+  }
+}
+
+static void fill_queues(struct crew *crew, size_t begin, size_t end) {
+  for (size_t i = 0; i < crew->data->count; i++) {
+    struct pwi_source *source = &crew->data->sources[i];
+    size_t first = source->first_piece, last = first + source->pieces;
+    if (first < begin) first = begin;
+    if (last > end) last = end;
+    if (first < last) crew->queues[crew->count++] = (struct queue){.source = source, .next = first, .end = last};
+  }
+}
+
+pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, bool is_ordered,
+                              pwi_data_take *take, void *context, struct pwi_fault *fault) {
+  struct crew crew = {
+      .data = data, .take = take, .context = context, .is_ordered = is_ordered, .turn = begin, .fault = fault};
+  if (begin > end || end > data->pieces)
+    return pwi_fault(fault, PAWL_OUT_OF_SPAN, "pieces %zu to %zu: the data has %zu", begin, end, data->pieces);
+  crew.queues = pwi_alloc_zero(data->count, sizeof *crew.queues);
+  if (!crew.queues) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
+  fill_queues(&crew, begin, end);
+  pthread_mutex_init(&crew.lock, NULL);
+  pthread_mutex_init(&crew.taking, NULL);
+  pthread_cond_init(&crew.changed, NULL);
+  pthread_cond_init(&crew.taken, NULL);
+  if (threads == 0) threads = pwi_data_processors();
+  if (threads > end - begin) threads = (uint32_t)(end - begin);
+  pwi_data_crew(threads, work, &crew);
+  pthread_cond_destroy(&crew.taken);
+  pthread_cond_destroy(&crew.changed);
+  pthread_mutex_destroy(&crew.taking);
+  pthread_mutex_destroy(&crew.lock);
+  pwi_free(crew.queues);
+  return crew.status;
+}

@@ -1,0 +1,276 @@
+/* Opening a data set: patterns, formats, pieces. */
+#include "data/data.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "data/cache.h"
+#include "data/detect.h"
+
+#define HEAD ((size_t)1 << 16)
+#define HEAD_MOST ((size_t)1 << 28)
+
+/* --- paths ------------------------------------------------------------------------------------------------------------------ */
+
+struct paths {
+  char **items;
+  size_t count, room;
+};
+
+static bool add_path(struct paths *paths, const char *path) {
+  if (paths->count == paths->room) {
+    size_t room = paths->room ? paths->room * 2 : 8;
+    char **items = pwi_resize_array(paths->items, room, sizeof *items);
+    if (!items) return false;
+    paths->items = items;
+    paths->room = room;
+  }
+  char *copy = pwi_copy_string(path);
+  if (copy) paths->items[paths->count++] = copy;
+  return copy != NULL;
+}
+
+static void free_paths(struct paths *paths) {
+  for (size_t i = 0; i < paths->count; i++) pwi_free(paths->items[i]);
+  pwi_free(paths->items);
+}
+
+/* By bytes, and not by locale: all workers must agree. */
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static pawl_status add_matches(struct paths *paths, const char *pattern, struct pwi_fault *fault) {
+  glob_t found;
+  pawl_status status = PAWL_OK;
+  int result = glob(pattern, GLOB_NOSORT, NULL, &found);
+  if (result == GLOB_NOMATCH)
+    status = pwi_fault(fault, PAWL_NOT_FOUND, "%s: no file has a name like this", pattern);
+  else if (result)
+    status = pwi_fault_plain(fault, result == GLOB_NOSPACE ? PAWL_NO_MEMORY : PAWL_IO, pattern);
+  if (!status) {
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_name);
+    for (size_t i = 0; i < found.gl_pathc && !status; i++)
+      if (!add_path(paths, found.gl_pathv[i])) status = pwi_fault_plain(fault, PAWL_NO_MEMORY, pattern);
+  }
+  globfree(&found);
+  return status;
+}
+
+static pawl_status expand(const char *const *given, size_t count, struct paths *paths, struct pwi_fault *fault) {
+  for (size_t i = 0; i < count; i++) {
+    pawl_status status = PAWL_OK;
+    bool is_pattern = strpbrk(given[i], "*?[") && access(given[i], F_OK) != 0;
+    if (is_pattern)
+      status = add_matches(paths, given[i], fault);
+    else if (!add_path(paths, given[i]))
+      status = pwi_fault_plain(fault, PAWL_NO_MEMORY, given[i]);
+    if (status) return status;
+  }
+  return PAWL_OK;
+}
+
+/* --- one file --------------------------------------------------------------------------------------------------------------- */
+
+/* The head of the text, with at least one whole line if there is one. */
+static pawl_status whole_head(struct pwi_source *source, char **head_out, size_t *size_out, struct pwi_fault *fault) {
+  for (size_t most = HEAD;; most *= 16) {
+    pawl_status status = pwi_source_head(source, most, head_out, size_out, fault);
+    if (status) return status;
+    if (*size_out < most || most >= HEAD_MOST || memchr(*head_out, '\n', *size_out)) return PAWL_OK;
+    pwi_free(*head_out);
+  }
+}
+
+static pawl_status look_at_text(const struct pawl_data *data, struct pwi_source *source, struct pwi_fault *fault) {
+  char *head;
+  size_t size;
+  const char *why = "";
+  source->rule = (struct pwi_parse_rule){.format = data->options.format, .hash_bits = data->options.hash_bits};
+  pawl_status status = whole_head(source, &head, &size, fault);
+  if (status) return status;
+  status = pwi_detect(head, size, data->label, &source->rule, &why);
+  pwi_free(head);
+  if (status) return pwi_fault(fault, status, "%s: %s", source->path, why);
+  status = pwi_stream_length(source->path, source->packing, &source->text_size, fault);
+  source->text_start = source->rule.table.head_length;
+  if (source->text_start > source->text_size) source->text_start = source->text_size;
+  return status;
+}
+
+static pawl_status look_at_file(const struct pawl_data *data, struct pwi_source *source, struct pwi_fault *fault) {
+  bool is_cache;
+  enum pawl_data_format asked = data->options.format;
+  pawl_status status = pwi_cache_is(source->path, &is_cache, fault);
+  if (status) return status;
+  if (!is_cache && asked == PAWL_DATA_CACHE) return pwi_fault(fault, PAWL_CORRUPT, "%s: not a cache", source->path);
+  if (is_cache && asked != PAWL_DATA_AUTO && asked != PAWL_DATA_CACHE)
+    return pwi_fault(fault, PAWL_CORRUPT, "%s: this is a cache, and not %s", source->path, pwi_data_format_name(asked));
+  if (!is_cache) return look_at_text(data, source, fault);
+  source->rule.format = PAWL_DATA_CACHE;
+  return pwi_cache_open(source->path, &source->cache, fault);
+}
+
+/* Files are looked at side by side, because the text of some must be counted. */
+struct looking {
+  struct pawl_data *data;
+  atomic_size_t next;
+  pthread_mutex_t lock; /* of what follows: the failure of the first file that has one */
+  size_t failed;
+  pawl_status status;
+  struct pwi_fault *fault;
+};
+
+static void look(void *context) {
+  struct looking *looking = context;
+  size_t i;
+  while ((i = atomic_fetch_add(&looking->next, 1)) < looking->data->count) {
+    struct pwi_fault fault;
+    pawl_status status = look_at_file(looking->data, &looking->data->sources[i], &fault);
+    if (!status) continue;
+    pthread_mutex_lock(&looking->lock);
+    if (i < looking->failed) {
+      looking->failed = i;
+      looking->status = status;
+      *looking->fault = fault;
+    }
+    pthread_mutex_unlock(&looking->lock);
+  }
+}
+
+static pawl_status look_at_files(struct pawl_data *data, struct pwi_fault *fault) {
+  struct looking looking = {.data = data, .failed = SIZE_MAX, .fault = fault};
+  uint32_t threads = pwi_data_processors();
+  pthread_mutex_init(&looking.lock, NULL);
+  pwi_data_crew(data->count < threads ? (uint32_t)data->count : threads, look, &looking);
+  pthread_mutex_destroy(&looking.lock);
+  return looking.status;
+}
+
+/* --- pieces ----------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t text_length(const struct pwi_source *source) {
+  return source->cache ? 0 : source->text_size - source->text_start;
+}
+
+static uint64_t choose_piece(const struct pawl_data *data) {
+  uint64_t total = 0;
+  if (data->options.piece_bytes) return data->options.piece_bytes;
+  for (size_t i = 0; i < data->count; i++) total += text_length(&data->sources[i]);
+  uint64_t size = total / PWI_DATA_PIECES_WANTED + 1;
+  if (size < PWI_DATA_PIECE_LEAST) return PWI_DATA_PIECE_LEAST;
+  return size < PWI_DATA_PIECE_MOST ? size : PWI_DATA_PIECE_MOST;
+}
+
+static pawl_status cut(struct pawl_data *data, struct pwi_fault *fault) {
+  uint64_t pieces = 0;
+  data->piece_bytes = choose_piece(data);
+  for (size_t i = 0; i < data->count; i++) {
+    struct pwi_source *source = &data->sources[i];
+    uint64_t length = text_length(source), count = length / data->piece_bytes + (length % data->piece_bytes != 0);
+    if (source->cache) count = pwi_cache_blocks(source->cache);
+    if (count == 0) count = 1;
+    source->first_piece = (size_t)pieces;
+    source->pieces = (size_t)count;
+    pieces += count;
+    if (pieces > SIZE_MAX / 2) return pwi_fault(fault, PAWL_TOO_LARGE, "%s: too many pieces", source->path);
+    data->bytes += source->size;
+  }
+  data->pieces = (size_t)pieces;
+  return PAWL_OK;
+}
+
+struct pwi_source *pwi_data_source(const struct pawl_data *data, size_t piece) {
+  size_t low = 0, high = data->count;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (data->sources[middle].first_piece <= piece)
+      low = middle;
+    else
+      high = middle;
+  }
+  return &data->sources[low];
+}
+
+static uint64_t fingerprint(const struct pawl_data *data) {
+  const struct pawl_data_options *options = &data->options;
+  uint64_t numbers[] = {(uint64_t)options->format, options->hash_bits, options->binary,
+                        options->unit_rows,        data->piece_bytes,  options->skip_bad};
+  uint64_t hash = pwi_hash(numbers, sizeof numbers, 0);
+  if (data->label) hash = pwi_hash(data->label, strlen(data->label), hash);
+  for (size_t i = 0; i < data->count; i++) {
+    const struct pwi_source *source = &data->sources[i];
+    hash = pwi_hash(source->path, strlen(source->path), hash);
+    hash = pwi_hash(&source->size, sizeof source->size, hash);
+  }
+  return hash;
+}
+
+/* --- opening and closing ---------------------------------------------------------------------------------------------------- */
+
+static pawl_status check(size_t count, const struct pawl_data_options *options, struct pwi_fault *fault) {
+  if (count == 0) return pwi_fault(fault, PAWL_INVALID, "no data file was named");
+  if (options->hash_bits < 1 || options->hash_bits > PWI_DATA_HASH_BITS_MAX)
+    return pwi_fault(fault, PAWL_INVALID, "hash_bits is %u: 1 to %u are possible", (unsigned)options->hash_bits,
+                     PWI_DATA_HASH_BITS_MAX);
+  if (options->format > PAWL_DATA_CACHE) return pwi_fault(fault, PAWL_INVALID, "there is no such format");
+  if (options->label && !*options->label) return pwi_fault(fault, PAWL_INVALID, "the label's column has no name");
+  return PAWL_OK;
+}
+
+/* Every path becomes a source, which owns it. */
+static pawl_status make_sources(struct pawl_data *data, struct paths *paths, struct pwi_fault *fault) {
+  data->sources = pwi_alloc_zero(paths->count, sizeof *data->sources);
+  if (!data->sources) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory for %zu files", paths->count);
+  pawl_status status = PAWL_OK;
+  while (!status && data->count < paths->count) {
+    char *path = paths->items[data->count];
+    paths->items[data->count] = NULL;
+    status = pwi_source_init(&data->sources[data->count++], path, fault);
+  }
+  return status;
+}
+
+static pawl_status fill(struct pawl_data *data, const char *const *given, size_t count, struct pwi_fault *fault) {
+  struct paths paths = {0};
+  pawl_status status = expand(given, count, &paths, fault);
+  if (!status) status = make_sources(data, &paths, fault);
+  free_paths(&paths);
+  if (!status) status = look_at_files(data, fault);
+  if (!status) status = cut(data, fault);
+  if (!status) data->fingerprint = fingerprint(data);
+  return status;
+}
+
+pawl_status pwi_data_open(const char *const *paths, size_t count, const struct pawl_data_options *options,
+                          struct pawl_data **data_out, struct pwi_fault *fault) {
+  pawl_status status = check(count, options, fault);
+  if (status) return status;
+  struct pawl_data *data = pwi_alloc_zero(1, sizeof *data);
+  if (!data) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
+  data->options = *options;
+  pthread_mutex_init(&data->lock, NULL);
+  if (options->label && !(data->label = pwi_copy_string(options->label)))
+    status = pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
+  data->options.label = data->label;
+  if (!status) status = fill(data, paths, count, fault);
+  if (status)
+    pwi_data_close(data);
+  else
+    *data_out = data;
+  return status;
+}
+
+void pwi_data_close(struct pawl_data *data) {
+  if (!data) return;
+  for (size_t i = 0; i < data->count; i++) {
+    pwi_cache_close(data->sources[i].cache);
+    pwi_source_fini(&data->sources[i]);
+  }
+  pthread_mutex_destroy(&data->lock);
+  pwi_free(data->sources);
+  pwi_free(data->label);
+  pwi_free(data);
+}

@@ -1,0 +1,303 @@
+#include "data/source.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "data/number.h"
+
+#define BEYOND ((size_t)1 << 16) /* that is read behind a piece at first, for the end of its last row */
+
+static pawl_status no_memory(const struct pwi_source *source, struct pwi_fault *fault) {
+  return pwi_fault_plain(fault, PAWL_NO_MEMORY, source->path);
+}
+
+static pawl_status shorter(const struct pwi_source *source, struct pwi_fault *fault) {
+  return pwi_fault(fault, PAWL_TRUNCATED, "%s: the file has become shorter since it was opened", source->path);
+}
+
+pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fault *fault) {
+  unsigned char magic[4];
+  size_t got = 0;
+  int descriptor;
+  memset(source, 0, sizeof *source);
+  source->path = path;
+  pthread_mutex_init(&source->lock, NULL);
+  pawl_status status = pwi_file_descriptor(path, &descriptor, &source->size, fault);
+  if (status) return status;
+  status = pwi_read_at(descriptor, path, 0, magic, sizeof magic, &got, fault);
+  close(descriptor);
+  if (status) return status;
+  if (got == 0) return pwi_fault(fault, PAWL_TRUNCATED, "%s: the file is empty", path);
+  source->packing = pwi_packing_of(magic, got);
+  return PAWL_OK;
+}
+
+static void drop_stream(struct pwi_source *source) {
+  pwi_stream_close(source->stream);
+  pwi_free(source->kept);
+  source->stream = NULL;
+  source->kept = NULL;
+  source->kept_size = 0;
+}
+
+void pwi_source_fini(struct pwi_source *source) {
+  drop_stream(source);
+  pthread_mutex_destroy(&source->lock);
+  pwi_free(source->path);
+}
+
+/* --- fetching bytes --------------------------------------------------------------------------------------------------------- */
+
+/* Somewhere to fetch from, one place after another. */
+struct fetch {
+  struct pwi_source *source;
+  struct pwi_fault *fault;
+  int descriptor; /* of a plain file */
+};
+
+static pawl_status fetch_plain(struct fetch *fetch, uint64_t from, char *buffer, size_t size) {
+  size_t got;
+  pawl_status status = pwi_read_at(fetch->descriptor, fetch->source->path, from, buffer, size, &got, fetch->fault);
+  if (status) return status;
+  return got == size ? PAWL_OK : shorter(fetch->source, fetch->fault);
+}
+
+/* Makes the stream stand at `from`, or have kept what lies behind it. */
+static pawl_status go_to(struct fetch *fetch, uint64_t from, char *scratch, size_t scratch_size) {
+  struct pwi_source *source = fetch->source;
+  if (source->stream && pwi_stream_position(source->stream) - source->kept_size > from) drop_stream(source);
+  if (!source->stream) {
+    pawl_status status = pwi_stream_open(source->path, source->packing, &source->stream, fetch->fault);
+    if (status) return status;
+  }
+  while (pwi_stream_position(source->stream) < from) {
+    uint64_t gap = from - pwi_stream_position(source->stream);
+    size_t got, most = gap < scratch_size ? (size_t)gap : scratch_size;
+    pawl_status status = pwi_stream_read(source->stream, scratch, most, &got, fetch->fault);
+    if (status) return status;
+    if (got == 0) return shorter(source, fetch->fault);
+  }
+  return PAWL_OK;
+}
+
+/* From a compressed file. Between calls of one fetch `from` goes on where the last ended. */
+static pawl_status fetch_packed(struct fetch *fetch, uint64_t from, char *buffer, size_t size) {
+  struct pwi_source *source = fetch->source;
+  size_t had = 0, got;
+  pawl_status status = go_to(fetch, from, buffer, size);
+  if (status) return status;
+  uint64_t position = pwi_stream_position(source->stream);
+  if (position > from) {
+    size_t kept = (size_t)(position - from);
+    had = kept < size ? kept : size;
+    memcpy(buffer, source->kept + (source->kept_size - kept), had);
+  }
+  if (had == size) return PAWL_OK;
+  status = pwi_stream_read(source->stream, buffer + had, size - had, &got, fetch->fault);
+  if (status) return status;
+  source->kept_size = 0; /* it is no longer what was read last; fetch_end says what is */
+  return got == size - had ? PAWL_OK : shorter(source, fetch->fault);
+}
+
+static pawl_status fetch_begin(struct fetch *fetch, struct pwi_source *source, struct pwi_fault *fault) {
+  uint64_t size;
+  *fetch = (struct fetch){.source = source, .fault = fault, .descriptor = -1};
+  if (source->packing != PWI_PACKING_PLAIN) {
+    pthread_mutex_lock(&source->lock);
+    return PAWL_OK;
+  }
+  pawl_status status = pwi_file_descriptor(source->path, &fetch->descriptor, &size, fault);
+  if (status) fetch->descriptor = -1;
+  return status;
+}
+
+static pawl_status fetch_bytes(struct fetch *fetch, uint64_t from, char *buffer, size_t size) {
+  if (size == 0) return PAWL_OK;
+  if (fetch->source->packing == PWI_PACKING_PLAIN) return fetch_plain(fetch, from, buffer, size);
+  return fetch_packed(fetch, from, buffer, size);
+}
+
+/* The bytes, which end where the stream stands, will be wanted again. Without memory for them the stream begins
+ * anew. */
+static void keep(struct pwi_source *source, const char *bytes, size_t size) {
+  char *kept = pwi_resize(source->kept, size ? size : 1);
+  if (!kept) {
+    drop_stream(source);
+    return;
+  }
+  if (size) memcpy(kept, bytes, size);
+  source->kept = kept;
+  source->kept_size = size;
+}
+
+/* `tail` are the last bytes that were fetched, up to `end` in the text, which a neighbour will want. NULL: there is
+ * none. */
+static void fetch_end(struct fetch *fetch, pawl_status status, uint64_t end, const char *tail, size_t tail_size) {
+  struct pwi_source *source = fetch->source;
+  if (source->packing == PWI_PACKING_PLAIN) {
+    if (fetch->descriptor >= 0) close(fetch->descriptor);
+    return;
+  }
+  if (status || !tail)
+    drop_stream(source);
+  else if (pwi_stream_position(source->stream) == end)
+    keep(source, tail, tail_size);
+  pthread_mutex_unlock(&source->lock);
+}
+
+/* --- pieces ----------------------------------------------------------------------------------------------------------------- */
+
+struct window {
+  char *memory;
+  size_t size, room;
+  uint64_t from; /* of the first byte, in the text */
+};
+
+static bool window_room(struct window *window, size_t more) {
+  size_t needed;
+  if (!pwi_add_size(window->size, more, &needed) || !pwi_add_size(needed, 1 + PWI_NUMBER_SLACK, &needed)) return false;
+  if (needed <= window->room) return true;
+  char *memory = pwi_resize(window->memory, needed);
+  if (!memory) return false;
+  window->memory = memory;
+  window->room = needed;
+  return true;
+}
+
+static pawl_status extend(struct fetch *fetch, struct window *window, uint64_t more) {
+  size_t size;
+  if (!pwi_u64_to_size(more, &size) || !window_room(window, size)) return no_memory(fetch->source, fetch->fault);
+  pawl_status status = fetch_bytes(fetch, window->from + window->size, window->memory + window->size, size);
+  if (!status) window->size += size;
+  return status;
+}
+
+/* Where the first row that begins in the piece does; the size of the window if none does. */
+static size_t first_row(const struct window *window, size_t skipped, size_t piece_end) {
+  if (skipped == 0) return 0;
+  const char *found = memchr(window->memory, '\n', piece_end - 1);
+  return found ? (size_t)(found + 1 - window->memory) : piece_end;
+}
+
+/* Reads on until the last row of the piece is whole; where it ends. */
+static pawl_status last_row(struct fetch *fetch, struct window *window, size_t piece_end, size_t *end_out) {
+  uint64_t left = fetch->source->text_size - window->from;
+  size_t looked = piece_end - 1, step = BEYOND;
+  for (;;) {
+    const char *found = memchr(window->memory + looked, '\n', window->size - looked);
+    if (found) {
+      *end_out = (size_t)(found + 1 - window->memory);
+      return PAWL_OK;
+    }
+    looked = window->size;
+    uint64_t rest = left - window->size;
+    if (rest == 0) break;
+    pawl_status status = extend(fetch, window, rest < step ? rest : step);
+    if (status) return status;
+    step *= 2;
+  }
+  *end_out = window->size; /* the file ends without a line break */
+  return PAWL_OK;
+}
+
+static pawl_status fill(struct fetch *fetch, struct window *window, uint64_t begin, uint64_t end,
+                        struct pwi_lines *text_out) {
+  size_t skipped = begin > fetch->source->text_start, text_end;
+  window->from = begin - skipped;
+  pawl_status status = extend(fetch, window, end - window->from);
+  if (status) return status;
+  size_t piece_end = window->size, at = first_row(window, skipped, piece_end);
+  text_end = at;
+  if (at < piece_end) status = last_row(fetch, window, piece_end, &text_end);
+  if (status) return status;
+  text_out->offset = window->from + at;
+  text_out->begin = window->memory + at;
+  text_out->end = window->memory + text_end;
+  return PAWL_OK;
+}
+
+pawl_status pwi_source_text(struct pwi_source *source, uint64_t begin, uint64_t end, struct pwi_lines *text_out,
+                            struct pwi_fault *fault) {
+  struct window window = {0};
+  struct pwi_lines text = {0};
+  struct fetch fetch;
+  pawl_status status = fetch_begin(&fetch, source, fault);
+  if (!status && begin < end) status = fill(&fetch, &window, begin, end, &text);
+  size_t last = (size_t)(end - window.from) - 1; /* the byte before the next piece */
+  bool has_tail = !status && window.memory && end < source->text_size;
+  fetch_end(&fetch, status, window.from + window.size, has_tail ? window.memory + last : NULL,
+            has_tail ? window.size - last : 0);
+  if (status) {
+    pwi_free(window.memory);
+    return status;
+  }
+  text.memory = window.memory;
+  if (text.begin < text.end && text.end[-1] != '\n') {
+    window.memory[text.end - window.memory] = '\n';
+    text.end++;
+  }
+  if (window.memory) memset(window.memory + (text.end - window.memory), 0, PWI_NUMBER_SLACK);
+  *text_out = text;
+  return PAWL_OK;
+}
+
+void pwi_lines_fini(struct pwi_lines *text) {
+  pwi_free(text->memory);
+  *text = (struct pwi_lines){0};
+}
+
+/* --- the beginning, and lines ----------------------------------------------------------------------------------------------- */
+
+pawl_status pwi_source_head(struct pwi_source *source, size_t most, char **text_out, size_t *size_out,
+                            struct pwi_fault *fault) {
+  struct pwi_stream *stream;
+  char *text = pwi_alloc_zero(most + 1 + PWI_NUMBER_SLACK, 1);
+  if (!text) return no_memory(source, fault);
+  pawl_status status = pwi_stream_open(source->path, source->packing, &stream, fault);
+  if (!status) {
+    status = pwi_stream_read(stream, text, most, size_out, fault);
+    pwi_stream_close(stream);
+  }
+  if (status)
+    pwi_free(text);
+  else
+    *text_out = text;
+  return status;
+}
+
+static uint64_t count_lines(const char *text, size_t size, uint64_t offset, uint64_t *line_begin) {
+  uint64_t lines = 0;
+  const char *end = text + size, *found;
+  for (const char *at = text; at < end && (found = memchr(at, '\n', (size_t)(end - at))); at = found + 1) {
+    lines++;
+    *line_begin = offset + (uint64_t)(found + 1 - text);
+  }
+  return lines;
+}
+
+pawl_status pwi_source_line(struct pwi_source *source, uint64_t offset, uint64_t *line_out, uint64_t *line_begin_out,
+                            struct pwi_fault *fault) {
+  uint64_t line = 1, line_begin = 0, at = 0;
+  struct pwi_stream *stream;
+  char *chunk = pwi_alloc(BEYOND);
+  if (!chunk) return no_memory(source, fault);
+  pawl_status status = pwi_stream_open(source->path, source->packing, &stream, fault);
+  if (status) {
+    pwi_free(chunk);
+    return status;
+  }
+  while (!status && at < offset) {
+    size_t got, most = offset - at < BEYOND ? (size_t)(offset - at) : BEYOND;
+    status = pwi_stream_read(stream, chunk, most, &got, fault);
+    if (!status && got == 0) status = shorter(source, fault);
+    if (!status) line += count_lines(chunk, got, at, &line_begin), at += got;
+  }
+  pwi_stream_close(stream);
+  pwi_free(chunk);
+  if (status) return status;
+  *line_out = line;
+  *line_begin_out = line_begin;
+  return PAWL_OK;
+}

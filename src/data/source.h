@@ -1,0 +1,66 @@
+/* One file of a data set, and the text of its pieces.
+ *
+ * Piece k of a file has the rows that *begin* in bytes [start + k * size, start + (k + 1) * size) of its text; so
+ * every row is in one piece, whatever the sizes, and a reader needs to look no further back than one byte: whether it
+ * is a line break.
+ *
+ * The text of a compressed file is decompressed in order. A source keeps the stream where the last piece ended, with
+ * what it had read beyond that; a piece that lies further on is reached from there, one that lies before from the
+ * beginning. So whoever reads pieces in rising order decompresses a file once. Its text is fetched by one thread at a
+ * time, and parsed by any number.
+ *
+ * Threads: any, once a source is open.
+ */
+#ifndef PWI_DATA_SOURCE_H
+#define PWI_DATA_SOURCE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/parse.h"
+#include "data/stream.h"
+
+struct pwi_cache;
+
+struct pwi_source {
+  char *path;
+  uint64_t size;       /* of the file */
+  uint64_t text_size;  /* decompressed */
+  uint64_t text_start; /* behind the head line, if there is one */
+  enum pwi_packing packing;
+  struct pwi_parse_rule rule;
+  struct pwi_cache *cache; /* NULL: it is text */
+  size_t first_piece, pieces;
+  pthread_mutex_t lock;      /* of the fields below */
+  struct pwi_stream *stream; /* NULL: none is open */
+  char *kept;                /* the last bytes that were read from it */
+  size_t kept_size;
+};
+
+/* Whole lines, each with its line break, and slack behind them. */
+struct pwi_lines {
+  char *memory;
+  const char *begin, *end;
+  uint64_t offset; /* of `begin` in the text of the file */
+};
+
+/* Takes the path. Looks at the file: size, packing, length. Destroys nothing on failure; fini is needed either way. */
+PAWL_MUST_USE pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fault *fault);
+void pwi_source_fini(struct pwi_source *source);
+
+/* The first bytes of the text, at most `most`, with slack behind them. The caller frees them with pwi_free. */
+PAWL_MUST_USE pawl_status pwi_source_head(struct pwi_source *source, size_t most, char **text_out, size_t *size_out,
+                                          struct pwi_fault *fault);
+
+/* The rows that begin in [begin, end) of the text. Free it with pwi_lines_fini. */
+PAWL_MUST_USE pawl_status pwi_source_text(struct pwi_source *source, uint64_t begin, uint64_t end,
+                                          struct pwi_lines *text_out, struct pwi_fault *fault);
+void pwi_lines_fini(struct pwi_lines *text);
+
+/* In which line the byte is, counted from 1, and where that line begins. Reads the file up to there. */
+PAWL_MUST_USE pawl_status pwi_source_line(struct pwi_source *source, uint64_t offset, uint64_t *line_out,
+                                          uint64_t *line_begin_out, struct pwi_fault *fault);
+
+#endif

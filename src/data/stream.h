@@ -1,0 +1,53 @@
+/* The text of a file from its beginning to its end, decompressed if need be.
+ *
+ * Several gzip members or zstd frames one after another are one text. A file is read with read(2) and not mapped: one
+ * that becomes shorter while it is read would otherwise kill the process.
+ *
+ * Threads: a stream belongs to one at a time. Errors: PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_INVALID (a directory),
+ * PAWL_IO, PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_TRUNCATED (the compressed data ends in its midst), PAWL_CORRUPT (it
+ * is damaged). A fault says which file.
+ */
+#ifndef PWI_DATA_STREAM_H
+#define PWI_DATA_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/export.h>
+#include <pawl/status.h>
+
+#include "data/fault.h"
+
+enum pwi_packing { PWI_PACKING_PLAIN, PWI_PACKING_GZIP, PWI_PACKING_ZSTD };
+
+struct pwi_stream;
+
+/* By the first bytes of a file. */
+enum pwi_packing pwi_packing_of(const unsigned char *bytes, size_t size);
+
+/* Opens a regular file for reading. */
+PAWL_MUST_USE pawl_status pwi_file_descriptor(const char *path, int *descriptor_out, uint64_t *size_out,
+                                              struct pwi_fault *fault);
+
+/* As pread, until `size` bytes are there or the file ends. */
+PAWL_MUST_USE pawl_status pwi_read_at(int descriptor, const char *path, uint64_t offset, void *buffer, size_t size,
+                                      size_t *read_out, struct pwi_fault *fault);
+
+/* The path is borrowed for as long as the stream lives. */
+PAWL_MUST_USE pawl_status pwi_stream_open(const char *path, enum pwi_packing packing, struct pwi_stream **stream_out,
+                                          struct pwi_fault *fault);
+void pwi_stream_close(struct pwi_stream *stream); /* NULL is fine */
+
+/* The next `size` bytes of the text, fewer only where it ends. */
+PAWL_MUST_USE pawl_status pwi_stream_read(struct pwi_stream *stream, void *buffer, size_t size, size_t *read_out,
+                                          struct pwi_fault *fault);
+
+/* Bytes that were read so far. */
+uint64_t pwi_stream_position(const struct pwi_stream *stream);
+
+/* How long the text is. For zstd frames that say their length, the headers are read; everything else that is
+ * compressed is decompressed once. */
+PAWL_MUST_USE pawl_status pwi_stream_length(const char *path, enum pwi_packing packing, uint64_t *length_out,
+                                            struct pwi_fault *fault);
+
+#endif

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Training under mpirun: the first process is the scheduler, the others are workers.
+# timeout: 120
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+
+if ! command -v mpirun >/dev/null; then
+  echo 'skipped: there is no mpirun here'
+  exit 77
+fi
+OMPI_ALLOW_RUN_AS_ROOT=1
+OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+if ! timeout 60 mpirun --oversubscribe --host localhost:3 -n 3 true 2>err; then
+  echo "skipped: mpirun does not work here: $(cat err)"
+  exit 77
+fi
+
+awk 'BEGIN {
+  srand(3)
+  for (i = 0; i < 300; i++) { a = rand(); b = rand(); print (a > b ? "+1" : "-1"), "1:" a, "2:" b }
+}' >data.svm
+
+# Which process would be what.
+timeout 60 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" env --json >out
+[ "$(grep -c '"role":"scheduler"' out)" -eq 1 ] || fail "one scheduler, not: $(cat out)"
+[ "$(grep -c '"role":"worker"' out)" -eq 2 ] || fail "two workers, not: $(cat out)"
+
+expect 0 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" train logistic data.svm -o launched.model --json --log log.jsonl
+[ "$(grep -c '"objective":' out)" -eq 1 ] || fail "one result, not: $(cat out)"
+[ -s launched.model ] || fail 'there is no model'
+grep -q '"workers":2' log.jsonl || fail "two workers, not: $(cat log.jsonl)"
+for left in .pawl-*; do [ ! -e "$left" ] || fail "$left is left behind"; done
+
+# The same as without it.
+accuracy=$(sed -n 's/.*"accuracy":\([^,}]*\).*/\1/p' out)
+expect 0 "$pawl" train logistic data.svm -o alone.model --workers 2 --json
+said "\"accuracy\":$accuracy,"
+
+# The number of workers is the launcher's.
+expect 2 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" train logistic data.svm --workers 2
+complained 'leave --workers out'
+# What the first one finds wrong ends them all.
+expect 1 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" train logistic nowhere.svm
+complained 'nowhere.svm'

@@ -1,0 +1,254 @@
+#!/bin/sh
+# Training from the command line: on this machine, on a cluster, with what is shown, logged and written; good input and bad.
+# timeout: 240
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+
+# rows SEED COUNT: rows of two classes that a line nearly tells apart, in 30 features of which 10 matter.
+rows() {
+  awk -v seed="$1" -v count="$2" 'BEGIN {
+    srand(seed)
+    for (i = 0; i < count; i++) {
+      line = ""; score = 0
+      for (j = 1; j <= 30; j++)
+        if (rand() < 0.3) { line = line " " j ":1"; if (j <= 10) score += (j % 2 ? 1 : -1) }
+      print (score + rand() - 0.5 > 0 ? "+1" : "-1") line
+    }
+  }'
+}
+rows 1 600 >train.svm
+rows 2 200 >test.svm
+
+# figure NAME: of the object in out.
+figure() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" out | head -n 1; }
+
+# --- the first run --------------------------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic train.svm
+said '^  objective  *[0-9.]*$'
+said '^  non-zeros  *[0-9]* of [0-9]* features$'
+said '^  accuracy  *[0-9.]* % of [0-9]* rows$'
+said '^  time  .* loading, .* training; workers waited [0-9.]* %$'
+said '^  model  *train.model (-o names another)$'
+said '^next:  pawl predict train.model train.svm$'
+[ -s train.model ] || fail 'there is no model'
+if grep -q "$(printf '\033')" out err; then fail 'a progress line where there is no terminal'; fi
+
+expect 0 "$pawl" train logistic train.svm --valid test.svm --l1 1 -o sparse.model --workers 1 --json
+[ "$(wc -l <out | tr -d ' ')" -eq 1 ] || fail "one line, not: $(cat out)"
+for name in objective nnz seconds iterations accuracy wait_pct bytes_sent bytes_received model why rows features load_seconds \
+  train_seconds workers_lost valid_loss valid_accuracy total_seconds; do
+  said "\"$name\":"
+done
+said '"model":"sparse.model"'
+[ -s sparse.model ] || fail 'there is no model'
+if grep -q '"valid_loss":null' out; then fail "no validation loss: $(cat out)"; fi
+
+expect 0 "$pawl" train svm train.svm --quiet -o svm.model
+[ "$(cat out err | wc -c)" -eq 0 ] || fail "--quiet prints: $(cat out err)"
+expect 0 "$pawl" train svm train.svm --loss squared-hinge --class-weight balanced --no-bias -o square.npy
+[ -s square.npy ] || fail 'there is no .npy'
+expect 0 "$pawl" train linear train.svm --l2 2 --model-format liblinear -q
+[ -s train.liblinear ] || fail 'there is no LIBLINEAR model under the name of the data'
+
+# --- what is kept on the way ----------------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic train.svm --log run.jsonl --tensorboard board -o logged.model --json
+iterations=$(figure iterations)
+[ "$(wc -l <run.jsonl | tr -d ' ')" -eq "$iterations" ] || fail "$iterations rounds, and $(wc -l <run.jsonl) lines"
+for name in round l1 l2 objective nnz valid_loss examples_per_s wait_pct bytes_sent workers slowest; do
+  [ "$(grep -c "\"$name\":" run.jsonl)" -eq "$iterations" ] || fail "not every line has $name"
+done
+set -- board/events.out.tfevents.*
+[ $# -eq 1 ] || fail 'no event file, or several'
+grep -q 'brain.Event:2' "$1" || fail 'the event file names no version'
+grep -q 'objective' "$1" || fail 'the event file has no objective'
+
+# A log that cannot be written does not end the run.
+if [ -w /dev/full ]; then
+  expect 0 "$pawl" train logistic train.svm --log /dev/full -o full.model
+  complained 'no more is written to the log /dev/full'
+fi
+
+# --- a path -----------------------------------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic train.svm --l1 10,1,0.1 -o path.model --tensorboard boards
+for value in 10 1 0.1; do
+  [ -s "path.l1=$value.model" ] || fail "no model for $value"
+  [ -d "boards/l1=$value" ] || fail "no run for $value"
+  said "  path.l1=$value.model$"
+done
+[ ! -e path.model ] || fail 'a model that nobody asked for'
+expect 0 "$pawl" train logistic train.svm --l1 1 --l2 1,2 -o grid --json
+said '"models":\[{.*"model":"grid.l2=1".*"model":"grid.l2=2"'
+
+# --- what cannot be meant -----------------------------------------------------------------------------------------------------------
+
+while read -r wrong; do
+  # shellcheck disable=SC2086
+  expect 2 "$pawl" train $wrong
+  complained "try 'pawl train"
+done <<'END'
+logistic
+forest train.svm
+logistic train.svm --l1 -1
+logistic train.svm --l1 1,,2
+logistic train.svm --workers 0
+logistic train.svm --workers 3:1
+logistic train.svm --method newton
+logistic train.svm --method dual
+logistic train.svm --loss hinge
+logistic train.svm --early-stop 3
+logistic train.svm --servers 1 --replicas 1
+logistic train.svm --cluster 127.0.0.1:1 --servers 2
+logistic train.svm --class-weight heavy
+linear train.svm --class-weight balanced
+logistic train.svm --on-worker-loss panic
+logistic train.svm --model-format onnx
+logistic train.svm --format xml
+logistic train.svm --checkpoint-every 0
+logistic train.svm --hash-bits 99
+END
+expect 2 "$pawl" worker here
+expect 2 "$pawl" worker --wait soon
+expect 2 "$pawl" worker --ready-fd 987
+
+# refused TEXT ARGUMENT…: exit code 1, nothing on standard output, and an older model left as it was.
+refused() {
+  text=$1
+  shift
+  echo 'as it was' >kept.model
+  expect 1 "$pawl" train logistic -o kept.model "$@"
+  complained "$text"
+  [ ! -s out ] || fail "'$*' fails and prints: $(cat out)"
+  [ "$(cat kept.model)" = 'as it was' ] || fail "'$*' fails and changes the model"
+}
+
+: >empty.svm
+printf '+1 1:1\n+1 2:1\n' >one.svm
+printf '+1 1:1\n-1 2:nan\n' >nan.svm
+printf '+1 1:1\n-1 99999999999999999999:1\n' >id.svm
+refused 'nowhere.svm' nowhere.svm
+refused 'nowhere.svm' train.svm --valid nowhere.svm
+refused 'empty.svm.*empty' empty.svm
+refused 'no\*\.svm' 'no*.svm'
+refused 'nowhere.model' train.svm --start nowhere.model
+refused 'no row has the label 3; there are -1 and 1' train.svm --class-weight 3=2
+refused 'one only' one.svm --class-weight balanced
+refused 'nothing to resume from in .*kept.model.checkpoints' train.svm --resume
+expect 1 "$pawl" train logistic train.svm -o nowhere/x.model
+complained 'cannot be written to nowhere/'
+expect 1 "$pawl" train logistic train.svm -o .
+complained 'which is a folder'
+
+# --- accidents ------------------------------------------------------------------------------------------------------------------------
+
+# children PID WORD: processes of `pawl WORD` that PID has started.
+children() {
+  for folder in /proc/[0-9]*; do
+    grep -q "^PPid:[[:space:]]*$1\$" "$folder/status" 2>/dev/null || continue
+    [ "$(tr '\0' '\n' <"$folder/cmdline" 2>/dev/null | sed -n 2p)" = "$2" ] || continue
+    echo "${folder#/proc/}"
+  done
+}
+
+# set_out NAME ARGUMENT…: trains in the background, for long enough to be disturbed; returns when rounds are being done.
+set_out() {
+  name=$1
+  shift
+  rm -f "$name.jsonl"
+  "$pawl" train logistic train.svm -o "$name.model" --log "$name.jsonl" --rounds 100000 "$@" >"$name.out" 2>"$name.log" &
+  trainer=$!
+  pids="$pids $trainer"
+  within 30 test -s "$name.jsonl" || fail "$name does not begin"
+}
+
+# ends CODE: how what was set out ended.
+ends() {
+  code=0
+  wait "$trainer" || code=$?
+  [ "$code" -eq "$1" ] || fail "$name ends with $code, not $1: $(cat "$name.out")"
+}
+
+lines_of() { wc -l <"$1" | tr -d ' '; }
+
+# goes_on FILE: more rounds are being done.
+goes_on() {
+  before=$(lines_of "$1")
+  within 30 sh -c "[ \"\$(wc -l <$1)\" -gt $((before + 3)) ]" || fail "$1 does not grow"
+}
+
+# A worker is killed: another takes its place.
+set_out replaced --workers 2
+kill -KILL "$(children $trainer worker | head -n 1)"
+goes_on replaced.jsonl
+within 30 grep -q 'worker 1 .* ended: signal 9\|worker 2 .* ended: signal 9' replaced.log || fail 'the loss is not told'
+within 30 sh -c "tail -n 1 replaced.jsonl | grep -q '\"workers\":2'" || fail 'nobody takes its place'
+kill -INT "$trainer"
+ends 130
+grep -q '^interrupted after' replaced.out || fail "what ended it is not said: $(cat replaced.out)"
+grep -q 'saved in replaced.model' replaced.log || fail 'that the model is saved is not said'
+[ -s replaced.model ] || fail 'there is no model'
+
+# The others go on without it.
+set_out continued --workers 2 --on-worker-loss continue
+kill -KILL "$(children $trainer worker | head -n 1)"
+within 30 sh -c "tail -n 1 continued.jsonl | grep -q '\"workers\":1'" || fail 'two workers are left of one'
+goes_on continued.jsonl
+kill -TERM "$trainer"
+ends 130
+
+# It stops, and what there is is kept.
+set_out stopped --workers 2 --on-worker-loss stop
+kill -KILL "$(children $trainer worker | head -n 1)"
+ends 1
+[ -s stopped.model ] || fail 'there is no model'
+
+# A server is killed.
+set_out served --workers 2 --servers 2 --replicas 1
+kill -KILL "$(children $trainer server | head -n 1)"
+goes_on served.jsonl
+kill -INT "$trainer"
+ends 130
+[ -s served.model ] || fail 'there is no model'
+
+# Nothing stays behind when the scheduler is killed.
+set_out murdered --workers 2
+children $trainer worker >left
+children $trainer server >>left
+children $trainer manager >>left
+[ "$(lines_of left)" -eq 4 ] || fail "two workers, a server and a manager, not: $(cat left)"
+kill -KILL "$trainer"
+ends 137
+while read -r pid; do within 20 is_gone "$pid" || fail "process $pid stays behind"; done <left
+
+# --- a cluster --------------------------------------------------------------------------------------------------------------------------
+
+start manager "$pawl" manager --listen 127.0.0.1:0 --http none --data none --replicas 0
+PAWL_ADDRESS=$(address_of manager)
+export PAWL_ADDRESS
+start server "$pawl" server --join "$PAWL_ADDRESS" --http none
+expect 0 "$pawl" train logistic train.svm --workers 2 -o cluster.model --json
+said '"model":"cluster.model"'
+expect 1 "$pawl" worker --wait 0.2
+complained 'there is no job train'
+
+# Workers that come by themselves, early and late; and two jobs of one name.
+"$pawl" worker --job ads >early.log 2>&1 &
+early=$!
+pids="$pids $early"
+set_out joined --job ads --workers 0
+grep -q "waiting for workers: pawl worker --cluster .* --job ads" joined.log || fail 'how to join is not said'
+expect 1 "$pawl" train logistic train.svm --job ads -o other.model
+complained 'job gives this one another name'
+"$pawl" worker --job ads >late.log 2>&1 &
+late=$!
+pids="$pids $late"
+within 30 sh -c "tail -n 1 joined.jsonl | grep -q '\"workers\":2'" || fail 'who comes late is not let in'
+kill -INT "$trainer"
+ends 130
+wait $early || fail "a worker fails at the end: $(cat early.log)"
+wait $late || fail "a worker fails at the end: $(cat late.log)"
+expect 1 env PAWL_ADDRESS=127.0.0.1:1 "$pawl" train logistic train.svm --timeout 1
+complained 'no manager answers at 127.0.0.1:1'
