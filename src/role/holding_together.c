@@ -24,7 +24,8 @@
  * nobody, and somebody whose later push is due counts as in: what it had to say about the tick before has been said.
  *
  * A part of a sender that is not live any more stays in; so that nobody has to wonder whether it took effect, the sum is then
- * applied at once. What it pushed early has taken no effect, and never will. */
+ * applied at once. Who was in it is remembered: those who come later do not wait for them. What the dead one pushed early has
+ * taken no effect, and never will. */
 #include "base/memory.h"
 #include "role/holding_gathering.h"
 
@@ -101,8 +102,7 @@ static struct part *part_of(const struct pwi_gathering *gathering, struct pwi_se
 
 /* --- who is awaited --------------------------------------------------------------------------------------------------- */
 
-/* Every member's part is in, or one is of a sender that is no more. */
-static void examine(const struct pwi_holding *holding, struct pwi_gathering *gathering) {
+bool pwi_gathering_has_all(const struct pwi_holding *holding, const struct pwi_gathering *gathering) {
   size_t count = 0;
   const struct pwi_roster_group *known = pwi_roster_group(holding->roster, gathering->group);
   const struct pwi_roster_member *members = pwi_roster_members(holding->roster, gathering->group, &count);
@@ -110,12 +110,20 @@ static void examine(const struct pwi_holding *holding, struct pwi_gathering *gat
   bool all = known && known->complete;
   if (gathering->count < count) all = false; /* what is found most often is found soonest */
   for (size_t i = 0; i < count && all; i++) all = is_in(gathering, members[i].sender, needs);
-  for (size_t i = 0; i < gathering->count && !all; i++)
-    all = !pwi_roster_is_live(holding->roster, gathering->parts[i].sender);
-  if (all && gathering->count > 0 && !gathering->is_complete) {
-    gathering->is_complete = true;
-    gathering->done = gathering->arc.begin;
+  return all;
+}
+
+/* Every member's part is in, or one is of a sender that is no more; and somebody waits for that. */
+static void examine(const struct pwi_holding *holding, struct pwi_gathering *gathering) {
+  bool is_awaited = false, has_dead = false;
+  for (size_t i = 0; i < gathering->count; i++) {
+    if (gathering->parts[i].is_told) continue;
+    is_awaited = true;
+    has_dead |= !pwi_roster_is_live(holding->roster, gathering->parts[i].sender);
   }
+  if (!is_awaited || gathering->is_complete || (!has_dead && !pwi_gathering_has_all(holding, gathering))) return;
+  gathering->is_complete = true;
+  gathering->done = gathering->arc.begin;
 }
 
 void pwi_gathering_say(struct pwi_holding *holding, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
