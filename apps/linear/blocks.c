@@ -43,10 +43,7 @@ struct blocks {
   double bias;
   float *y, *c;
   double *z;
-  float *pairs;      /* slope and curvature at z, both times c */
-  bool *is_touched;  /* z has changed since */
-  uint32_t *touched; /* the rows of which that is true */
-  size_t touched_count;
+  float *pairs;       /* slope and curvature at z, both times c */
   struct step *steps; /* a ring of tau + 1 */
   size_t first, under_way;
   uint32_t *order;
@@ -54,44 +51,31 @@ struct blocks {
 
 /* --- rows --------------------------------------------------------------------------------------------------------------------- */
 
-static void touch(struct blocks *blocks, uint32_t row) {
-  if (blocks->is_touched[row]) return;
-  blocks->is_touched[row] = true;
-  blocks->touched[blocks->touched_count++] = row;
-}
-
-/* Brings slopes and curvatures up to date with z, in batches that fit the nearest cache. */
-static void refresh(struct blocks *blocks, enum linear_loss loss) {
-  float y[LINEAR_SLOPES_ROWS], z[LINEAR_SLOPES_ROWS], c[LINEAR_SLOPES_ROWS], pairs[2 * LINEAR_SLOPES_ROWS];
-  for (size_t begin = 0; begin < blocks->touched_count; begin += LINEAR_SLOPES_ROWS) {
-    const uint32_t *rows = blocks->touched + begin;
-    size_t count = blocks->touched_count - begin;
-    if (count > LINEAR_SLOPES_ROWS) count = LINEAR_SLOPES_ROWS;
-    for (size_t i = 0; i < count; i++) {
-      y[i] = blocks->y[rows[i]];
-      z[i] = (float)blocks->z[rows[i]];
-      c[i] = blocks->c[rows[i]];
-      blocks->is_touched[rows[i]] = false;
-    }
-    linear_slopes(loss, count, y, z, c, pairs);
-    for (size_t i = 0; i < count; i++) memcpy(blocks->pairs + 2 * (size_t)rows[i], pairs + 2 * i, 2 * sizeof *pairs);
+/* Slopes and curvatures of all rows, from z. */
+static void refresh(struct blocks *blocks, enum linear_loss loss, size_t rows) {
+  float z[LINEAR_SLOPES_ROWS];
+  for (size_t begin = 0; begin < rows; begin += LINEAR_SLOPES_ROWS) {
+    size_t count = rows - begin < LINEAR_SLOPES_ROWS ? rows - begin : LINEAR_SLOPES_ROWS;
+    for (size_t i = 0; i < count; i++) z[i] = (float)blocks->z[begin + i];
+    linear_slopes(loss, count, blocks->y + begin, z, blocks->c + begin, blocks->pairs + 2 * begin);
   }
-  blocks->touched_count = 0;
 }
 
-/* z of the rows that have the feature, after its weight has changed by `change`. */
+/* z of the rows that have the feature, after its weight has changed by `change`. Until the next refresh, which comes some times in
+ * a sweep, slopes follow by their curvature alone: exp for every row that a step touches would take most of the time. */
 static void move_feature(const struct linear_share *share, struct blocks *blocks, size_t feature, double change) {
   for (uint64_t k = share->starts[feature]; k < share->starts[feature + 1]; k++) {
-    uint32_t row = share->row_of[k];
-    blocks->z[row] += change * (double)share->values[k];
-    touch(blocks, row);
+    size_t row = share->row_of[k];
+    double by = change * (double)share->values[k];
+    blocks->z[row] += by;
+    blocks->pairs[2 * row] += (float)by * blocks->pairs[2 * row + 1];
   }
 }
 
 static void move_bias(struct blocks *blocks, size_t rows, double change) {
   for (size_t i = 0; i < rows; i++) {
     blocks->z[i] += change;
-    touch(blocks, (uint32_t)i);
+    blocks->pairs[2 * i] += (float)change * blocks->pairs[2 * i + 1];
   }
 }
 
@@ -152,10 +136,7 @@ static pawl_status send_step(struct linear_worker *worker, const struct linear_o
   struct pawl_where where = pawl_at_keys(step->keys, step->count);
   where.range = step->is_bias ? (struct pawl_range){0, 1} : block_range(order->features, block, order->blocks);
   struct pawl_vector *vector = step->is_bias ? worker->bias : worker->weights;
-  struct pawl_task *pushed = NULL;
-  pawl_status status = pawl_group_push(group, vector, where, step->pushed, &pushed);
-  if (!status) status = pawl_vector_pull(vector, pawl_after(where, &pushed, 1), step->pulled, &step->task);
-  pawl_task_release(pushed);
+  pawl_status status = pawl_group_pushpull(group, vector, where, step->pushed, step->pulled, &step->task);
   return status ? status : pawl_group_clock(group, NULL);
 }
 
@@ -188,7 +169,6 @@ static void apply_step(struct linear_worker *worker, const struct linear_order *
     blocks->is_active[j] = w != 0 || fabs(g) >= order->l1 - order->slack;
   }
   reply->looked_at += step->count;
-  refresh(blocks, worker->spec.loss);
 }
 
 /* The oldest step under way: waits for it. */
@@ -207,18 +187,6 @@ static pawl_status finish_step(struct linear_worker *worker, const struct linear
 }
 
 /* --- a sweep ----------------------------------------------------------------------------------------------------------------------- */
-
-/* All workers draw the same order. */
-static void shuffle(uint32_t *order, uint32_t count, uint64_t seed) {
-  uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-  for (uint32_t i = 0; i < count; i++) order[i] = i;
-  for (uint32_t i = count; i > 1; i--) {
-    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    uint32_t k = (uint32_t)((state >> 32) * i >> 32), swapped = order[i - 1];
-    order[i - 1] = order[k];
-    order[k] = swapped;
-  }
-}
 
 static pawl_status begin_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                               bool is_bias, struct linear_reply *reply) {
@@ -250,20 +218,20 @@ static pawl_status drain(struct linear_worker *worker, const struct linear_order
   return status;
 }
 
-/* The bias acts on every row: it is looked at four times in a sweep. */
-static bool is_bias_due(const struct linear_worker *worker, uint32_t step, uint32_t count) {
-  return worker->spec.bias && (step % ((count + 3) / 4) == 0);
-}
+/* In a sweep the bias, which acts on every row, is looked at four times, and slopes are made anew sixteen times. */
+static bool is_due(uint32_t step, uint32_t count, uint32_t times) { return step % ((count + times - 1) / times) == 0; }
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct blocks *blocks = worker->method;
   int64_t begun = linear_now();
   pawl_status status = PAWL_OK;
-  shuffle(blocks->order, blocks->count, order->seed + order->round);
+  uint64_t random = order->seed << 32 ^ order->round;
+  linear_shuffle(&random, blocks->order, blocks->count);
   if (order->is_full || order->l1 == 0)
     for (size_t j = 0; j < worker->share.features; j++) blocks->is_active[j] = true;
   for (uint32_t s = 0; s < blocks->count && !status; s++) {
-    if (is_bias_due(worker, s, blocks->count)) status = begin_step(worker, order, 0, true, reply);
+    if (is_due(s, blocks->count, 16)) refresh(blocks, worker->spec.loss, worker->share.rows);
+    if (worker->spec.bias && is_due(s, blocks->count, 4)) status = begin_step(worker, order, 0, true, reply);
     if (!status) status = begin_step(worker, order, blocks->order[s], false, reply);
   }
   if (!status && worker->spec.tau == 0) status = drain(worker, order, reply);
@@ -297,8 +265,6 @@ static void end(struct linear_worker *worker) {
   free(blocks->c);
   free(blocks->z);
   free(blocks->pairs);
-  free(blocks->is_touched);
-  free(blocks->touched);
   free(blocks->order);
   free(blocks);
   worker->method = NULL;
@@ -330,10 +296,8 @@ static bool allocate(struct blocks *blocks, const struct linear_share *share, ui
   blocks->c = array(rows, sizeof *blocks->c);
   blocks->z = array(rows, sizeof *blocks->z);
   blocks->pairs = array(2 * rows, sizeof *blocks->pairs);
-  blocks->is_touched = array(rows, sizeof *blocks->is_touched);
-  blocks->touched = array(rows, sizeof *blocks->touched);
   return blocks->begins && blocks->order && blocks->w && blocks->is_active && blocks->y && blocks->c && blocks->z &&
-         blocks->pairs && blocks->is_touched && blocks->touched;
+         blocks->pairs;
 }
 
 /* Where the features of each block begin; returns the most that one has. */
@@ -369,7 +333,7 @@ static pawl_status read_weights(struct linear_worker *worker, struct blocks *blo
   if (status) return status;
   for (size_t j = 0; j < share->features; j++)
     if (blocks->w[j] != 0) move_feature(share, blocks, j, blocks->w[j]);
-  move_bias(blocks, share->rows, blocks->bias); /* touches every row */
+  move_bias(blocks, share->rows, blocks->bias);
   return PAWL_OK;
 }
 
@@ -387,9 +351,7 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
     blocks->c[i] = (float)linear_c(&worker->spec, y) * share->weights[i];
   }
   for (size_t j = 0; j < share->features; j++) blocks->is_active[j] = true;
-  pawl_status status = read_weights(worker, blocks);
-  refresh(blocks, worker->spec.loss);
-  return status;
+  return read_weights(worker, blocks);
 }
 
 const struct linear_method_calls linear_blocks = {.begin = begin, .sweep = sweep, .end = end};
