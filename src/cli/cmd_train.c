@@ -38,6 +38,7 @@ struct train {
   uint64_t logged_round;
   bool has_logged;
   int64_t began_ns;
+  char write_error[LINEAR_TEXT_MAX]; /* why a model could not be written; "" if all could */
 };
 
 /* --- Ctrl-C ---------------------------------------------------------------------------------------------------------------------- */
@@ -108,13 +109,11 @@ static pawl_status start_worker(void *context) {
 static pawl_status found(void *context, size_t point, const struct linear_model *model,
                          const struct linear_result *result) {
   struct train *train = context;
-  char error[LINEAR_TEXT_MAX] = "";
+  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[LINEAR_TEXT_MAX] = "";
   pawl_status status = pwi_train_end_found(&train->end, point, model, result, error);
-  pwi_train_show_clear(&train->show);
-  if (status)
-    pwi_cli_failure(train->options.command, "%s", *error ? error : pawl_status_text(status));
-  else if (train->options.linear.point_count > 1) {
-    char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX];
+  if (status) {
+    memcpy(train->write_error, error, sizeof error);
+  } else if (train->options.linear.point_count > 1) {
     snprintf(line, sizeof line, "%s: objective %.8g, %llu non-zeros, in %.300s",
              pwi_train_mark(&train->options, point, mark), result->objective, (unsigned long long)result->nonzeros,
              train->end.found[point].path);
@@ -177,6 +176,7 @@ static int start_workers(struct train *train) {
 static int explain(const struct train *train, pawl_status status, const char *error) {
   const struct pwi_train_options *options = &train->options;
   const char *text = *error ? error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
+  if (train->write_error[0]) text = train->write_error;
   if (status == PAWL_EXISTS)
     return pwi_cli_failure(options->command,
                            "%s; there is a job %s in this cluster already: --job gives this one another name", text,
