@@ -93,7 +93,7 @@ struct linear_options {
   uint32_t tau;       /* block steps that may be under way: OSDI'14's bounded delay */
   uint32_t blocks;    /* 0: chosen from the data */
   bool keep_all;      /* no KKT filter: look at every feature in every round */
-  double tolerance;   /* relative; 0: 1e-4 */
+  double tolerance;   /* how far the objective may be from the optimum, about, as a part of it; 0: 5e-4 */
   uint64_t rounds;    /* at most; 0: 1000, or one pass for methods that stream */
   uint32_t patience;  /* rounds without a better validation loss before it ends; 0: does not end by it */
   double rate;        /* of SGD, AdaGrad, FTRL, subgradient; 0: chosen */

@@ -77,7 +77,7 @@ static bool take_pair(const json_t *about, const char *key, double *values) {
   for (size_t i = 0; i < 2; i++) {
     const json_t *one = json_array_get(is, i);
     if (!json_is_number(one)) return false;
-    values[i] = json_number_value(one);
+    values[i] = json_number_value(one) + 0.0; /* there is one label 0, not two */
   }
   return json_array_size(is) == 2;
 }

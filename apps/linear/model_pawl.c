@@ -130,17 +130,20 @@ static pawl_status check_sum(const char *bytes, size_t size, char *why) {
   return linear_say(why, PAWL_CORRUPT, "it is damaged: its checksum does not fit");
 }
 
+/* What is 0 says nothing, and is left out. */
 static pawl_status read_weights(const char *bytes, size_t count, struct linear_model *model) {
   if (count == 0) return PAWL_OK;
   model->ids = malloc(count * sizeof *model->ids);
   model->weights = malloc(count * sizeof *model->weights);
   if (!model->ids || !model->weights) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
-    model->ids[i] = get_u64(bytes + i * 8);
-    uint64_t weight = get_u64(bytes + (count + i) * 8);
-    memcpy(&model->weights[i], &weight, 8);
+    uint64_t bits = get_u64(bytes + (count + i) * 8);
+    double weight;
+    memcpy(&weight, &bits, 8);
+    if (weight == 0) continue;
+    model->ids[model->count] = get_u64(bytes + i * 8);
+    model->weights[model->count++] = weight;
   }
-  model->count = count;
   return PAWL_OK;
 }
 

@@ -40,6 +40,7 @@ struct pawl_checkpoint_options {
   bool incremental;      /* save only what changed since the newest one in the directory */
   bool compress;
   uint64_t rate;      /* save at most so many bytes a second, all servers together; 0: no limit */
+  const char *space;  /* load the vectors of this space alone; NULL: all */
   bool unverified;    /* load without reading everything once before */
   int64_t timeout_ns; /* PAWL_FOREVER: as long as it takes */
   void (*progress)(void *context, const struct pawl_checkpoint_progress *progress); /* NULL: nobody wants to know */

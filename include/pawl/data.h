@@ -107,6 +107,23 @@ PAWL_API pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, si
                                         pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch),
                                         void *context);
 
+/* The entries of a piece by column: those of column i, which is the feature ids[i], are starts[i] … starts[i + 1] - 1, by rising
+ * row. Rows are numbered as in the batch of that piece, which has labels and weights. */
+struct pawl_columns {
+  size_t rows, columns, entries;
+  const uint64_t *ids;    /* columns; they rise */
+  const uint64_t *starts; /* columns + 1 */
+  const uint32_t *in;     /* the row of each entry */
+  const float *values;    /* NULL: all 1 */
+};
+
+/* Reads a piece by column. A cache has them so; whatever else is read is turned. As pawl_data_read; PAWL_TOO_LARGE: 2^32 rows or more. */
+PAWL_API pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece, struct pawl_columns **columns_out);
+
+/* Turns a batch. It stays the caller's. PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
+PAWL_API pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out);
+PAWL_API void pawl_columns_destroy(struct pawl_columns *columns); /* NULL is fine */
+
 /* Bad rows that were left out so far, by all reads of this handle; and the first of them as `file:line:column: what` ("" if none). */
 PAWL_API uint64_t pawl_data_skipped(const struct pawl_data *data);
 PAWL_API const char *pawl_data_first_bad(const struct pawl_data *data);

@@ -53,10 +53,25 @@ PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct paw
                                             struct pawl_task **task_out);
 
 /* A push that is applied together with those of all other members in the present tick (OSDI'14 4.4): servers add the parts
- * up, apply the sum once, and send one change to their replicas instead of one for each member. Every member makes this call
- * once in each tick, with the same keys, between one pawl_group_clock and the next: the task finishes when all parts are in.
- * A part with other keys than the first one's is applied by itself, which costs more and means the same. Only for vectors
- * that add. Errors as pawl_vector_push; PAWL_UNSUPPORTED if `where` names a node. */
+ * up, apply the sum once, and send one change to their replicas instead of one for each member. For vectors that add, and for
+ * those with a server function that can be given a sum (docs/functions.md), which then takes one step with it.
+ *
+ * KEYS. Every member makes this call once in each tick, between one pawl_group_clock and the next, with the same where.range or
+ * all without one. Which keys of the range it names is its own affair: rows of a key that several name are added, rows of a key
+ * that one names are taken as they are, and keys that nobody names stay as they are. It may name none: pawl_at_keys(keys, 0), with
+ * any pointer but NULL where there is a range. `values` may be NULL then. Members that name the same keys are added up fastest.
+ *
+ * TICKS. The task finishes when the sum has been applied; until then nothing of it has been. A member need not wait for that
+ * before it goes on to the next tick: servers keep what comes early. On each key ticks take effect in their order. Pulls, scans and
+ * norms of this session do not wait for such a push either, and see it once its task has finished; any other push to the
+ * same keys takes its turn behind it.
+ *
+ * MEMBERS that leave or die are not waited for. If one dies while its part is in, the sum is applied at once, without those who
+ * have not come; theirs are then applied as a sum of their own. What a function refuses is found by serving each member of that tick
+ * by itself: only the one that spoiled the sum fails, and the others take their steps one after another. A vector whose function
+ * cannot be given a sum takes every part by itself at once, and the tasks finish together.
+ *
+ * Errors as pawl_vector_push; PAWL_UNSUPPORTED if `where` names a node. */
 PAWL_API pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
                                      const void *values, struct pawl_task **task_out);
 

@@ -51,6 +51,23 @@ static bool is_nothing(const struct pawl_where *where) {
   return where->keys ? where->count == 0 : !has_range;
 }
 
+struct call {
+  enum pwi_request_kind kind;
+  const char *what;
+  const void *in;
+  void *out;
+  uint64_t together, tick; /* a group, and its tick; or 0 */
+  const void *weights;     /* for filters; or NULL */
+  bool flush;              /* of filters: all that they hold is sent */
+};
+
+/* A member of a group pushes also what is nothing: the others wait for it. But not where there is no key at all. */
+static bool is_left_out(const struct pawl_where *where, const struct call *call) {
+  bool has_range = where->range.begin != 0 || where->range.end != 0;
+  if (call->together) return has_range && pawl_range_is_empty(where->range);
+  return is_nothing(where) && !call->flush;
+}
+
 static pawl_status check_where(const char *what, const struct pawl_vector *vector, const struct pawl_where *where) {
   if (where->keys && where->list) return pwi_error(PAWL_INVALID, "%s %s: keys and a list", what, vector->name);
   if (!where->keys && where->count > 0)
@@ -77,23 +94,15 @@ static pawl_status find_flow(struct pawl_vector *vector, uint64_t node, struct p
   return PAWL_OK;
 }
 
-struct call {
-  enum pwi_request_kind kind;
-  const char *what;
-  const void *in;
-  void *out;
-  uint64_t together, tick; /* a group, and its tick; or 0 */
-  const void *weights;     /* for filters; or NULL */
-  bool flush;              /* of filters: all that they hold is sent */
-};
-
 /* Inside the gate. */
 static pawl_status start(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
                          struct pawl_task *task) {
   struct pawl_session *session = vector->session;
   struct pwi_held_call held = {.kind = call->kind, .in = call->in, .out = call->out};
   bool is_held = where->after_count > 0 || where->parent;
-  held.where = (struct pwi_where){.keys = where->keys,
+  static const uint64_t no_keys[1];
+  bool is_empty = call->together && is_nothing(where);
+  held.where = (struct pwi_where){.keys = is_empty && !where->list ? no_keys : where->keys,
                                   .count = where->count,
                                   .list = where->list ? where->list->inner : NULL,
                                   .range = where->range,
@@ -107,7 +116,7 @@ static pawl_status start(struct pawl_vector *vector, const struct pawl_where *wh
   if (!is_held)
     return pwi_client_start(session->client, &task->inner, held.flow, call->kind, &held.where, call->in, call->out);
   struct pwi_after after = {where->after, where->after_count, where->parent, false};
-  if (is_nothing(where) && !call->flush)
+  if (is_left_out(where, call))
     held.kind = 0;
   else
     status = pwi_client_check(session->client, held.flow, call->kind, &held.where);
@@ -121,7 +130,7 @@ static pawl_status begin_call(struct pawl_vector *vector, const struct pawl_wher
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->line, task_out, call->what, vector->name, &task);
   if (status) return status;
-  if (is_nothing(where) && !call->flush && where->after_count == 0 && !where->parent) {
+  if (is_left_out(where, call) && where->after_count == 0 && !where->parent) {
     task->inner.finished(&task->inner);
     if (task_out) *task_out = task;
     return PAWL_OK;

@@ -38,6 +38,11 @@ static void tell(const struct loading *loading, const char *stage) {
   if (loading->options->progress) loading->options->progress(loading->options->context, &progress);
 }
 
+/* Whether it was asked for. */
+static bool is_wanted(const struct loading *loading, const struct pwi_manifest_vector *vector) {
+  return !loading->options->space || pwi_name_is_in(vector->name, loading->options->space);
+}
+
 /* --- vectors -------------------------------------------------------------------------------------------------------------- */
 
 static pawl_status refuse_other(const struct pwi_manifest_vector *vector) {
@@ -63,7 +68,8 @@ static pawl_status check_vectors(const struct loading *loading) {
   if (status) return pwi_error_status(status, "load");
   pwi_driver_enter(&session->driver);
   for (size_t i = 0; i < loading->manifest->vector_count && !status; i++)
-    status = check_vector(session, &loading->manifest->vectors[i]);
+    if (is_wanted(loading, &loading->manifest->vectors[i]))
+      status = check_vector(session, &loading->manifest->vectors[i]);
   pwi_driver_leave(&session->driver);
   return status;
 }
@@ -157,6 +163,7 @@ static pawl_status visit(void *context, const struct pwi_chunk *chunk) {
   struct loading *loading = context;
   const struct pwi_manifest_vector *vector = pwi_manifest_vector(loading->manifest, chunk->vector.id);
   size_t index = (size_t)(vector - loading->manifest->vectors);
+  if (!is_wanted(loading, vector)) return PAWL_OK;
   struct slot *slot = &loading->slots[loading->next++ % SLOTS];
   pawl_status status = await_slot(loading, slot);
   if (status) return status;
@@ -195,7 +202,11 @@ static pawl_status load_vectors(struct loading *loading, const struct pwi_saved 
   if (status) return status;
   loading->flows = pwi_alloc_zero(loading->manifest->vector_count + 1, sizeof(struct pwi_flow *));
   if (!loading->flows) return pwi_error_status(PAWL_NO_MEMORY, "load");
-  for (size_t i = 0; i < loading->manifest->vector_count && !status; i++) status = begin_vector(loading, i);
+  for (size_t i = 0; i < loading->manifest->vector_count && !status; i++)
+    if (is_wanted(loading, &loading->manifest->vectors[i])) {
+      loading->info.vectors++;
+      status = begin_vector(loading, i);
+    }
   if (!status) {
     status = pwi_saved_walk_all(saved, visit, loading, problem);
     if (status && problem->text[0]) status = pwi_error(status, "%s", problem->text);
@@ -219,7 +230,6 @@ static pawl_status load_saved(struct loading *loading, const struct pwi_saved *s
   memcpy(info->name, loading->manifest->name, sizeof info->name);
   memcpy(info->base, loading->manifest->base, sizeof info->base);
   info->number = loading->manifest->number;
-  info->vectors = loading->manifest->vector_count;
   return load_vectors(loading, saved, problem);
 }
 

@@ -76,7 +76,7 @@ pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end,
                                void *context) {
   struct taking taking = {take_one, context};
   struct pwi_fault fault = {""};
-  return say(pwi_data_read_all(data, begin, end, threads, take, &taking, &fault), &fault);
+  return say(pwi_data_read_all(data, begin, end, threads, false, take, &taking, &fault), &fault);
 }
 
 uint64_t pawl_data_skipped(const struct pawl_data *data) { return atomic_load(&data->skipped); }
@@ -85,11 +85,29 @@ const char *pawl_data_first_bad(const struct pawl_data *data) {
   return atomic_load(&data->has_first_bad) ? data->first_bad.text : "";
 }
 
-/* --- caches ----------------------------------------------------------------------------------------------------------------- */
+/* --- columns, and caches ---------------------------------------------------------------------------------------------------- */
+
+pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece, struct pawl_columns **columns_out) {
+  struct pwi_fault fault = {""};
+  struct pwi_columns *columns;
+  pawl_status status = pwi_data_read_columns(data, piece, &columns, &fault);
+  if (!status) *columns_out = &columns->is;
+  return say(status, &fault);
+}
+
+pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out) {
+  struct pwi_columns *columns;
+  pawl_status status = pwi_columns_of(batch, &columns);
+  if (status) return pwi_error_status(status, "turning %zu rows into columns", batch->rows);
+  *columns_out = &columns->is;
+  return PAWL_OK;
+}
+
+void pawl_columns_destroy(struct pawl_columns *columns) { pwi_columns_destroy((struct pwi_columns *)columns); }
 
 pawl_status pawl_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
                               bool (*progress)(void *context, const struct pawl_data_progress *progress),
                               void *context) {
-  (void)data, (void)path, (void)threads, (void)progress, (void)context;
-  return pwi_error(PAWL_UNSUPPORTED, "not yet");
+  struct pwi_fault fault = {""};
+  return say(pwi_data_convert(data, path, threads, progress, context, &fault), &fault);
 }

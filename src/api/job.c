@@ -318,12 +318,11 @@ static pawl_status conclude(struct pawl_job *job, struct pawl_round **round_out)
   size_t count;
   struct pawl_round *round = NULL;
   pawl_status status = pwi_scheduler_verdict(job->scheduler, &text);
-  if (status) (void)pwi_error(status, "job %s: %s", job->options.name, text);
   struct pwi_scheduler_report *reports = pwi_scheduler_close(job->scheduler, &count);
   if (status)
     pwi_free(reports);
-  else if (pwi_round_create(reports, count, &round) != PAWL_OK)
-    status = pwi_error_status(PAWL_NO_MEMORY, "job %s: the results of a round", job->options.name);
+  else
+    status = pwi_round_create(reports, count, &round);
   for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) {
     if (colleague->result && !(round && pwi_round_give(round, colleague->number, colleague->result)))
       pawl_task_release(colleague->result);
@@ -331,8 +330,9 @@ static pawl_status conclude(struct pawl_job *job, struct pawl_round **round_out)
   }
   sweep(job);
   job->is_wanted = false;
-  if (!status) *round_out = round;
-  return status;
+  if (status) return pwi_error(status, "job %s: %s", job->options.name, *text ? text : pawl_status_text(status));
+  *round_out = round;
+  return PAWL_OK;
 }
 
 /* Does all that can be done now. */

@@ -311,36 +311,37 @@ static void serve(struct pawl_worker *worker, struct pawl_invocation *invocation
 
 /* --- a life ------------------------------------------------------------------------------------------------------------- */
 
-/* True if it was taken for dead, and is to join once more. */
-static bool live(struct pawl_worker *worker, pawl_status *outcome_out) {
+/* Until an order is the last one, or the scheduler's task has ended. */
+static void live(struct pawl_worker *worker) {
   while (!worker->is_done) {
     struct pawl_invocation *invocation = pwi_desk_take(&worker->desk);
     if (invocation)
       serve(worker, invocation);
     else if (atomic_load(&worker->is_over))
-      break;
+      return;
     else
       (void)pwi_desk_wait(&worker->desk, PWI_NET_NEVER);
   }
-  if (worker->is_done) {
-    char text[PWI_SCHEDULER_TEXT + 1];
-    memcpy(text, worker->said, sizeof text);
-    *outcome_out =
-        pwi_error(worker->outcome, "worker of %s: %s", worker->name, *text ? text : pawl_status_text(worker->outcome));
-    return false;
-  }
-  bool is_lost = atomic_load(&worker->over) != PAWL_OK;
-  *outcome_out = is_lost ? pwi_error_status(PAWL_NODE_GONE, "worker of %s: its scheduler", worker->name) : PAWL_OK;
-  return is_lost && pawl_session_node(worker->session).id != worker->node.id;
 }
 
+/* Said last of all, since whatever fails before it would have its own words. */
+static pawl_status explain(const struct pawl_worker *worker, pawl_status outcome, bool was_told) {
+  if (outcome == PAWL_OK) return PAWL_OK;
+  if (!was_told) return pwi_error_status(outcome, "worker of %s: its scheduler", worker->name);
+  return pwi_error(outcome, "worker of %s: %s", worker->name, *worker->said ? worker->said : pawl_status_text(outcome));
+}
+
+/* Who has lost the scheduler and finds itself under another number was taken for dead, and joins once more. */
 static pawl_status run(struct pawl_worker *worker, int64_t deadline) {
   for (;;) {
-    pawl_status outcome, status = join(worker, deadline);
+    pawl_status status = join(worker, deadline);
     if (status) return status;
-    bool is_again = live(worker, &outcome);
+    live(worker);
+    bool was_told = worker->is_done, is_lost = !was_told && atomic_load(&worker->over) != PAWL_OK;
+    bool is_another = pawl_session_node(worker->session).id != worker->node.id;
     forget_life(worker);
-    if (!is_again) return outcome;
+    if (!is_lost || !is_another)
+      return explain(worker, was_told ? worker->outcome : is_lost ? PAWL_NODE_GONE : PAWL_OK, was_told);
     deadline = pwi_host_after(AGAIN_NS);
   }
 }

@@ -3,13 +3,14 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <pawl/session.h>
 
 #include "cli/cli.h"
-#include "cli/predict.h"
+#include "cli/predict_run.h"
 
 enum {
   LETTER_SCORES = 300,
@@ -153,7 +154,8 @@ static int fail_reading(const struct run *run, pawl_status status) {
   return pwi_cli_failure(run->command, "%s", text[0] ? text : pawl_status_text(status));
 }
 
-/* A number means a word in one of the two, and a number in the other: the predictions would mean nothing. */
+/* A number means a word in one of the two, and a number in the other: the predictions would mean nothing. What a cache was made of,
+ * in training or here, nobody knows, so that there is a way around the refusal, and only a warning the other way round. */
 static int compare_formats(const struct run *run) {
   struct pawl_data_info info;
   pawl_data_info(run->data, &info);
@@ -164,9 +166,9 @@ static int compare_formats(const struct run *run) {
                            "data. If not, say --hash-bits as it was in training",
                            pawl_data_format_name(info.format), run->model_path);
   if (info.format == PAWL_DATA_LIBSVM && run->model.hash_bits)
-    return pwi_cli_failure(run->command,
-                           "%s was trained on hashed names, and libsvm data has numbers: it was trained on other data",
-                           run->model_path);
+    fprintf(stderr,
+            "pawl predict: %s was trained on hashed names, and libsvm data has numbers: is it for other data?\n",
+            run->model_path);
   return PWI_EXIT_OK;
 }
 
@@ -281,7 +283,8 @@ static bool end_lines(const struct run *run) {
   int problem = lines->problem;
   if (lines->file && !problem && fflush(lines->file) != 0) problem = errno;
   if (!problem) return true;
-  clearerr(lines->file);
+  clearerr(lines->file); /* main looks at it again */
+  __fpurge(lines->file);
   if (problem != EPIPE) pwi_cli_failure(run->command, "cannot write %s: %s", run->output, strerror(problem));
   return false;
 }

@@ -1,7 +1,6 @@
 #include "data/batch.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -69,67 +68,73 @@ pawl_status pwi_batch_grow(struct pwi_batch *batch, size_t entries) {
 
 /* --- rows whose ids do not rise --------------------------------------------------------------------------------------------- */
 
-#define FEW 32
-
-/* Stable, so that equal ids are added in the order of the file. */
-static void sort_few(uint64_t *ids, float *values, size_t count) {
-  for (size_t i = 1; i < count; i++) {
-    uint64_t id = ids[i];
-    float value = values[i];
-    size_t j = i;
-    for (; j > 0 && ids[j - 1] > id; j--) {
-      ids[j] = ids[j - 1];
-      values[j] = values[j - 1];
-    }
-    ids[j] = id;
-    values[j] = value;
-  }
-}
+#define RUN 16
+#define NEAR 256 /* entries that are sorted on the stack */
 
 struct entry {
   uint64_t id;
-  size_t place;
   float value;
 };
 
-static int by_id(const void *a, const void *b) {
-  const struct entry *x = a, *y = b;
-  if (x->id != y->id) return x->id < y->id ? -1 : 1;
-  return x->place < y->place ? -1 : x->place > y->place;
+/* All of it is stable, so that equal ids are added in the order of the file. */
+static void sort_run(struct entry *entries, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    struct entry entry = entries[i];
+    size_t j = i;
+    for (; j > 0 && entries[j - 1].id > entry.id; j--) entries[j] = entries[j - 1];
+    entries[j] = entry;
+  }
 }
 
-static pawl_status sort_many(uint64_t *ids, float *values, size_t count) {
-  struct entry *entries = pwi_resize_array(NULL, count, sizeof *entries);
-  if (!entries) return PAWL_NO_MEMORY;
-  for (size_t i = 0; i < count; i++) entries[i] = (struct entry){ids[i], i, values[i]};
-  qsort(entries, count, sizeof *entries, by_id);
+static void merge(const struct entry *from, size_t middle, size_t count, struct entry *to) {
+  size_t left = 0, right = middle;
   for (size_t i = 0; i < count; i++) {
-    ids[i] = entries[i].id;
-    values[i] = entries[i].value;
+    bool takes_left = right == count || (left < middle && from[left].id <= from[right].id);
+    to[i] = takes_left ? from[left++] : from[right++];
   }
-  pwi_free(entries);
+}
+
+/* Which of the two, of `count` each, holds them in the end. */
+static struct entry *sort_entries(struct entry *entries, struct entry *spare, size_t count) {
+  for (size_t i = 0; i < count; i += RUN) sort_run(entries + i, count - i < RUN ? count - i : RUN);
+  for (size_t width = RUN; width < count; width *= 2) {
+    for (size_t i = 0; i < count; i += 2 * width) {
+      size_t both = count - i < 2 * width ? count - i : 2 * width;
+      merge(entries + i, both < width ? both : width, both, spare + i);
+    }
+    struct entry *other = entries;
+    entries = spare;
+    spare = other;
+  }
+  return entries;
+}
+
+static pawl_status add_up(const struct entry *entries, uint64_t *ids, float *values, size_t *count) {
+  size_t kept = 0;
+  for (size_t i = 0; i < *count; i++) {
+    if (kept > 0 && ids[kept - 1] == entries[i].id) {
+      values[kept - 1] += entries[i].value;
+      if (!isfinite(values[kept - 1])) return PAWL_OVERFLOW;
+      continue;
+    }
+    ids[kept] = entries[i].id;
+    values[kept++] = entries[i].value;
+  }
+  *count = kept;
   return PAWL_OK;
 }
 
 pawl_status pwi_entries_sort(uint64_t *ids, float *values, size_t *count) {
-  size_t kept = 0;
-  if (*count <= FEW) {
-    sort_few(ids, values, *count);
-  } else {
-    pawl_status status = sort_many(ids, values, *count);
-    if (status) return status;
+  struct entry near[2 * NEAR], *entries = near;
+  if (*count > NEAR) {
+    if (*count > SIZE_MAX / 2) return PAWL_NO_MEMORY;
+    entries = pwi_resize_array(NULL, *count * 2, sizeof *entries);
+    if (!entries) return PAWL_NO_MEMORY;
   }
-  for (size_t i = 0; i < *count; i++) {
-    if (kept > 0 && ids[kept - 1] == ids[i]) {
-      values[kept - 1] += values[i];
-      if (!isfinite(values[kept - 1])) return PAWL_OVERFLOW;
-      continue;
-    }
-    ids[kept] = ids[i];
-    values[kept++] = values[i];
-  }
-  *count = kept;
-  return PAWL_OK;
+  for (size_t i = 0; i < *count; i++) entries[i] = (struct entry){ids[i], values[i]};
+  pawl_status status = add_up(sort_entries(entries, entries + *count, *count), ids, values, count);
+  if (entries != near) pwi_free(entries);
+  return status;
 }
 
 static pawl_status weigh(struct pwi_batch *batch, float weight) {

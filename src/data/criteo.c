@@ -1,6 +1,95 @@
+/* Criteo's log of advertisements: a label, 13 counts and 26 categories, by tabs; or by commas, with a head line and perhaps an
+ * Id before the label. Empty fields are missing.
+ *
+ * A count x of column c is the feature XXH3-64 of nothing, seeded with c, of value sign(x) log(1 + |x|): counts reach from -3 to
+ * millions. A category is the feature XXH3-64 of its text, seeded with c, of value 1. Columns are numbered from 1 without Id and label.
+ */
 #include "data/parse.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "data/number.h"
+#include "data/table.h"
+
+struct row {
+  struct pwi_parse *parse;
+  const struct pwi_parse_rule *rule;
+  uint64_t *ids;
+  float *values;
+  size_t count;
+};
+
+static void add(struct row *row, uint64_t hash, float value) {
+  row->ids[row->count] = pwi_hashed_id(hash, row->rule->hash_bits);
+  row->values[row->count++] = value;
+}
+
+static pawl_status add_count(struct row *row, size_t column, const char *begin, const char *end) {
+  const char *stop;
+  double value;
+  if (!pwi_number(begin, &stop, &value) || stop != end)
+    return pwi_parse_wrong(row->parse, begin, "the count is not a number");
+  if (!isfinite(value)) return pwi_parse_wrong(row->parse, begin, "the count is not a finite number");
+  add(row, pwi_hash("", 0, column), (float)copysign(log1p(fabs(value)), value));
+  return PAWL_OK;
+}
+
+/* Column 1 … 39. */
+static pawl_status add_field(struct row *row, size_t column, const char *begin, const char *end) {
+  if (begin == end) return PAWL_OK;
+  if (column <= PWI_CRITEO_COUNTS) return add_count(row, column, begin, end);
+  add(row, pwi_hash(begin, (size_t)(end - begin), column), 1);
+  return PAWL_OK;
+}
+
+static pawl_status read_label(struct row *row, const char *begin, const char *end, float *label_out) {
+  const char *stop;
+  if (begin == end) return pwi_parse_wrong(row->parse, begin, "no label");
+  pawl_status status = pwi_parse_label(row->parse, begin, &stop, label_out);
+  if (!status && stop != end) status = pwi_parse_wrong(row->parse, stop, "this is not part of a number");
+  return status;
+}
+
+static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
+  const struct pwi_table *table = &row->rule->table;
+  const char *at = row->parse->at;
+  for (size_t i = 0; i < table->columns; i++, at++) {
+    const char *end = at <= line_end ? memchr(at, table->separator, (size_t)(line_end - at)) : NULL;
+    if (at > line_end)
+      return pwi_parse_wrong(row->parse, line_end, "too few columns: a label, 13 counts and 26 categories are due");
+    if (!end) end = line_end;
+    pawl_status status = PAWL_OK;
+    if (i == table->label)
+      status = read_label(row, at, end, label_out);
+    else if (i > table->label)
+      status = add_field(row, i - table->label, at, end);
+    if (status) return status;
+    at = end;
+  }
+  if (at <= line_end)
+    return pwi_parse_wrong(row->parse, at, "too many columns: a label, 13 counts and 26 categories are due");
+  return PAWL_OK;
+}
+
 pawl_status pwi_parse_criteo(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch) {
-  (void)rule, (void)batch;
-  return pwi_parse_wrong(parse, parse->at, "not yet");
+  while (parse->at < parse->end) {
+    const char *stop = memchr(parse->at, '\n', (size_t)(parse->end - parse->at)), *end = stop;
+    float label = 0;
+    if (end > parse->at && end[-1] == '\r') end--;
+    if (end > parse->at) {
+      pawl_status status = pwi_batch_room(batch, rule->table.columns);
+      if (status) return status;
+      struct row row = {.parse = parse,
+                        .rule = rule,
+                        .ids = batch->ids + batch->is.entries,
+                        .values = batch->values + batch->is.entries};
+      status = read_row(&row, end, &label);
+      if (!status) status = pwi_parse_end_row(parse, batch, row.count, false, label, 1);
+      if (status) return status;
+    }
+    parse->at = stop + 1;
+  }
+  return PAWL_OK;
 }

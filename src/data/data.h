@@ -13,6 +13,7 @@
 #include <pawl/data.h>
 
 #include "data/batch.h"
+#include "data/columns.h"
 #include "data/fault.h"
 #include "data/source.h"
 
@@ -45,11 +46,21 @@ struct pwi_source *pwi_data_source(const struct pawl_data *data, size_t piece);
 PAWL_MUST_USE pawl_status pwi_data_read(struct pawl_data *data, size_t piece, struct pwi_batch **batch_out,
                                         struct pwi_fault *fault);
 
-/* `take` may write a fault. */
+/* From a cache they come as they are, from anything else they are made. */
+PAWL_MUST_USE pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct pwi_columns **columns_out,
+                                                struct pwi_fault *fault);
+
+/* The batch is the receiver's. It may write a fault. */
 typedef pawl_status pwi_data_take(void *context, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault);
 
+/* With `is_ordered` pieces are handed over by number. */
 PAWL_MUST_USE pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
-                                            pwi_data_take *take, void *context, struct pwi_fault *fault);
+                                            bool is_ordered, pwi_data_take *take, void *context,
+                                            struct pwi_fault *fault);
+
+PAWL_MUST_USE pawl_status pwi_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
+                                           bool (*progress)(void *context, const struct pawl_data_progress *progress),
+                                           void *context, struct pwi_fault *fault);
 
 /* Processors that this process may use. */
 uint32_t pwi_data_processors(void);

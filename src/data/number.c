@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 const double pwi_power_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -25,16 +26,25 @@ static bool slowly(const char *text, const char **end_out, double *value_out) {
   return true;
 }
 
-/* Digits into a whole number, while there is room for more; how many there were. */
+#define DIGITS_MOST 19 /* that always fit 64 bits */
+
+/* Digits into a whole number, while there is room; how many there were. `count` is of those that are worth something, or more. */
 static unsigned gather(const char **at, uint64_t *whole, unsigned *count) {
-  unsigned digits = 0;
-  for (; pwi_is_digit(**at); (*at)++, digits++) {
-    if (*count == 0 && **at == '0') continue; /* leading zeros do not count */
-    *whole = *whole * 10 + (uint64_t)(**at - '0');
-    (*count)++;
-    if (*count > 18) break;
-  }
-  return digits;
+  unsigned all = 0, digits;
+  do {
+    uint64_t eight = pwi_get_u64(*at);
+    digits = pwi_digits_ahead(eight);
+    if (digits == 0) break;
+    *at += digits;
+    all += digits;
+    if (*count + digits > DIGITS_MOST) {
+      *count = DIGITS_MOST + 1;
+      continue;
+    }
+    *whole = *whole * pwi_whole_power_of_ten[digits] + pwi_digits_value(eight, digits);
+    if (*whole) *count += digits;
+  } while (digits == 8);
+  return all;
 }
 
 static int exponent(const char **at) {
@@ -49,6 +59,15 @@ static int exponent(const char **at) {
   return is_minus ? -value : value;
 }
 
+/* Whether a double that may be off by two units in its last place still becomes the right float: it is not close to the middle
+ * between two of them, and the float is an ordinary one. */
+static bool rounds_alike(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  uint64_t rest = bits & ((UINT64_C(1) << 29) - 1), middle = UINT64_C(1) << 28;
+  return (rest < middle - 4 || rest > middle + 4) && value > 1e-37 && value < 1e38;
+}
+
 bool pwi_number_any(const char *text, const char **end_out, double *value_out) {
   const char *at = text;
   uint64_t whole = 0;
@@ -61,13 +80,12 @@ bool pwi_number_any(const char *text, const char **end_out, double *value_out) {
     at++;
     places = gather(&at, &whole, &count);
   }
-  if (digits + places == 0 || count > 18 || whole > UINT64_C(1) << 53 || (*at | 32) == 'x')
-    return slowly(text, end_out, value_out);
+  if (digits + places == 0 || count > DIGITS_MOST || (*at | 32) == 'x') return slowly(text, end_out, value_out);
   int power = (*at | 32) == 'e' ? exponent(&at) : 0;
-  power -= (int)places;
-  if (places > 1000000 || power < -22 || power > 22) return slowly(text, end_out, value_out);
-  double value = (double)whole; /* exact, as is the power: one rounding */
+  if (places > 1000 || (power -= (int)places) < -22 || power > 22) return slowly(text, end_out, value_out);
+  double value = (double)whole; /* the power is exact, and so is this if it has no more than 53 bits: one rounding */
   value = power < 0 ? value / pwi_power_of_ten[-power] : value * pwi_power_of_ten[power];
+  if (whole > UINT64_C(1) << 53 && !rounds_alike(value)) return slowly(text, end_out, value_out);
   *end_out = at;
   *value_out = is_minus ? -value : value;
   return true;

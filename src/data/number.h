@@ -3,7 +3,8 @@
  * Eight bytes are looked at as one word: how many of them are digits, and what they are worth, costs a few multiplications and
  * no branch, so that numbers whose length nobody can predict cost the same as those of one length.
  *
- * A real number is read as the double that is nearest to it, whatever the locale says about decimal points. All functions
+ * A real number is read as the double that is nearest to it, whatever the locale says about decimal points; with more than 15 digits
+ * perhaps as a neighbour of that double, but only if both become the same float. All functions
  * may look up to PWI_NUMBER_SLACK bytes past the place they are given, which the caller's buffer must have; text must end with a
  * byte that is no part of a number, such as a line break. Pure.
  */

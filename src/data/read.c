@@ -59,9 +59,20 @@ static pawl_status fetch_text(const struct pawl_data *data, struct pwi_source *s
   return pwi_source_text(source, begin, begin + (left < data->piece_bytes ? left : data->piece_bytes), text_out, fault);
 }
 
+/* What the options ask for, without what was done already before a cache was written. */
+static void left_to_do(const struct pawl_data *data, const struct pwi_source *source, bool *binary_out,
+                       bool *unit_rows_out) {
+  bool is_binary = source->cache && pwi_cache_is_binary(source->cache);
+  bool has_units = source->cache && pwi_cache_has_unit_rows(source->cache), wants_units = data->options.unit_rows;
+  *binary_out = data->options.binary && !(is_binary && (!has_units || wants_units));
+  *unit_rows_out = wants_units && (!has_units || *binary_out);
+}
+
 static pawl_status finish(struct pawl_data *data, struct pwi_source *source, struct pwi_batch *batch,
                           struct pwi_fault *fault) {
-  pawl_status status = pwi_batch_finish(batch, data->options.binary, data->options.unit_rows);
+  bool binary, unit_rows;
+  left_to_do(data, source, &binary, &unit_rows);
+  pawl_status status = pwi_batch_finish(batch, binary, unit_rows);
   return status ? pwi_fault_plain(fault, status, source->path) : PAWL_OK;
 }
 
@@ -96,6 +107,21 @@ pawl_status pwi_data_read(struct pawl_data *data, size_t piece, struct pwi_batch
   return status ? status : make_batch(data, piece, &text, batch_out, fault);
 }
 
+pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct pwi_columns **columns_out,
+                                  struct pwi_fault *fault) {
+  struct pwi_source *source = piece < data->pieces ? pwi_data_source(data, piece) : NULL;
+  struct pwi_batch *batch;
+  bool binary = false, unit_rows = false;
+  if (source) left_to_do(data, source, &binary, &unit_rows);
+  if (source && source->cache && !binary && !unit_rows)
+    return pwi_cache_read_columns(source->cache, piece - source->first_piece, columns_out, fault);
+  pawl_status status = pwi_data_read(data, piece, &batch, fault);
+  if (status) return status;
+  status = pwi_columns_of(&batch->is, columns_out);
+  pwi_batch_destroy(batch);
+  return status && source ? pwi_fault_plain(fault, status, source->path) : status;
+}
+
 /* --- many pieces ------------------------------------------------------------------------------------------------------------ */
 
 /* What is left to read of a file. The pieces of a compressed one are fetched in order and one at a time. */
@@ -111,10 +137,13 @@ struct crew {
   struct pawl_data *data;
   pwi_data_take *take;
   void *context;
+  bool is_ordered; /* pieces are handed over by number */
+  size_t turn;     /* the next of them, if so; under `taking` */
   struct queue *queues;
   size_t count, first; /* queues before the first are done */
   pthread_mutex_t lock, taking;
   pthread_cond_t changed; /* a queue is no longer busy, or work has ended */
+  pthread_cond_t taken;   /* a batch was handed over, or work has ended */
   pawl_status status;     /* the first failure; under the lock */
   struct pwi_fault *fault;
 };
@@ -128,6 +157,7 @@ static struct queue *pick(struct crew *crew, bool *waits_out) {
     if (queue->next == queue->end) continue;
     if (!queue->is_busy) return queue;
     *waits_out = true;
+    if (crew->is_ordered) break; /* what lies further on could not be handed over anyway */
   }
   return NULL;
 }
@@ -182,16 +212,28 @@ static pawl_status read_claimed(struct crew *crew, struct queue *queue, size_t p
   return status ? status : make_batch(crew->data, piece, &text, batch_out, fault);
 }
 
+/* Whoever has the lowest piece never waits, so that all come to their turn. */
 static pawl_status hand_over(struct crew *crew, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault) {
   pawl_status status = PAWL_OK;
   pthread_mutex_lock(&crew->taking);
+  while (crew->is_ordered && crew->turn != piece && !has_failed(crew)) pthread_cond_wait(&crew->taken, &crew->taking);
   if (has_failed(crew))
     pwi_batch_destroy(batch);
   else
     status = crew->take(crew->context, piece, batch, fault);
   if (status) fail(crew, status, fault); /* before anybody else may hand over */
+  crew->turn = piece + 1;
+  pthread_cond_broadcast(&crew->taken);
   pthread_mutex_unlock(&crew->taking);
   return status;
+}
+
+/* Those who wait for their turn must hear of it. */
+static void fail_reading(struct crew *crew, pawl_status status, const struct pwi_fault *fault) {
+  fail(crew, status, fault);
+  pthread_mutex_lock(&crew->taking);
+  pthread_cond_broadcast(&crew->taken);
+  pthread_mutex_unlock(&crew->taking);
 }
 
 static void work(void *context) {
@@ -203,7 +245,7 @@ static void work(void *context) {
     struct pwi_fault fault = {""};
     pawl_status status = read_claimed(crew, queue, piece, &batch, &fault);
     if (status)
-      fail(crew, status, &fault);
+      fail_reading(crew, status, &fault);
     else
       status = hand_over(crew, piece, batch, &fault);
     if (status) return;
@@ -220,9 +262,10 @@ static void fill_queues(struct crew *crew, size_t begin, size_t end) {
   }
 }
 
-pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, pwi_data_take *take,
-                              void *context, struct pwi_fault *fault) {
-  struct crew crew = {.data = data, .take = take, .context = context, .fault = fault};
+pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, bool is_ordered,
+                              pwi_data_take *take, void *context, struct pwi_fault *fault) {
+  struct crew crew = {
+      .data = data, .take = take, .context = context, .is_ordered = is_ordered, .turn = begin, .fault = fault};
   if (begin > end || end > data->pieces)
     return pwi_fault(fault, PAWL_OUT_OF_SPAN, "pieces %zu to %zu: the data has %zu", begin, end, data->pieces);
   crew.queues = pwi_alloc_zero(data->count, sizeof *crew.queues);
@@ -231,9 +274,11 @@ pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, 
   pthread_mutex_init(&crew.lock, NULL);
   pthread_mutex_init(&crew.taking, NULL);
   pthread_cond_init(&crew.changed, NULL);
+  pthread_cond_init(&crew.taken, NULL);
   if (threads == 0) threads = pwi_data_processors();
   if (threads > end - begin) threads = (uint32_t)(end - begin);
   pwi_data_crew(threads, work, &crew);
+  pthread_cond_destroy(&crew.taken);
   pthread_cond_destroy(&crew.changed);
   pthread_mutex_destroy(&crew.taking);
   pthread_mutex_destroy(&crew.lock);

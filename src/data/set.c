@@ -159,7 +159,7 @@ static uint64_t choose_piece(const struct pawl_data *data) {
   uint64_t total = 0;
   if (data->options.piece_bytes) return data->options.piece_bytes;
   for (size_t i = 0; i < data->count; i++) total += text_length(&data->sources[i]);
-  uint64_t size = total / PWI_DATA_PIECES_WANTED;
+  uint64_t size = total / PWI_DATA_PIECES_WANTED + 1;
   if (size < PWI_DATA_PIECE_LEAST) return PWI_DATA_PIECE_LEAST;
   return size < PWI_DATA_PIECE_MOST ? size : PWI_DATA_PIECE_MOST;
 }

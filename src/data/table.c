@@ -11,12 +11,18 @@ static pawl_status say(const char **why_out, pawl_status status, const char *why
 
 /* --- fields ----------------------------------------------------------------------------------------------------------------- */
 
+static const char *find(const char *at, const char *end, char c) {
+  return at < end ? memchr(at, c, (size_t)(end - at)) : NULL;
+}
+
+static bool is_blank(char c, char separator) { return (c == ' ' || c == '\t') && c != separator; }
+
 bool pwi_table_field(char separator, const char **at, const char *line_end, struct pwi_field *field_out) {
   const char *begin = *at, *end;
   if (begin < line_end && *begin == '"') {
     end = begin + 1;
     for (;; end += 2) { /* over pairs of quotes */
-      end = memchr(end, '"', (size_t)(line_end - end));
+      end = find(end, line_end, '"');
       if (!end) return false;
       if (end + 1 == line_end || end[1] != '"') break;
     }
@@ -24,10 +30,12 @@ bool pwi_table_field(char separator, const char **at, const char *line_end, stru
     *at = end + 1;
     return *at == line_end || **at == separator;
   }
-  end = memchr(begin, separator, (size_t)(line_end - begin));
+  end = find(begin, line_end, separator);
   if (!end) end = line_end;
-  *field_out = (struct pwi_field){begin, end, false};
   *at = end;
+  while (begin < end && is_blank(*begin, separator)) begin++;
+  while (begin < end && is_blank(end[-1], separator)) end--;
+  *field_out = (struct pwi_field){begin, end, false};
   return true;
 }
 
@@ -50,7 +58,7 @@ static size_t length_to(const char *head, const char *end) {
 /* --- criteo ----------------------------------------------------------------------------------------------------------------- */
 
 bool pwi_table_is_criteo_head(const char *begin, const char *end) {
-  char separator = memchr(begin, '\t', (size_t)(end - begin)) ? '\t' : ',';
+  char separator = find(begin, end, '\t') ? '\t' : ',';
   static const char *const words[] = {"Label", "I1", "I2"};
   struct pwi_field field;
   const char *at = begin;
@@ -71,7 +79,7 @@ pawl_status pwi_table_criteo(struct pwi_table *table, const char *head, const ch
                              const char **why_out) {
   struct pwi_field field;
   const char *at = begin;
-  table->separator = memchr(begin, '\t', (size_t)(end - begin)) ? '\t' : ',';
+  table->separator = find(begin, end, '\t') ? '\t' : ',';
   table->has_head = pwi_table_is_criteo_head(begin, end);
   table->columns = 1;
   for (const char *c = begin; c < end; c++) table->columns += *c == table->separator;

@@ -20,7 +20,7 @@ PAWL_MUST_USE pawl_status pwi_table_criteo(struct pwi_table *table, const char *
 PAWL_MUST_USE pawl_status pwi_table_csv(struct pwi_table *table, const char *head, const char *begin, const char *end,
                                         const char *label, const char **why_out);
 
-/* A field of a line. Quotes that stand around it are not part of it; `is_quoted` then says that inner ones are doubled. */
+/* A field of a line. Quotes that stand around it are not part of it, nor are blanks if there are none; `is_quoted` then says that inner ones are doubled. */
 struct pwi_field {
   const char *begin, *end;
   bool is_quoted;

@@ -149,6 +149,22 @@ void pwi_peer_legs_down(struct client_peer *peer) {
   for (struct pwi_call_leg *leg = peer->legs_first; leg; leg = leg->next) unsend(peer, leg);
 }
 
+static void missed(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
+  struct client_peer *peer = (struct client_peer *)((char *)asking - offsetof(struct client_peer, missing));
+  (void)status, (void)payload, (void)size;
+  peer->is_missing = false;
+}
+
+/* Nobody listens where it did, so its process is dead, or the way to it is blocked. The manager can tell: if the link between the
+ * two is down as well it need not wait for it to come back. If it has not noticed yet, we ask again at the next refusal. */
+void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer) {
+  unsigned char sender[sizeof(uint64_t)];
+  if (!(peer->node & PWI_PEER_IS_SENDER) || !peer->legs_first || peer->is_missing || client->config.reader) return;
+  pwi_put_u64(sender, peer->node & ~PWI_PEER_IS_SENDER);
+  peer->missing.replied = missed;
+  peer->is_missing = pwi_client_ask(client, &peer->missing, PWI_ASK_MISS, sender, sizeof sender) == PAWL_OK;
+}
+
 /* --- who is called ------------------------------------------------------------------------------------------------------ */
 
 static void begin_leg(struct pwi_client *client, struct pwi_call_leg *leg) {

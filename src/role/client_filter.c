@@ -226,6 +226,8 @@ static bool is_whole(const struct source *source, const struct pwi_where *where,
   return !where->flush && !is_limited && rows->count == source->count;
 }
 
+static const uint64_t no_keys[1];
+
 static pawl_status run(struct pwi_flow *flow, struct pwi_filtered *filtered, struct pwi_where *where, const void **in,
                        bool *is_whole_out) {
   struct source source;
@@ -243,7 +245,7 @@ static pawl_status run(struct pwi_flow *flow, struct pwi_filtered *filtered, str
   *is_whole_out = is_whole(&source, where, &filtered->rows);
   if (*is_whole_out) return PAWL_OK;
   where->list = NULL;
-  where->keys = filtered->rows.keys;
+  where->keys = filtered->rows.keys ? filtered->rows.keys : no_keys; /* nothing is left: not the same as no list */
   where->count = filtered->rows.count;
   return PAWL_OK;
 }

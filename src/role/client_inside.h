@@ -151,6 +151,11 @@ void pwi_filtered_free(struct pwi_client *client, struct pwi_filtered *filtered)
 void pwi_flow_filters_destroy(struct flow_filters *filters);                      /* NULL is fine */
 void pwi_client_filtered_fini(struct pwi_client *client);
 
+/* Where a push of a group has nothing to say it only moves the clock, and nobody waits for it. */
+static inline bool pwi_range_overlap(struct pawl_range a, struct pawl_range b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
 /* --- flows ------------------------------------------------------------------------------------------------------------ */
 
 struct pwi_flow {
@@ -269,6 +274,8 @@ struct client_peer {
   size_t legs_under_way, leg_bytes; /* of those sent */
   uint64_t last_call;               /* the number given last */
   size_t unheard;                   /* bytes of answers that the peer does not know to be here */
+  struct pwi_asking missing;        /* the manager, whether it is still there */
+  bool is_missing;                  /* it is being asked */
 
   /* Whether answers come at all (client_send.c). */
   uint64_t answers;
@@ -454,6 +461,7 @@ bool pwi_client_is_call(const struct pwi_message *message);
 PAWL_MUST_USE pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *link, const void *body);
 void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer); /* its link is up */
 void pwi_peer_legs_down(struct client_peer *peer);                            /* it is down */
+void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer);      /* it refuses links */
 void pwi_client_calls_look(struct pwi_client *client);                        /* another roster has come */
 void pwi_client_calls_renewed(struct pwi_client *client);                     /* we have another id */
 

@@ -247,10 +247,12 @@ static bool other_waits(const struct part *part) {
 }
 
 /* True if an earlier push of the flow that this part has to follow is held back or, for a strict part, not yet
- * answered. (One that is queued goes first, since queues are in order.) */
+ * answered. (One that is queued goes first, since queues are in order.) Who reads does not follow the pushes of a group that it
+ * need not see. */
 bool pwi_part_waits_for_earlier(const struct part *part) {
   for (const struct part *earlier = part->before; earlier; earlier = earlier->before) {
     bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
+    if (earlier->together != 0 && !pwi_part_is_numbered(part) && earlier->number > part->prior) continue;
     if (pwi_part_is_numbered(earlier) && (is_held || part->is_strict) && overlaps(earlier, part) &&
         earlier->task != part->task)
       return true;
@@ -272,7 +274,8 @@ static bool must_block(const struct pwi_client *client, const struct part *part)
   return pwi_part_has_order(part) && may_wait && pwi_part_waits_for_earlier(part);
 }
 
-/* The holder of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. */
+/* The holder of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. What is added up
+ * with others' is of one arc. */
 static struct client_peer *route(struct pwi_client *client, struct part *part) {
   struct pwi_flow *flow = part->flow;
   if (flow->node != 0) return pwi_client_peer(client, flow->node);
@@ -282,7 +285,7 @@ static struct client_peer *route(struct pwi_client *client, struct part *part) {
   uint64_t end = 0;
   for (;; arc++) {
     end = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, arc)).end;
-    if (end >= part->claim.end || !pwi_view_arcs_join(client->view, arc)) break;
+    if (end >= part->claim.end || part->together != 0 || !pwi_view_arcs_join(client->view, arc)) break;
   }
   if (end < part->claim.end) {
     struct part *rest = pwi_part_split(client, part, end);
@@ -389,6 +392,7 @@ static const uint64_t no_keys[1];
 bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim) {
   (void)client;
   struct pawl_range range = pawl_range_common(part->range, claim);
+  if (!pwi_range_overlap(part->range, claim)) part->together = 0;
   part->claim = claim;
   part->signature = 0;
   if (part->keys) {

@@ -513,8 +513,8 @@ static void resettle(struct pwi_client *client, struct client_peer *peer) {
 }
 
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why) {
-  (void)why;
   peer->link = NULL;
+  if (why == PAWL_LINK_REFUSED) pwi_peer_miss(client, peer);
   peer->retry_at = pwi_net_now(client->config.net) + peer->retry_ns;
   peer->retry_ns = peer->retry_ns * 2 < RETRY_MAX ? peer->retry_ns * 2 : RETRY_MAX;
   client->figures.reconnects++;

@@ -161,7 +161,7 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->number = call->task->number;
   part->prior = piece->prior;
   part->tick = call->tick;
-  part->together = call->together;
+  part->together = pwi_range_overlap(call->range, piece->claim) ? call->together : 0;
   part->claim = piece->claim;
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
@@ -294,6 +294,17 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
   add_piece(call, &tight, head);
 }
 
+/* A push of a group takes effect when all members' are in. Who reads does not wait for that: what has to be seen is what was sent
+ * before it. */
+static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
+  for (uint64_t before = prior;; prior = before) {
+    for (const struct part *part = flow->last; part; part = part->before)
+      if (part->together != 0 && part->number == prior && part->prior < before && pwi_range_overlap(part->claim, claim))
+        before = part->prior;
+    if (before == prior) return prior;
+  }
+}
+
 /* Likewise by what was sent to the other vector. */
 static void cut_by_other(const struct call *call, struct piece *piece) {
   struct pwi_clock_pieces pieces;
@@ -317,6 +328,7 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     assert(found);
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
+    if (call->task->number == 0) piece.prior = prior_of_reader(call->flow, piece.claim, piece.prior);
     cut_by_other(call, &piece);
     sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)
@@ -347,7 +359,7 @@ static void cut(struct call *call) {
   bool has_view = call->client->view && call->client->view->arc_count > 0;
   if (call->flow->node == 0 && has_view)
     cut_by_view(call);
-  else if (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range))
+  else if (call->together || (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range)))
     add_arc(call, pawl_range_of(0, call->flow->place.size), 0, call->count, 0);
   settle_open(call);
 }

@@ -427,14 +427,15 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
     return PAWL_OK;
   }
   if (status) return status;
+  if (chain && is_together(&request)) {
+    struct pwi_place place = pwi_entry_place(entry);
+    request.arc = pwi_place_keys(&place, chain->positions);
+    is_ours = pawl_range_contains(request.arc, request.terms.claim); /* else it was cut by another view */
+  }
   if (!is_ours) {
     outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
     pwi_holder_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
-  }
-  if (chain && request.terms.kind == PWI_REQUEST_PUSH && request.terms.other != 0) {
-    struct pwi_place place = pwi_entry_place(entry);
-    request.arc = pwi_place_keys(&place, chain->positions);
   }
   serve(link, &request, entry, chain);
   pwi_holder_settle_sums(link->holder);

@@ -13,6 +13,7 @@
  *   holding_refusals.c  refusals that may have to be repeated
  *   holding_groups.c    ticks, and who waits for them
  *   holding_together.c  pushes of a group that are applied as one
+ *   holding_bundle.c    their rows, added up beside the table
  *   holding_move.c      chunks out and in
  *   holding_save.c      what has changed, for checkpoints
  *   holding_loads.c     figures, and load by position
@@ -366,11 +367,12 @@ enum pwi_together {
   PWI_TOGETHER_ALONE, /* it is a push like any other */
   PWI_TOGETHER_WAITS, /* it is in, or was before; its answer comes with the others' */
   PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
-  PWI_TOGETHER_EARLY, /* its own part in an earlier tick is not answered: say GAP */
+  PWI_TOGETHER_EARLY, /* its own part in an earlier tick is not answered, and it is not kept until then: say GAP */
   PWI_TOGETHER_LATER, /* an earlier tick is not over: say NOT_HERE */
   PWI_TOGETHER_NO_MEMORY,
 };
 
+/* Any verdict but BROKEN. */
 enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,
                                      const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
 

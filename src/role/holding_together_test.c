@@ -279,7 +279,7 @@ static void test_lists_of_the_same_keys_are_added_up(void **state) {
   stop(&f);
 }
 
-static void test_a_part_of_other_keys_is_applied_by_itself_and_waits(void **state) {
+static void test_parts_of_different_keys_become_one_change(void **state) {
   (void)state;
   struct fixture f;
   struct push push;
@@ -291,15 +291,32 @@ static void test_a_part_of_other_keys_is_applied_by_itself_and_waits(void **stat
   make_push(&push, 2, 1, 1, 2);
   name_keys(&push, PWI_KEYS_LIST, other_keys);
   served = serve(f.holding, &push.request, NULL);
-  assert_true(served.put_off);
-  assert_int_equal(served.effect, PWI_EFFECT_ROWS);
-  assert_true(has_task(&f, 2, 1));
-  assert_false(has_task(&f, 1, 1));
+  assert_waits(&served);
+  assert_false(has_task(&f, 1, 1) || has_task(&f, 2, 1));
   assert_int_equal(answer_count, 0);
   settle(&f);
   assert_int_equal(answer_count, 2);
-  assert_true(has_task(&f, 1, 1));
+  assert_true(has_task(&f, 1, 1) && has_task(&f, 2, 1));
   assert_int_equal(f.sums, 1);
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+  int64_t out[VALUES];
+  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  for (int i = 0; i < WIDTH; i++) {
+    assert_int_equal(out[4 * WIDTH + i], 4 * (2 * WIDTH + i)); /* of both */
+    assert_int_equal(out[17 * WIDTH + i], 2 * (3 * WIDTH + i));
+    assert_int_equal(out[18 * WIDTH + i], 2 * (3 * WIDTH + i));
+    assert_int_equal(out[16 * WIDTH + i], 0);
+  }
+  name_keys(&push, PWI_KEYS_SIGNED, other_keys); /* both lists are known by now */
+  push.request.task = push.request.tick = 2;
+  push.request.terms.prior = 1;
+  served = give(&f, &push);
+  assert_waits(&served);
+  push.request.sender.id = 1;
+  push.request.signature = pwi_keys_signature(some_keys, 5);
+  served = give(&f, &push);
+  assert_waits(&served);
+  assert_int_equal(f.sums, 2);
   stop(&f);
 }
 
@@ -419,25 +436,75 @@ static void test_one_who_was_in_before_we_came_is_not_waited_for(void **state) {
   stop(&f);
 }
 
-static void test_a_part_of_the_next_tick_has_to_wait_for_this_one(void **state) {
+static void test_parts_of_later_ticks_are_kept_until_it_is_their_turn(void **state) {
   (void)state;
   struct fixture f;
-  struct push own;
-  start_with(&f, 3, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, true), UINT64_MAX);
-  push(&f, 1, 1, 1, 1);
-  struct pwi_served served = push(&f, 1, 2, 2, 1); /* its own part is in the sum */
-  assert_int_equal(served.outcome.code, PWI_CODE_GAP);
-  make_push(&own, 2, 1, 1, 1); /* or was applied by itself */
-  name_keys(&own, PWI_KEYS_LIST, some_keys);
-  give(&f, &own);
-  served = push(&f, 2, 2, 2, 1);
-  assert_int_equal(served.outcome.code, PWI_CODE_GAP);
-  assert_int_equal(served.outcome.found, 1);
-  assert_int_equal(answer_count, 0);
-  push(&f, 3, 1, 1, 1);
-  assert_int_equal(answer_count, 3);
-  served = push(&f, 2, 2, 2, 1);
+  struct pwi_served served;
+  start(&f, 3);
+  for (uint64_t tick = 1; tick <= 4; tick++) {
+    served = push(&f, 1, tick, tick, 1);
+    assert_waits(&served);
+  }
+  served = push(&f, 1, 3, 3, 1); /* over another link */
   assert_waits(&served);
+  served = push(&f, 1, 6, 6, 1); /* one is missing in between */
+  assert_int_equal(served.outcome.code, PWI_CODE_GAP);
+  for (uint64_t tick = 1; tick <= 2; tick++) {
+    served = push(&f, 2, tick, tick, 10);
+    assert_waits(&served);
+  }
+  assert_int_equal(answer_count, 0);
+  push(&f, 3, 1, 1, 100);
+  assert_stored(&f, 111);
+  assert_int_equal(answer_count, 3);
+  push(&f, 3, 2, 2, 100);
+  assert_stored(&f, 222);
+  assert_int_equal(answer_count, 6);
+  push(&f, 3, 3, 3, 100);
+  assert_stored(&f, 222);
+  push(&f, 2, 3, 3, 10);
+  assert_stored(&f, 333);
+  assert_int_equal(f.sums, 3);
+  assert_int_equal(f.changes, 0);
+  assert_int_equal(told(1), 3);
+  stop(&f);
+}
+
+/* Whoever is taken for dead has pushed ahead: that is forgotten, and nobody can tell later that it took effect. */
+static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2);
+  for (uint64_t tick = 1; tick <= 3; tick++) push(&f, 1, tick, tick, 1);
+  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){1}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  settle(&f);
+  assert_stored(&f, 1);
+  assert_true(has_task(&f, 1, 1));
+  assert_false(has_task(&f, 1, 2));
+  push(&f, 2, 1, 1, 10);
+  push(&f, 2, 2, 2, 10);
+  assert_stored(&f, 21);
+  assert_false(has_task(&f, 1, 2));
+  stop(&f);
+}
+
+static void test_one_who_leaves_has_to_send_again_what_it_pushed_ahead(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 1);
+  push(&f, 1, 2, 2, 1);
+  assert_int_equal(pwi_roster_leave(&f.roster, (struct pwi_vector_id){GROUP}, (struct pwi_sender){1}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  settle(&f);
+  push(&f, 2, 1, 1, 10);
+  assert_stored(&f, 11);
+  assert_int_equal(told(1), 2);
+  assert_int_equal(answers[answer_count - 1].outcome.code, PWI_CODE_NOT_HERE);
+  struct pwi_served served = push(&f, 1, 2, 2, 1);
+  assert_false(served.put_off);
+  assert_stored(&f, 12);
   stop(&f);
 }
 
@@ -448,14 +515,11 @@ static void test_somebody_who_is_ahead_is_not_waited_for(void **state) {
   push(&f, 1, 1, 1, 1);
   for (int i = 0; i < 3; i++) {
     struct pwi_served served = push(&f, 2, 1, 2, 4); /* it has left a tick out: it is not lost, only early */
-    assert_int_equal(served.outcome.code, PWI_CODE_NOT_HERE);
-    assert_int_equal(served.effect, PWI_EFFECT_NONE);
+    assert_waits(&served);
   }
   push(&f, 3, 1, 1, 2);
   assert_int_equal(answer_count, 2);
   assert_stored(&f, 3);
-  struct pwi_served served = push(&f, 2, 1, 2, 4);
-  assert_waits(&served);
   push(&f, 1, 2, 2, 4);
   push(&f, 3, 2, 2, 4);
   assert_stored(&f, 15);
@@ -463,22 +527,64 @@ static void test_somebody_who_is_ahead_is_not_waited_for(void **state) {
   stop(&f);
 }
 
-static void test_a_piece_of_a_part_is_applied_by_itself(void **state) {
+/* The keys from `begin` to `end` of a push of all. */
+static void cut_push(struct push *push, uint64_t begin, uint64_t end) {
+  push->request.terms.claim = push->request.terms.range = pawl_range_of(begin, end);
+  push->request.terms.rows = end - begin;
+  push->part = (struct iovec){push->values + begin * WIDTH, (size_t)(end - begin) * WIDTH * 8};
+}
+
+static void test_a_part_may_come_in_pieces(void **state) {
   (void)state;
   struct fixture f;
   struct push piece;
   start(&f, 2);
   push(&f, 1, 1, 1, 2);
   make_push(&piece, 2, 1, 1, 3);
-  piece.request.terms.claim = piece.request.terms.range = pawl_range_of(0, 10);
-  piece.request.terms.rows = 10;
-  piece.part.iov_len = 10 * WIDTH * 8;
+  cut_push(&piece, 0, 10);
   struct pwi_served served = give(&f, &piece);
-  assert_true(served.put_off);
-  assert_int_equal(answer_count, 2); /* it counts as in */
-  make_push(&piece, 2, 1, 1, 3);
-  served = give(&f, &piece); /* whole, now: where it was not, it is applied */
+  assert_waits(&served);
+  assert_int_equal(answer_count, 0);
+  cut_push(&piece, 3, 7); /* again, and cut */
+  piece.request.waiter.owner = 77;
+  served = give(&f, &piece);
+  assert_waits(&served);
+  cut_push(&piece, 10, SIZE);
+  served = give(&f, &piece);
+  assert_waits(&served);
   assert_stored(&f, 5);
+  assert_int_equal(f.sums, 1);
+  assert_int_equal(answer_count, 4);
+  assert_int_equal(told(77), 2);
+  stop(&f);
+}
+
+/* One who is in with half of the arc dies: that half takes effect under its name, the rest without it. */
+static void test_half_of_a_part_of_the_dead_takes_effect_and_no_more(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push piece;
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+  int64_t out[VALUES];
+  start(&f, 3);
+  push(&f, 1, 1, 1, 2);
+  make_push(&piece, 2, 1, 1, 3);
+  cut_push(&piece, 10, 25);
+  give(&f, &piece);
+  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  settle(&f);
+  assert_int_equal(f.sums, 3);
+  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  for (int i = 0; i < VALUES; i++) assert_int_equal(out[i], i / WIDTH >= 10 && i / WIDTH < 25 ? 5 * i : 2 * i);
+  assert_true(has_task(&f, 1, 1));
+  assert_false(has_task(&f, 2, 1));
+  pull.sender.id = 2;
+  pull.terms.prior = 1;
+  pull.terms.claim = pull.terms.range = pawl_range_of(10, 25);
+  pull.terms.rows = 15;
+  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_int_equal(told(1), 1);
   stop(&f);
 }
 
@@ -638,21 +744,59 @@ static void test_parts_may_be_tried_again_after_memory_has_run_out(void **state)
   assert_true(failures > 5);
 }
 
+/* The same with keys that differ: bundles, their union, parts that are early. */
+static void test_unions_may_be_tried_again_after_memory_has_run_out(void **state) {
+  (void)state;
+  uint64_t live = pwi_memory_counts().live, failures = 0;
+  for (uint64_t n = 0;; n++) {
+    struct fixture f;
+    struct push push;
+    bool failed = false;
+    start_with(&f, 2, entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, true), UINT64_MAX);
+    pwi_memory_fail_after(n);
+    for (int tries = 0; tries < 8 && !failed && !(has_task(&f, 1, 3) && has_task(&f, 2, 3)); tries++)
+      for (uint64_t sender = 1; sender <= 2; sender++)
+        for (uint64_t tick = 1; tick <= 3; tick++) {
+          make_push(&push, sender, tick, tick, 1);
+          name_keys(&push, PWI_KEYS_LIST, sender == 1 ? some_keys : other_keys);
+          failed |= give(&f, &push).outcome.code == PWI_CODE_REFUSED;
+        }
+    bool was_carried_out = pwi_memory_fail_cancel();
+    failures += was_carried_out;
+    if (!failed) {
+      struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+      int64_t out[VALUES];
+      assert_true(has_task(&f, 1, 3) && has_task(&f, 2, 3));
+      assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+      assert_int_equal(out[3 * WIDTH], 6 * WIDTH);
+      assert_int_equal(out[17 * WIDTH], 3 * 3 * WIDTH);
+      assert_int_equal(out[18 * WIDTH], 3 * 3 * WIDTH);
+    }
+    stop(&f);
+    if (!was_carried_out) break;
+  }
+  assert_true(failures > 10);
+  assert_int_equal(pwi_memory_counts().live, live);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_sum_is_applied_when_every_part_is_in),
       cmocka_unit_test(test_the_sum_is_right_for_all_types_however_values_are_cut),
       cmocka_unit_test(test_lists_of_the_same_keys_are_added_up),
-      cmocka_unit_test(test_a_part_of_other_keys_is_applied_by_itself_and_waits),
+      cmocka_unit_test(test_parts_of_different_keys_become_one_change),
       cmocka_unit_test(test_pushes_to_be_assigned_are_not_added_up_and_are_answered_together),
       cmocka_unit_test(test_who_is_no_member_is_served_at_once),
       cmocka_unit_test(test_the_change_is_told_in_the_name_of_one_sender),
       cmocka_unit_test(test_a_part_that_comes_twice_counts_once),
       cmocka_unit_test(test_whoever_comes_again_after_others_were_answered_holds_nobody_up),
       cmocka_unit_test(test_one_who_was_in_before_we_came_is_not_waited_for),
-      cmocka_unit_test(test_a_part_of_the_next_tick_has_to_wait_for_this_one),
+      cmocka_unit_test(test_parts_of_later_ticks_are_kept_until_it_is_their_turn),
+      cmocka_unit_test(test_what_the_dead_pushed_ahead_is_forgotten),
+      cmocka_unit_test(test_one_who_leaves_has_to_send_again_what_it_pushed_ahead),
       cmocka_unit_test(test_somebody_who_is_ahead_is_not_waited_for),
-      cmocka_unit_test(test_a_piece_of_a_part_is_applied_by_itself),
+      cmocka_unit_test(test_a_part_may_come_in_pieces),
+      cmocka_unit_test(test_half_of_a_part_of_the_dead_takes_effect_and_no_more),
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),
       cmocka_unit_test(test_one_who_leaves_is_not_waited_for),
       cmocka_unit_test(test_the_part_of_one_who_is_retired_takes_effect_at_once),
@@ -661,6 +805,7 @@ int main(void) {
       cmocka_unit_test(test_whoever_has_gone_is_not_told),
       cmocka_unit_test(test_where_memory_is_full_each_is_refused_by_itself),
       cmocka_unit_test(test_parts_may_be_tried_again_after_memory_has_run_out),
+      cmocka_unit_test(test_unions_may_be_tried_again_after_memory_has_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,6 +165,20 @@ static pawl_status read_forget(const struct peer *peer, struct pwi_reader *reade
   return peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
+static void conclude_miss(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  if (status == PAWL_OK) pwi_manager_was_retired(manager, decision->id, status);
+  conclude_ask(manager, decision, status);
+}
+
+/* A process that dies takes its listener and its link to us with it. Either alone may be an accident. */
+static pawl_status read_miss(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->id = pwi_read_u64(reader);
+  decision->decide = pwi_manager_decide_miss;
+  decision->conclude = conclude_miss;
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  return peer->id != 0 && peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
 static pawl_status decide_listen(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_roster_sender *sender = pwi_roster_find(&manager->ledger.roster, (struct pwi_sender){decision->id});
   if (!sender || sender->retired) return PAWL_NODE_RETIRED;
@@ -319,6 +333,8 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
     return read_ungroup(peer, reader, decision);
   case PWI_ASK_FORGET:
     return read_forget(peer, reader, decision);
+  case PWI_ASK_MISS:
+    return read_miss(peer, reader, decision);
   case PWI_ASK_LISTEN:
     return read_listen(peer, reader, decision);
   case PWI_ASK_SYNC:

@@ -134,14 +134,23 @@ static pawl_status decide_retirement(struct pwi_manager *manager, struct decisio
   return PAWL_OK;
 }
 
-static void conclude_retirement(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  struct sender *sender = pwi_manager_sender(manager, decision->id);
+pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision *decision) {
+  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  return sender && sender->peer ? PAWL_EXISTS : decide_retirement(manager, decision);
+}
+
+void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status) {
+  struct sender *sender = pwi_manager_sender(manager, id);
   if (!sender || sender->peer) return;
   int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
   pwi_manager_timer_cancel(manager, &sender->timer);
   pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
   if (!status)
     pwi_log(manager->config.log, PAWL_LOG_INFO, "client.retired", "sender=%llu", (unsigned long long)sender->id);
+}
+
+static void conclude_retirement(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  pwi_manager_was_retired(manager, decision->id, status);
 }
 
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {

@@ -293,7 +293,10 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
   X(CHECKPOINT, 14,                                                                                                    \
     "checkpoint") /* text directory ("": the manager's own), text name ("": it chooses one), u8 flags  \
                                        (1 incremental, 2 compressed), u64 bytes a second (0: no limit); reply, once it \
-                                       has begun: u64 number. STATUS tells how it goes */
+                                       has begun: u64 number. STATUS tells how it goes */               \
+  X(MISS, 15,                                                                                                          \
+    "miss") /* u64 sender: nobody listens where it did. If it has no link to the manager either it is retired now, \
+                                 without its grace; EXISTS: it has */
 
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),

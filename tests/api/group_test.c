@@ -123,6 +123,57 @@ static void test_pushes_of_a_group_are_applied_as_one_when_all_are_in(void **sta
   }
 }
 
+static struct pawl_vector *make_weights(const char *name) {
+  struct pawl_vector_options options;
+  struct pawl_vector *vector;
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F64;
+  options.size = 1000;
+  options.layout = PAWL_LAYOUT_SPARSE;
+  strcpy(options.rule, "block_newton l1=1 eps=1e-30");
+  must(pawl_vector_create(session, name, &options, PATIENCE, &vector));
+  return vector;
+}
+
+/* One has keys of its own, the other none at all in the first two ticks. While one is ahead, whoever reads does not wait. */
+static void test_members_may_have_different_keys_or_none(void **state) {
+  struct pawl_session *other = open_beside(session, false);
+  struct pawl_vector *ours = make_weights("g/weights"), *theirs;
+  struct pawl_group *we, *they;
+  struct pawl_task *tasks[5];
+  uint64_t keys[] = {3, 500, 900}, more[] = {500, 700};
+  double pairs[] = {-4, 2, -8, 1, -3, 1}, others[] = {-2, 1, 6, 1}, rows[8] = {-1};
+  struct pawl_where where = pawl_at_keys(keys, 3), nothing = pawl_at_keys(keys, 0);
+  (void)state;
+  must(pawl_vector_open(other, "g/weights", PATIENCE, &theirs));
+  must(pawl_group_join(session, "g/two", 2, PATIENCE, &we));
+  must(pawl_group_join(other, "g/two", 2, PATIENCE, &they));
+  where.range = nothing.range = pawl_range_of(0, 600);
+  must(pawl_group_push(we, ours, where, pairs, &tasks[0]));
+  must(pawl_group_clock(we, NULL));
+  must(pawl_group_push(we, ours, pawl_at_keys(keys, 3), pairs, &tasks[1]));
+  must(pawl_group_clock(we, NULL));
+  must(pawl_group_push(we, ours, pawl_at_keys(keys, 3), pairs, &tasks[2]));
+  pull(ours, pawl_at_keys(keys, 3), rows);
+  assert_true(rows[0] == 0 && rows[4] == 0);
+  must(pawl_group_push(they, theirs, nothing, NULL, &tasks[3]));
+  must(pawl_task_finish(tasks[0], PATIENCE));
+  must(pawl_task_finish(tasks[3], PATIENCE));
+  pull(ours, pawl_at_keys(keys, 3), rows);
+  assert_true(rows[0] == 1.5 && rows[1] == -4 && rows[2] == 7 && rows[3] == -8 && rows[4] == 0);
+  must(pawl_group_clock(they, NULL));
+  must(pawl_group_push(they, theirs, pawl_at_keys(NULL, 0), NULL, NULL));
+  must(pawl_task_finish(tasks[1], PATIENCE));
+  must(pawl_group_clock(they, NULL));
+  must(pawl_group_push(they, theirs, pawl_at_keys(more, 2), others, &tasks[4]));
+  must(pawl_task_finish(tasks[2], PATIENCE));
+  must(pawl_task_finish(tasks[4], PATIENCE));
+  pull(theirs, pawl_at_keys(more, 2), rows);
+  assert_true(rows[0] == (2 * 14 + 10 - 1) / 2.0 && rows[1] == -10 && rows[2] == -5 && rows[3] == 6);
+  must(pawl_session_close(other, PATIENCE));
+  pawl_group_leave(we);
+}
+
 static void test_nobody_passes_before_the_group_is_complete(void **state) {
   struct pawl_session *other = open_beside(session, false);
   struct pawl_group *ours, *theirs;
@@ -181,6 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_barrier_holds_until_all_have_pushed),
       cmocka_unit_test(test_pushes_of_a_group_are_applied_as_one_when_all_are_in),
+      cmocka_unit_test(test_members_may_have_different_keys_or_none),
       cmocka_unit_test(test_nobody_passes_before_the_group_is_complete),
       cmocka_unit_test(test_joining_twice_is_refused_and_leaving_lets_join_again),
       cmocka_unit_test(test_a_vector_opened_locally_is_apart_from_the_servers),

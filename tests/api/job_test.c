@@ -22,6 +22,8 @@ static struct pawl_session *base; /* it embeds the cluster, and outlives all oth
 
 static int open_cluster(void **state) {
   (void)state;
+  /* Processes find the key in their environment, as they would anywhere. */
+  setenv("PAWL_KEY", "pawl1-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
   base = open_embedded(1, 1);
   session = open_listening(pawl_session_address(base));
   return 0;
@@ -227,9 +229,479 @@ static void test_workers_share_the_pieces_and_report(void **state) {
   assert_int_equal(seen.count[PAWL_JOB_LOST], 0);
 }
 
-int main(void) {
+static void test_a_job_without_a_place_or_a_sound_plan_is_refused(void **state) {
+  (void)state;
+  struct pawl_job_options options;
+  struct pawl_job *job;
+  struct pawl_round *round;
+  struct hand hand = {0};
+  pawl_job_options_init(&options);
+  assert_int_equal(pawl_job_create(session, &options, PATIENCE, &job), PAWL_INVALID);
+  options.name = "two words";
+  must_fail(pawl_job_create(session, &options, PATIENCE, &job), PAWL_INVALID, "two words");
+  options.name = "unsound";
+  options.least = 3;
+  options.most = 2;
+  must_fail(pawl_job_create(session, &options, PATIENCE, &job), PAWL_INVALID, "unsound");
+  options.least = 1;
+  options.drop_slowest = 0.5;
+  must_fail(pawl_job_create(session, &options, PATIENCE, &job), PAWL_INVALID, "unsound");
+  options.drop_slowest = 0;
+  must_fail(pawl_job_create(base, &options, PATIENCE, &job), PAWL_INVALID, "listen");
+  must_fail(pawl_worker_run(base, "unsound", &calls, &hand, 0), PAWL_INVALID, "listen");
+  must_fail(pawl_worker_run(session, "a/b", &calls, &hand, 0), PAWL_INVALID, "a/b");
+  must_fail(pawl_worker_run(session, "unsound", &calls, &hand, 1000000), PAWL_TIMED_OUT, "no such job");
+  options.patience_ns = 1000000;
+  must(pawl_job_create(session, &options, PATIENCE, &job));
+  assert_int_equal(pawl_job_await(job, 0, &round), PAWL_INVALID);
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_NODE_GONE, "0 of 1 workers");
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_NODE_GONE, "0 of 1 workers");
+  pawl_job_end(job);
+}
+
+static void test_there_is_one_job_of_a_name_at_a_time(void **state) {
+  (void)state;
+  struct pawl_job *other, *job = create_job("single", 1, PAWL_LOSS_STOP, NULL);
+  struct pawl_session *rival = open_listening(pawl_session_address(base));
+  struct pawl_job_options options;
+  pawl_job_options_init(&options);
+  options.name = "single";
+  must_fail(pawl_job_create(session, &options, PATIENCE, &other), PAWL_EXISTS, "single");
+  must_fail(pawl_job_create(rival, &options, PATIENCE, &other), PAWL_EXISTS, "single");
+  pawl_job_end(job);
+  must(pawl_job_create(rival, &options, PATIENCE, &other));
+  pawl_job_end(other);
+  must(pawl_session_close(rival, PATIENCE));
+}
+
+static void *contend(void *context) {
+  struct pawl_job *job = NULL, **won = context;
+  struct pawl_job_options options;
+  pawl_job_options_init(&options);
+  options.name = "contended";
+  struct pawl_session *own = open_listening(pawl_session_address(base));
+  pawl_status status = pawl_job_create(own, &options, PATIENCE, &job);
+  *won = status == PAWL_OK ? job : NULL;
+  nap(PAWL_SECOND / 5); /* all have tried by then */
+  pawl_job_end(job);
+  pawl_session_close(own, PATIENCE);
+  return NULL;
+}
+
+static void test_of_several_that_want_to_be_the_scheduler_one_is(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  struct pawl_job *won[4];
+  int count = 0;
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, contend, &won[i]), 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 4; i++) count += won[i] != NULL;
+  assert_int_equal(count, 1);
+}
+
+static void test_workers_that_come_later_take_over_pieces(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hands[4] = {0};
+  struct pawl_job *job = create_job("growing", 1, PAWL_LOSS_STOP, &seen);
+  uint32_t round = 0;
+  for (int i = 0; i < 4; i++) {
+    hire(&hands[i], "growing");
+    struct pawl_round *results = NULL;
+    for (size_t count = 0; count < (size_t)i + 1;) { /* it may take a few rounds until it has asked to join */
+      must(pawl_job_round(job, NULL, 0, PATIENCE, &results));
+      count = pawl_round_count(results);
+      pawl_round_destroy(results);
+    }
+    do_round(job, ++round, (size_t)i + 1);
+  }
+  assert_int_equal(seen.moved, 6 + 4 + 3); /* no more than the newcomers' shares */
+  assert_int_equal(hands[0].dropped, 6 + 2 + 1);
+  pawl_job_end(job);
+  for (int i = 0; i < 4; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+}
+
+static void test_more_workers_than_pieces_all_take_part(void **state) {
+  (void)state;
+  struct hand hands[PIECES + 2] = {0};
+  struct pawl_job *job = create_job("crowd", PIECES + 2, PAWL_LOSS_STOP, NULL);
+  for (int i = 0; i < PIECES + 2; i++) hire(&hands[i], "crowd");
+  do_round(job, 1, PIECES + 2);
+  pawl_job_end(job);
+  for (int i = 0; i < PIECES + 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+}
+
+static void test_a_worker_that_refuses_to_begin_is_quoted(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hands[2] = {{.refuse_begin = PAWL_NOT_FOUND}};
+  struct pawl_round *round;
+  struct pawl_job *job = create_job("refused", 1, PAWL_LOSS_REPLACE, &seen);
+  hire(&hands[0], "refused");
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_REFUSED, "could not begin: there is no data here");
+  assert_int_equal(discharge(&hands[0]), PAWL_NOT_FOUND);
+  assert_non_null(strstr(hands[0].text, "no data"));
+  assert_int_equal(hands[0].ended, 1);
+  assert_int_equal(seen.count[PAWL_JOB_REFUSED], 1);
+  assert_string_equal(seen.text, "there is no data here");
+  hire(&hands[1], "refused");
+  do_round(job, 1, 1);
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hands[1]), PAWL_OK);
+}
+
+static void test_a_worker_that_cannot_take_its_pieces_is_quoted(void **state) {
+  (void)state;
+  struct hand hand = {.refuse_take = PAWL_IO};
+  struct pawl_round *round;
+  struct pawl_job *job = create_job("unread", 1, PAWL_LOSS_REPLACE, NULL);
+  hire(&hand, "unread");
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_REFUSED,
+            "could not take its pieces: piece 7 cannot be read");
+  assert_int_equal(discharge(&hand), PAWL_IO);
+  pawl_job_end(job);
+}
+
+static void test_work_that_fails_is_reported_and_the_job_goes_on(void **state) {
+  (void)state;
+  struct hand hands[2] = {{.fail_work = PAWL_CORRUPT}};
+  struct pawl_round *round;
+  struct pawl_report report;
+  struct pawl_job *job = create_job("wet", 2, PAWL_LOSS_STOP, NULL);
+  hire(&hands[0], "wet");
+  hire(&hands[1], "wet");
+  must(pawl_job_round(job, NULL, 0, PATIENCE, &round));
+  assert_false(pawl_round_is_whole(round));
+  int failed = 0;
+  for (size_t i = 0; i < 2; i++) {
+    must(pawl_round_get(round, i, &report));
+    if (!report.status) continue;
+    failed++;
+    assert_int_equal(report.status, PAWL_CORRUPT);
+    assert_string_equal(report.text, "the powder is wet");
+    assert_int_equal(report.size, sizeof(struct report));
+  }
+  assert_int_equal(failed, 1);
+  pawl_round_destroy(round);
+  hands[0].fail_work = PAWL_OK;
+  do_round(job, 1, 2);
+  pawl_job_end(job);
+  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+}
+
+static void *interrupt_soon(void *context) {
+  struct hand *hand = ((void **)context)[1];
+  while (atomic_load(&hand->working) < 1) nap(1000000);
+  pawl_job_interrupt(((void **)context)[0]);
+  return NULL;
+}
+
+static void test_a_round_can_be_interrupted_timed_and_awaited(void **state) {
+  (void)state;
+  struct hand hand = {.hold = true};
+  struct pawl_round *round;
+  struct pawl_job *job = create_job("patient", 1, PAWL_LOSS_STOP, NULL);
+  void *both[] = {job, &hand};
+  pthread_t thread;
+  hire(&hand, "patient");
+  assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, both), 0);
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_CANCELLED, "interrupted");
+  pthread_join(thread, NULL);
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_INVALID, "under way");
+  must_fail(pawl_job_await(job, 1000000, &round), PAWL_TIMED_OUT, "it goes on");
+  atomic_store(&hand.hold, false);
+  must(pawl_job_await(job, PATIENCE, &round));
+  assert_true(pawl_round_is_whole(round));
+  pawl_round_destroy(round);
+  pawl_job_interrupt(job); /* while none waits: the next one */
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_CANCELLED, "interrupted");
+  must(pawl_job_await(job, PATIENCE, &round));
+  pawl_round_destroy(round);
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hand), PAWL_OK);
+}
+
+static void test_a_job_that_ends_in_mid_round_makes_its_workers_return(void **state) {
+  (void)state;
+  struct hand hand = {.hold = true};
+  struct pawl_round *round;
+  struct pawl_job *job = create_job("cut", 1, PAWL_LOSS_STOP, NULL);
+  void *both[] = {job, &hand};
+  pthread_t thread;
+  hire(&hand, "cut");
+  assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, both), 0);
+  assert_int_equal(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_CANCELLED);
+  pthread_join(thread, NULL);
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hand), PAWL_OK); /* it holds until pawl_worker_is_ending */
+  assert_int_equal(hand.ended, 1);
+}
+
+static void test_a_job_shrinks_and_grows_as_it_is_told(void **state) {
+  (void)state;
+  struct hand hands[3] = {0};
+  struct pawl_job *job = create_job("elastic", 3, PAWL_LOSS_STOP, NULL);
+  for (int i = 0; i < 3; i++) hire(&hands[i], "elastic");
+  do_round(job, 1, 3);
+  must_fail(pawl_job_resize(job, 2, 1), PAWL_INVALID, "elastic");
+  must(pawl_job_resize(job, 1, 1));
+  do_round(job, 2, 1);
+  must(pawl_job_resize(job, 1, 3));
+  do_round(job, 3, 1);
+  pawl_job_end(job);
+  int cancelled = 0, whole = 0;
+  for (int i = 0; i < 3; i++) {
+    pawl_status outcome = discharge(&hands[i]);
+    cancelled += outcome == PAWL_CANCELLED;
+    whole += outcome == PAWL_OK;
+  }
+  assert_int_equal(cancelled, 2);
+  assert_int_equal(whole, 1);
+}
+
+/* --- workers and schedulers that are processes ---------------------------------------------------------------------------- */
+
+static int signs[2]; /* a pipe: processes write a byte to it when they are at work */
+
+/* This program, in another role. */
+static pid_t launch(const char *role, const char *job) {
+  char sign[16];
+  snprintf(sign, sizeof sign, "%d", signs[1]);
+  pid_t pid = fork();
+  if (pid != 0) return pid;
+  execl("/proc/self/exe", "job_test", role, pawl_session_address(base), job, sign, (char *)NULL);
+  _exit(127);
+}
+
+static void await_sign(void) {
+  char byte;
+  assert_int_equal(read(signs[0], &byte, 1), 1);
+}
+
+static void give_sign(void) {
+  if (write(signs[1], "w", 1) != 1) _exit(1);
+}
+
+static int reap(pid_t pid) {
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  return status;
+}
+
+enum { HOLD = 4711 }; /* a round in which processes work until they are told otherwise */
+
+static pawl_status work_and_sign(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
+  struct hand *hand = context;
+  uint32_t number = 0;
+  if (size == sizeof number) memcpy(&number, argument, size);
+  atomic_store(&hand->hold, number == HOLD);
+  if (number == HOLD) give_sign();
+  return work(worker, context, argument, size);
+}
+
+static int be_worker(const char *address, const char *job) {
+  static struct hand hand;
+  struct pawl_worker_calls own = calls;
+  own.work = work_and_sign;
+  pawl_status status = pawl_worker_run(open_listening(address), job, &own, &hand, PATIENCE);
+  return status == PAWL_OK ? 10 + hand.begun : 1;
+}
+
+static int be_scheduler(const char *address, const char *job) {
+  struct pawl_round *round;
+  uint32_t hold = HOLD;
+  session = open_listening(address);
+  struct pawl_job *mine = create_job(job, 2, PAWL_LOSS_STOP, NULL);
+  give_sign();
+  (void)pawl_job_round(mine, &hold, sizeof hold, PAWL_FOREVER, &round);
+  return 1;
+}
+
+/* A round that a process is in the middle of when it is killed. */
+static void kill_in_mid_round(struct pawl_job *job, pid_t victim, int signal) {
+  struct pawl_round *round = NULL;
+  uint32_t hold = HOLD;
+  pawl_status status = pawl_job_round(job, &hold, sizeof hold, 0, &round);
+  struct timespec begun, ended;
+  fd_set set;
+  for (int ready = 0; !ready;) {
+    struct timeval moment = {0, 1000};
+    assert_int_equal(status, PAWL_TIMED_OUT);
+    FD_ZERO(&set);
+    FD_SET(signs[0], &set);
+    ready = select(signs[0] + 1, &set, NULL, NULL, &moment) > 0;
+    if (!ready) status = pawl_job_await(job, 1000000, &round);
+  }
+  await_sign();
+  clock_gettime(CLOCK_MONOTONIC, &begun);
+  assert_int_equal(kill(victim, signal), 0);
+  if (status == PAWL_TIMED_OUT) status = pawl_job_await(job, PATIENCE, &round);
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  print_message("lost after %.1f ms\n",
+                (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6);
+  if (status == PAWL_OK) {
+    struct pawl_report report;
+    int lost = 0;
+    assert_false(pawl_round_is_whole(round));
+    for (size_t i = 0; i < pawl_round_count(round); i++) {
+      must(pawl_round_get(round, i, &report));
+      assert_int_equal(report.status, report.pid == (uint64_t)victim ? PAWL_NODE_GONE : PAWL_OK);
+      lost += report.status != PAWL_OK;
+    }
+    assert_int_equal(lost, 1);
+    pawl_round_destroy(round);
+  } else {
+    must_fail(status, PAWL_NODE_GONE, "was lost");
+  }
+}
+
+static void test_without_a_lost_worker_the_others_go_on(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hands[2] = {0};
+  struct pawl_job *job = create_job("without", 3, PAWL_LOSS_CONTINUE, &seen);
+  pid_t victim = launch("worker", "without");
+  for (int i = 0; i < 2; i++) hire(&hands[i], "without");
+  do_round(job, 1, 3);
+  kill_in_mid_round(job, victim, SIGKILL);
+  do_round(job, 2, 2);
+  do_round(job, 3, 2);
+  assert_int_equal(seen.count[PAWL_JOB_LOST], 1);
+  assert_int_equal(seen.moved, 4);
+  pawl_job_end(job);
+  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+  reap(victim);
+}
+
+static void test_a_lost_worker_is_replaced(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hands[2] = {0};
+  struct pawl_job *job = create_job("again", 2, PAWL_LOSS_REPLACE, &seen);
+  pid_t victim = launch("worker", "again");
+  hire(&hands[0], "again");
+  do_round(job, 1, 2);
+  kill_in_mid_round(job, victim, SIGKILL);
+  hire(&hands[1], "again"); /* the round waits for it */
+  do_round(job, 2, 2);
+  assert_int_equal(seen.count[PAWL_JOB_LOST], 1);
+  assert_int_equal(seen.count[PAWL_JOB_JOINED], 3);
+  assert_int_equal(seen.moved, 6);
+  assert_int_equal(hands[0].took, 6);
+  pawl_job_end(job);
+  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+  reap(victim);
+}
+
+static void test_a_lost_worker_can_be_the_end_of_the_job(void **state) {
+  (void)state;
+  struct hand hand = {0};
+  struct pawl_round *round;
+  struct pawl_job *job = create_job("over", 2, PAWL_LOSS_STOP, NULL);
+  pid_t victim = launch("worker", "over");
+  hire(&hand, "over");
+  do_round(job, 1, 2);
+  kill_in_mid_round(job, victim, SIGKILL);
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_NODE_GONE, "was lost");
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hand), PAWL_OK);
+  reap(victim);
+}
+
+/* Its place is filled when it wakes up: by itself, under another number. */
+static void test_a_worker_that_was_taken_for_dead_joins_anew(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hand = {0};
+  struct pawl_job *job = create_job("asleep", 2, PAWL_LOSS_CONTINUE, &seen);
+  pid_t sleeper = launch("worker", "asleep");
+  hire(&hand, "asleep");
+  do_round(job, 1, 2);
+  kill_in_mid_round(job, sleeper, SIGSTOP);
+  do_round(job, 2, 1);
+  assert_int_equal(kill(sleeper, SIGCONT), 0);
+  must(pawl_job_resize(job, 2, 2));
+  do_round(job, 3, 2);
+  do_round(job, 4, 2);
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hand), PAWL_OK);
+  int status = reap(sleeper);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 12); /* it ended well, and had begun twice */
+}
+
+static void test_workers_notice_that_their_scheduler_is_gone(void **state) {
+  (void)state;
+  struct hand hands[2] = {0};
+  pid_t scheduler = launch("scheduler", "orphan");
+  await_sign();
+  for (int i = 0; i < 2; i++) hire(&hands[i], "orphan");
+  while (atomic_load(&hands[0].working) == 0) nap(1000000);
+  assert_int_equal(kill(scheduler, SIGKILL), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(discharge(&hands[i]), PAWL_NODE_GONE);
+    assert_int_equal(hands[i].ended, 1);
+  }
+  reap(scheduler);
+  /* The name is free again. */
+  pawl_job_end(create_job("orphan", 1, PAWL_LOSS_STOP, NULL));
+}
+
+/* --- slow workers --------------------------------------------------------------------------------------------------------- */
+
+static void test_a_worker_that_stays_slow_is_dropped(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hands[3] = {{.slow_ns = 1000000}, {.slow_ns = 1000000}, {.slow_ns = 60000000}};
+  struct pawl_job_options options;
+  struct pawl_job *job;
+  pawl_job_options_init(&options);
+  options.name = "slow";
+  options.spec = "spec";
+  options.spec_size = 4;
+  options.pieces = PIECES;
+  options.drop_slowest = 8;
+  options.tell = note;
+  options.context = &seen;
+  options.least = 3;
+  must(pawl_job_create(session, &options, PATIENCE, &job));
+  for (int i = 0; i < 3; i++) hire(&hands[i], "slow");
+  do_round(job, 1, 3);
+  must(pawl_job_resize(job, 2, 3)); /* below its least number nobody is dropped */
+  do_round(job, 2, 3);
+  do_round(job, 3, 3);
+  do_round(job, 4, 2);
+  assert_int_equal(seen.count[PAWL_JOB_DROPPED], 1);
+  assert_int_equal(discharge(&hands[2]), PAWL_CANCELLED);
+  pawl_job_end(job);
+  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 5) {
+    signs[1] = atoi(argv[4]);
+    return strcmp(argv[1], "worker") == 0 ? be_worker(argv[2], argv[3]) : be_scheduler(argv[2], argv[3]);
+  }
+  if (pipe(signs) != 0) return 1;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_workers_share_the_pieces_and_report),
+      cmocka_unit_test(test_a_job_without_a_place_or_a_sound_plan_is_refused),
+      cmocka_unit_test(test_there_is_one_job_of_a_name_at_a_time),
+      cmocka_unit_test(test_of_several_that_want_to_be_the_scheduler_one_is),
+      cmocka_unit_test(test_workers_that_come_later_take_over_pieces),
+      cmocka_unit_test(test_more_workers_than_pieces_all_take_part),
+      cmocka_unit_test(test_a_worker_that_refuses_to_begin_is_quoted),
+      cmocka_unit_test(test_a_worker_that_cannot_take_its_pieces_is_quoted),
+      cmocka_unit_test(test_work_that_fails_is_reported_and_the_job_goes_on),
+      cmocka_unit_test(test_a_round_can_be_interrupted_timed_and_awaited),
+      cmocka_unit_test(test_a_job_that_ends_in_mid_round_makes_its_workers_return),
+      cmocka_unit_test(test_a_job_shrinks_and_grows_as_it_is_told),
+      cmocka_unit_test(test_without_a_lost_worker_the_others_go_on),
+      cmocka_unit_test(test_a_lost_worker_is_replaced),
+      cmocka_unit_test(test_a_lost_worker_can_be_the_end_of_the_job),
+      cmocka_unit_test(test_a_worker_that_was_taken_for_dead_joins_anew),
+      cmocka_unit_test(test_workers_notice_that_their_scheduler_is_gone),
+      cmocka_unit_test(test_a_worker_that_stays_slow_is_dropped),
   };
   return cmocka_run_group_tests_name("api.job", tests, open_cluster, close_cluster);
 }

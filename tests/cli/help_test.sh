@@ -25,7 +25,8 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
-  'pawl sketch insert' 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl worker'; do
+  'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
+  'pawl train linear' 'pawl worker'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -71,6 +72,11 @@ explains 'sketch top' --last --until --cluster --json
 explains 'sketch distinct' --last --until --cluster --json
 explains 'sketch list' --cluster --json
 explains 'sketch drop' --cluster --json
+explains predict --output --scores --probabilities --format --label --hash-bits --binary --unit-rows --skip-bad --threads --l1 --l2 \
+  --json 'MODEL DATA'
+explains model 'pawl model show' 'pawl model export'
+explains 'model show' --top --vocabulary --json MODEL
+explains 'model export' --output --format --json MODEL
 explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \

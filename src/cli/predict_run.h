@@ -1,6 +1,6 @@
 /* Predictions of a linear model over a data set: what `pawl predict` is made of. */
-#ifndef PWI_CLI_PREDICT_H
-#define PWI_CLI_PREDICT_H
+#ifndef PWI_CLI_PREDICT_RUN_H
+#define PWI_CLI_PREDICT_RUN_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Predictions of a linear model over a data set: see predict.h. */
-#include "cli/predict.h"
+/* Predictions of a linear model over a data set: see predict_run.h. */
+#include "cli/predict_run.h"
 
 #include <errno.h>
 
@@ -11,8 +11,9 @@
 pawl_status pwi_predict_lines_init(struct pwi_predict_lines *lines, size_t pieces) {
   if (!lines->file) return PAWL_OK;
   lines->waiting = pwi_alloc_zero(pieces ? pieces : 1, sizeof *lines->waiting);
+  if (!lines->waiting) return PAWL_NO_MEMORY;
   lines->pieces = pieces;
-  return lines->waiting ? PAWL_OK : PAWL_NO_MEMORY;
+  return PAWL_OK;
 }
 
 void pwi_predict_lines_fini(struct pwi_predict_lines *lines) {

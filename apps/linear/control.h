@@ -1,0 +1,52 @@
+/* What the scheduler decides from one round to the next: when to stop, when to look at all features, how far to step. A pure
+ * function of what the rounds have brought. */
+#ifndef LINEAR_CONTROL_H
+#define LINEAR_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "apps/linear/linear.h"
+
+/* The sum of all workers' replies to a sweep, and what the servers say. */
+struct linear_outcome {
+  bool is_whole; /* every worker replied, and the pieces were those of the round before */
+  bool was_full;
+  double objective; /* NAN if not known */
+  double violation, violation_max;
+  double dual; /* of dual methods */
+};
+
+struct linear_control {
+  enum linear_method method;
+  double tolerance;
+  bool keep_all;
+  uint64_t rows;
+  uint64_t rounds;                          /* in this point, so far */
+  double previous, best;                    /* objectives */
+  double last_full, last_fall, last_factor; /* the objective after the last full round, and how it falls between them */
+  double left;                              /* to the optimum, as a part of the objective, about */
+  double first_violation, last_violation;   /* of full rounds; first: 0 while not known */
+  double log_slope;                         /* of the violation, per round: for guessing how long it will take */
+  uint32_t since_full;
+
+  /* For the next round: */
+  bool is_full;
+  double slack, damping, least_damping, rate;
+  bool is_done;
+  bool lowers_rate; /* the rate was too high: begin a new generation with `rate` */
+};
+
+/* `crowd`: how many features of a row, about, are changed without knowing of one another (train.c). */
+void linear_control_init(struct linear_control *control, const struct linear_options *options,
+                         enum linear_method method, uint64_t rows, double crowd);
+
+/* A new penalty: begins with what the last one ended with. */
+void linear_control_next(struct linear_control *control);
+
+void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome);
+
+/* Rounds that are still needed, about; NAN if there is no telling. */
+double linear_control_left(const struct linear_control *control);
+
+#endif

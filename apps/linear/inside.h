@@ -1,0 +1,147 @@
+/* What the scheduler (train.c) and the workers (worker.c) of linear methods tell one another, and what a method is.
+ *
+ * When a worker joins it gets a *spec*: what never changes. Each round has an *order*, which says all the rest, so that a worker
+ * that has just come needs to know nothing of earlier rounds; and every worker returns a *reply*. All three travel as JSON.
+ */
+#ifndef LINEAR_INSIDE_H
+#define LINEAR_INSIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/pawl.h>
+
+#include "apps/linear/linear.h"
+#include "apps/linear/share.h"
+
+#define LINEAR_TIMEOUT (60 * PAWL_SECOND) /* for opening what should be there */
+
+struct linear_spec {
+  char job[64]; /* also the space of the vectors */
+  enum linear_loss loss;
+  enum linear_method method; /* never AUTO */
+  char **paths;
+  size_t path_count;
+  struct pawl_data_options reading;
+  char label[128];      /* reading.label points here, if it is not empty */
+  uint64_t fingerprint; /* of the data as the scheduler sees it, */
+  uint64_t pieces;      /* of which there are so many */
+  bool bias;
+  double class_weights[2];
+  uint32_t tau, threads, minibatch;
+  double rate;
+};
+
+void linear_spec_fini(struct linear_spec *spec);
+
+enum linear_do {
+  LINEAR_DESCRIBE = 1, /* count rows, features, labels */
+  LINEAR_SWEEP = 2,    /* one pass of the method over the data */
+  LINEAR_EVALUATE = 3, /* loss and accuracy with the weights that are on the servers */
+  LINEAR_GATHER = 4,   /* begin, and push what the weights are the sum of */
+};
+
+struct linear_order {
+  enum linear_do what;
+  uint64_t round;      /* counted over all points */
+  size_t point;        /* which vectors: see linear_vector_name */
+  uint32_t generation; /* likewise: methods whose sums depend on who takes part begin new ones when that changes */
+  double l1, l2;
+  uint64_t features; /* the span of ids: the highest, and one more */
+  uint64_t rows;     /* of all workers */
+  double labels[2];
+  uint32_t blocks;
+  uint64_t seed;
+  bool is_full;   /* look at features that the KKT filter leaves out, too */
+  double slack;   /* of the KKT filter */
+  double damping; /* what curvatures are multiplied by; 1 if all goes well */
+  double rate;    /* of methods with a learning rate, in this round */
+};
+
+struct linear_reply {
+  struct linear_census census;
+  uint64_t rows, correct;
+  double loss;
+  double violation, violation_max; /* of the optimality conditions: sum and largest, over features looked at */
+  uint64_t looked_at;              /* features, in this round */
+  double waited_s, worked_s;
+  uint64_t bytes_sent, bytes_received;
+  double dual; /* of dual methods: this worker's part of the dual objective */
+};
+
+/* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is not whole. */
+char *linear_spec_write(const struct linear_spec *spec);
+bool linear_spec_read(const void *bytes, size_t size, struct linear_spec *spec_out);
+char *linear_order_write(const struct linear_order *order);
+bool linear_order_read(const void *bytes, size_t size, struct linear_order *order_out);
+char *linear_reply_write(const struct linear_reply *reply);
+bool linear_reply_read(const void *bytes, size_t size, struct linear_reply *reply_out);
+
+/* --- vectors ---------------------------------------------------------------------------------------------------------------- */
+
+/* What the servers hold for a point: weights by key, the bias, and what else a method needs. */
+enum linear_vector { LINEAR_WEIGHTS, LINEAR_BIAS, LINEAR_ALPHA };
+
+void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
+                        char name[PAWL_NAME_MAX + 1]);
+
+/* The options with which the method's vector is made. False: the method does not have it. */
+bool linear_vector_options(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
+                           struct pawl_vector_options *options_out);
+
+/* --- methods ------------------------------------------------------------------------------------------------------------------ */
+
+/* A worker's side of a job. */
+struct linear_worker {
+  struct pawl_worker *worker;
+  struct pawl_session *session;
+  struct linear_spec spec;
+  struct pawl_data *data;
+  struct linear_share share; /* by columns; empty for methods that stream */
+  struct linear_scatter scatter;
+  struct pawl_range *pieces; /* of methods that stream: what is ours */
+  size_t piece_count;
+  size_t point; /* that the vectors are open for; SIZE_MAX: none */
+  uint32_t generation;
+  struct pawl_vector *weights, *bias, *alpha;
+  const struct linear_method_calls *calls;
+  void *method; /* what the method keeps */
+  bool is_begun;
+};
+
+/* y of a label: -1 or +1, or for regression the label itself. c: the weight of a row of that class. */
+static inline double linear_y(const struct linear_spec *spec, const struct linear_order *order, double label) {
+  return spec->loss == LINEAR_SQUARED ? label : label == order->labels[1] ? 1 : -1;
+}
+
+static inline double linear_c(const struct linear_spec *spec, double y) {
+  return spec->loss == LINEAR_SQUARED ? 1 : spec->class_weights[y > 0];
+}
+
+/* `begin` is called before the first sweep, and again after a new point was begun or pieces have come or gone: it reads what the
+ * servers hold and forgets what it had. All return the first failure. */
+struct linear_method_calls {
+  bool streams; /* reads pieces as it goes, and keeps none */
+  bool gathers; /* weights are a sum of what workers hold: a new generation, and a round GATHER, whenever pieces move */
+  pawl_status (*begin)(struct linear_worker *worker, const struct linear_order *order);
+  pawl_status (*sweep)(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
+  pawl_status (*gather)(struct linear_worker *worker, const struct linear_order *order); /* NULL unless it gathers */
+  void (*end)(struct linear_worker *worker);
+};
+
+extern const struct linear_method_calls linear_blocks, linear_subgradient, linear_stream, linear_dual;
+
+const struct linear_method_calls *linear_calls_of(enum linear_method method);
+
+/* Loss and accuracy over this worker's rows with the weights that the servers hold: of any method. */
+pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
+
+/* The weights of these features, which rise, by the vector's own keys. */
+pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,
+                                double *bias);
+
+/* Nanoseconds of a clock that never runs back. */
+int64_t linear_now(void);
+
+#endif

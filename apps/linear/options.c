@@ -1,0 +1,70 @@
+/* Options of linear methods, and what is wrong with them: see linear.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/linear/inside.h"
+
+void linear_options_init(struct linear_options *options) {
+  memset(options, 0, sizeof *options);
+  options->loss = LINEAR_LOGISTIC;
+  pawl_data_options_init(&options->reading);
+  options->bias = true;
+  options->workers = options->workers_most = 1;
+  options->seed = 1;
+}
+
+static bool wrong(char error[LINEAR_TEXT_MAX], const char *text) {
+  snprintf(error, LINEAR_TEXT_MAX, "%s", text);
+  return false;
+}
+
+static bool check_points(const struct linear_options *options, enum linear_method method, char error[LINEAR_TEXT_MAX]) {
+  if (options->point_count == 0) return wrong(error, "no penalty is given: use --l1 or --l2");
+  for (size_t i = 0; i < options->point_count; i++) {
+    struct linear_point point = options->points[i];
+    if (!isfinite(point.l1) || !isfinite(point.l2) || point.l1 < 0 || point.l2 < 0)
+      return wrong(error, "--l1 and --l2 take numbers that are not below 0");
+    if (method == LINEAR_METHOD_DUAL && (point.l1 != 0 || point.l2 == 0))
+      return wrong(error,
+                   "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1: for sparse weights "
+                   "take --loss squared-hinge");
+    if (method == LINEAR_METHOD_ADAGRAD && point.l1 != 0)
+      return wrong(error, "adagrad takes no --l1: use --method ftrl, or --method sgd");
+  }
+  return true;
+}
+
+static bool check_method(const struct linear_options *options, enum linear_method method, char error[LINEAR_TEXT_MAX]) {
+  if (options->loss == LINEAR_HINGE && (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_AUTO))
+    return wrong(error, "the hinge loss has no curvature to step by: use --method dual, or --loss squared-hinge");
+  if (method == LINEAR_METHOD_DUAL && options->loss != LINEAR_HINGE)
+    return wrong(error, "--method dual is for the hinge loss: `pawl train svm --loss hinge`");
+  if (method == LINEAR_METHOD_DUAL && options->start)
+    return wrong(error,
+                 "the dual method cannot begin with a model: it would need the rows' multipliers, which models do "
+                 "not have");
+  if (options->blocks > 1 << 20) return wrong(error, "--blocks takes at most 1048576");
+  if (options->tau > 4096) return wrong(error, "--tau takes at most 4096");
+  return true;
+}
+
+bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_MAX]) {
+  enum linear_method method = options->method;
+  if (method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE) method = LINEAR_METHOD_DUAL;
+  if (method == LINEAR_METHOD_AUTO) method = LINEAR_METHOD_BLOCKS;
+  if (options->path_count == 0) return wrong(error, "no data is given");
+  if (!check_points(options, method, error) || !check_method(options, method, error)) return false;
+  for (size_t i = 0; i < 2; i++)
+    if (!isfinite(options->class_weights[i]) || options->class_weights[i] < 0)
+      return wrong(error, "weights of classes are numbers above 0");
+  if (!isfinite(options->tolerance) || options->tolerance < 0) return wrong(error, "--tolerance is a number above 0");
+  if (!isfinite(options->rate) || options->rate < 0) return wrong(error, "--rate is a number above 0");
+  if (options->patience && options->valid_count == 0)
+    return wrong(error, "early stopping needs validation data: give it with --valid");
+  if (options->resume && !options->checkpoints) return wrong(error, "--resume needs the directory of checkpoints");
+  if (options->workers_most && options->workers_most < options->workers)
+    return wrong(error, "--workers MIN:MAX: the second number is below the first");
+  if (options->job && strlen(options->job) > 48) return wrong(error, "--job takes a name of at most 48 characters");
+  return true;
+}

@@ -1,0 +1,151 @@
+/* Asynchronous SGD, AdaGrad and FTRL-proximal on data that is streamed: nothing is kept but a minibatch or some.
+ *
+ * For each minibatch a worker pulls the weights of its features, computes the gradient of its losses, and pushes it; the servers
+ * step by their rule (vectors.c). Up to tau pushes of a worker may be under way when the next minibatch is pulled, and nobody waits for
+ * other workers (OSDI'14 3.4: eventual between workers, bounded by tau at each).
+ *
+ * The loss that is reported is that of each row before the model has seen it: progressive validation. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/inside.h"
+#include "apps/linear/losses.h"
+#include "apps/linear/minibatch.h"
+
+/* A minibatch whose pushes are under way: its arrays are theirs until they have finished. */
+struct slot {
+  struct linear_minibatch minibatch;
+  struct pawl_task *task, *bias_task;
+};
+
+struct stream {
+  struct slot *slots; /* a ring of tau + 1 */
+  size_t next;
+};
+
+static pawl_status settle(struct slot *slot) {
+  pawl_status status = pawl_task_finish(slot->task, PAWL_FOREVER);
+  pawl_status bias_status = pawl_task_finish(slot->bias_task, PAWL_FOREVER);
+  slot->task = slot->bias_task = NULL;
+  return status ? status : bias_status;
+}
+
+static void end(struct linear_worker *worker) {
+  struct stream *stream = worker->method;
+  for (uint32_t i = 0; stream && stream->slots && i <= worker->spec.tau; i++) {
+    settle(&stream->slots[i]);
+    linear_minibatch_fini(&stream->slots[i].minibatch);
+  }
+  if (stream) free(stream->slots);
+  free(stream);
+  worker->method = NULL;
+}
+
+static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
+  (void)order;
+  end(worker);
+  struct stream *stream = calloc(1, sizeof *stream);
+  if (stream) stream->slots = calloc(worker->spec.tau + 1, sizeof *stream->slots);
+  worker->method = stream;
+  return stream && stream->slots ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
+/* --- a minibatch ---------------------------------------------------------------------------------------------------------------- */
+
+static void learn(const struct linear_worker *worker, const struct linear_order *order,
+                  struct linear_minibatch *minibatch, struct linear_reply *reply) {
+  const struct pawl_batch *batch = minibatch->batch;
+  for (size_t i = 0; i < minibatch->rows; i++) {
+    size_t row = minibatch->begin + i;
+    double y = linear_y(&worker->spec, order, (double)batch->labels[row]), z = linear_minibatch_score(minibatch, i);
+    double c = linear_c(&worker->spec, y) * (batch->weights ? (double)batch->weights[row] : 1);
+    reply->loss += c * linear_loss_value(worker->spec.loss, y, z);
+    double slope = c * linear_loss_slope(worker->spec.loss, y, z);
+    if (slope != 0) linear_minibatch_add(minibatch, i, slope);
+  }
+  reply->rows += minibatch->rows;
+  reply->looked_at += minibatch->features;
+}
+
+static pawl_status push(struct linear_worker *worker, struct slot *slot) {
+  struct linear_minibatch *minibatch = &slot->minibatch;
+  pawl_status status = PAWL_OK;
+  if (minibatch->features)
+    status = pawl_vector_push(worker->weights, pawl_at_keys(minibatch->keys, minibatch->features), minibatch->gradient,
+                              &slot->task);
+  if (!status && worker->bias)
+    status = pawl_vector_push(worker->bias, pawl_at_range(0, 1), &minibatch->bias_gradient, &slot->bias_task);
+  return status;
+}
+
+/* Rows whose label is neither class came after the first piece, by which the classes were found. */
+static pawl_status check_labels(struct linear_worker *worker, const struct linear_order *order,
+                                const struct pawl_batch *batch) {
+  if (worker->spec.loss == LINEAR_SQUARED) return PAWL_OK;
+  for (size_t i = 0; i < batch->rows; i++) {
+    double label = (double)batch->labels[i];
+    if (label == order->labels[0] || label == order->labels[1]) continue;
+    pawl_worker_say(worker->worker, "a row has the label %g, and the classes are %g and %g", label, order->labels[0],
+                    order->labels[1]);
+    return PAWL_INVALID;
+  }
+  return PAWL_OK;
+}
+
+static pawl_status learn_batch(struct linear_worker *worker, const struct linear_order *order,
+                               const struct pawl_batch *batch, struct linear_reply *reply) {
+  struct stream *stream = worker->method;
+  pawl_status status = check_labels(worker, order, batch);
+  for (size_t row = 0; row < batch->rows && !status; row += worker->spec.minibatch) {
+    struct slot *slot = &stream->slots[stream->next++ % (worker->spec.tau + 1)];
+    size_t last = row + worker->spec.minibatch < batch->rows ? row + worker->spec.minibatch : batch->rows;
+    int64_t before = linear_now();
+    status = settle(slot);
+    int64_t waited = linear_now() - before;
+    if (!status) status = linear_minibatch_fill(&slot->minibatch, batch, row, last);
+    if (status) break;
+    before = linear_now();
+    status = linear_pull_weights(worker, slot->minibatch.keys, slot->minibatch.features, slot->minibatch.weights,
+                                 &slot->minibatch.bias);
+    reply->waited_s += (double)(waited + linear_now() - before) * 1e-9;
+    if (status) break;
+    learn(worker, order, &slot->minibatch, reply);
+    status = push(worker, slot);
+    if (!status && pawl_worker_is_ending(worker->worker)) status = PAWL_CANCELLED;
+  }
+  return status;
+}
+
+/* --- a pass ----------------------------------------------------------------------------------------------------------------------- */
+
+struct pass {
+  struct linear_worker *worker;
+  const struct linear_order *order;
+  struct linear_reply *reply;
+};
+
+static pawl_status learn_piece(void *context, size_t piece, struct pawl_batch *batch) {
+  struct pass *pass = context;
+  (void)piece;
+  pawl_status status = learn_batch(pass->worker, pass->order, batch, pass->reply);
+  pawl_batch_destroy(batch); /* pushes are of the minibatch's own arrays */
+  return status;
+}
+
+static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
+  struct pass pass = {worker, order, reply};
+  struct stream *stream = worker->method;
+  int64_t begun = linear_now();
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < worker->piece_count && !status; i++)
+    status = pawl_data_read_all(worker->data, (size_t)worker->pieces[i].begin, (size_t)worker->pieces[i].end,
+                                worker->spec.threads, learn_piece, &pass);
+  for (uint32_t i = 0; i <= worker->spec.tau; i++) {
+    pawl_status ended = settle(&stream->slots[i]);
+    if (!status) status = ended;
+  }
+  reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
+  return status;
+}
+
+const struct linear_method_calls linear_stream = {.streams = true, .begin = begin, .sweep = sweep, .end = end};

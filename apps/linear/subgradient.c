@@ -1,0 +1,77 @@
+/* Distributed subgradient descent: OSDI'14 Algorithm 1.
+ *
+ * In each round every worker pulls the weights of its features, computes the gradient of its rows' losses, and pushes it; the servers
+ * add the parts up and take one step, w <- prox(w - rate * g), in which the penalty is the proximal operator's business
+ * (`prox_elastic`): that is the subgradient step of the paper, but for zeros, which it reaches exactly. The simplest of the methods,
+ * and the one to read first. */
+#include <stdlib.h>
+
+#include "apps/linear/inside.h"
+#include "apps/linear/losses.h"
+
+static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
+  (void)worker, (void)order;
+  return PAWL_OK; /* nothing is kept from one round to the next */
+}
+
+static void end(struct linear_worker *worker) { (void)worker; }
+
+/* z = X w + b; then in its place c loss'(z). */
+static double slopes(const struct linear_worker *worker, const struct linear_order *order, const double *w, double bias,
+                     double *z, struct linear_reply *reply) {
+  const struct linear_share *share = &worker->share;
+  double sum = 0;
+  for (size_t j = 0; j < share->features; j++)
+    for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
+      z[share->row_of[k]] += w[j] * (double)share->values[k];
+  for (size_t i = 0; i < share->rows; i++) {
+    double y = linear_y(&worker->spec, order, (double)share->labels[i]), score = z[i] + bias;
+    double c = linear_c(&worker->spec, y) * (double)share->weights[i];
+    reply->loss += c * linear_loss_value(worker->spec.loss, y, score);
+    z[i] = c * linear_loss_slope(worker->spec.loss, y, score);
+    sum += z[i];
+  }
+  return sum;
+}
+
+static pawl_status push(struct linear_worker *worker, double *gradient, double *bias_gradient) {
+  const struct linear_share *share = &worker->share;
+  struct pawl_group *group = pawl_worker_group(worker->worker);
+  struct pawl_task *task = NULL, *bias_task = NULL;
+  struct pawl_where where = pawl_at_keys(share->keys, share->features);
+  pawl_status status = pawl_group_push(group, worker->weights, where, gradient, &task);
+  if (!status && worker->bias)
+    status = pawl_group_push(group, worker->bias, pawl_at_range(0, 1), bias_gradient, &bias_task);
+  if (!status) status = pawl_group_clock(group, NULL);
+  pawl_status ended = pawl_task_finish(task, PAWL_FOREVER), bias_ended = pawl_task_finish(bias_task, PAWL_FOREVER);
+  return status ? status : ended ? ended : bias_ended;
+}
+
+static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
+  const struct linear_share *share = &worker->share;
+  int64_t begun = linear_now();
+  double bias = 0, bias_gradient = 0;
+  double *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
+  double *gradient = calloc(share->features + 1, sizeof *gradient);
+  pawl_status status = w && z && gradient ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!status) status = linear_pull_weights(worker, share->keys, share->features, w, &bias);
+  int64_t pulled = linear_now(), computed = pulled;
+  if (!status) {
+    bias_gradient = slopes(worker, order, w, bias, z, reply);
+    for (size_t j = 0; j < share->features; j++)
+      for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++)
+        gradient[j] += (double)share->values[k] * z[share->row_of[k]];
+    computed = linear_now();
+    status = push(worker, gradient, &bias_gradient);
+  }
+  reply->rows = share->rows;
+  reply->looked_at = share->features;
+  reply->worked_s = (double)(computed - pulled) * 1e-9;
+  reply->waited_s = (double)(linear_now() - begun) * 1e-9 - reply->worked_s;
+  free(w);
+  free(z);
+  free(gradient);
+  return status;
+}
+
+const struct linear_method_calls linear_subgradient = {.begin = begin, .sweep = sweep, .end = end};

@@ -1,0 +1,79 @@
+/* The scheduler of a linear job, inside: what train.c, train_point.c, train_state.c and validate.c share. */
+#ifndef LINEAR_TRAIN_INSIDE_H
+#define LINEAR_TRAIN_INSIDE_H
+
+#include "apps/linear/control.h"
+#include "apps/linear/inside.h"
+
+/* Validation data, in this process. */
+struct linear_validation {
+  struct linear_share share;
+  struct linear_scatter scatter;
+  struct linear_worker reader; /* only its vectors and scatter are used, for pulling */
+  double best;
+  uint32_t worse; /* rounds since the best */
+};
+
+/* What is kept from one checkpoint to the next start. */
+struct linear_state {
+  char checkpoint[PAWL_CHECKPOINT_NAME_MAX + 1];
+  uint64_t round, features, rows, entries, fingerprint;
+  size_t point;
+  uint32_t generation, blocks;
+  double labels[2], damping, rate, objective;
+};
+
+struct linear_run {
+  struct pawl_session *session;
+  const struct linear_options *options;
+  struct linear_spec spec;
+  struct pawl_data *data;
+  struct pawl_job *job;
+  struct linear_order order; /* of the next round */
+  struct linear_control control;
+  struct linear_validation validation;
+  struct pawl_vector *weights, *bias, *alpha;
+  bool has_vectors;
+  struct linear_progress progress;
+  struct linear_result result;
+  int64_t begun_ns, trained_ns, saved_ns;
+  double waited_s, worked_s;
+  uint64_t moved,
+      seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round */
+  bool is_stopping;
+  double class_rows[2];
+  char *error; /* LINEAR_TEXT_MAX */
+};
+
+/* A failure, with a sentence for people if there is none yet. Returns the status. */
+pawl_status linear_fail(struct linear_run *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
+void linear_tell(struct linear_run *run, const char *format, ...) PAWL_PRINTF(2, 3);
+void linear_show(struct linear_run *run, const char *stage);
+bool linear_is_stopping(struct linear_run *run);
+
+/* One round of the order as it stands; the sum of the replies. `*whole_out`: nobody was missing. A worker's failure is the
+ * round's. PAWL_CANCELLED: it is time to stop. */
+pawl_status linear_round(struct linear_run *run, struct linear_reply *sum_out, bool *whole_out);
+
+/* Vectors of the order's point and generation: made (or opened, if they are there), closed, deleted. */
+pawl_status linear_make_vectors(struct linear_run *run);
+void linear_close_vectors(struct linear_run *run);
+void linear_delete_vectors(struct linear_run *run, const struct linear_order *order);
+
+/* Trains for the order's point: rounds until it is done, then evaluation, and `found`. */
+pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes);
+
+/* The weights that the servers hold, as a model. */
+pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out);
+pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
+
+/* Validation. */
+pawl_status linear_validation_load(struct linear_run *run);
+pawl_status linear_validate(struct linear_run *run);
+void linear_validation_fini(struct linear_run *run);
+
+/* Checkpoints. */
+pawl_status linear_state_save(struct linear_run *run);
+pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out);
+
+#endif

@@ -1,0 +1,170 @@
+/* Weights between servers and models: see train_inside.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/train_inside.h"
+
+enum { ROWS_AT_ONCE = 1 << 16 };
+
+/* --- from the servers ------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status add_weight(struct linear_model *model, size_t *room, uint64_t id, double weight) {
+  if (model->count == *room) {
+    size_t wider = *room ? 2 * *room : 1024;
+    uint64_t *ids = realloc(model->ids, wider * sizeof *ids);
+    if (ids) model->ids = ids;
+    double *weights = realloc(model->weights, wider * sizeof *weights);
+    if (weights) model->weights = weights;
+    if (!ids || !weights) return PAWL_NO_MEMORY;
+    *room = wider;
+  }
+  model->ids[model->count] = id;
+  model->weights[model->count++] = weight;
+  return PAWL_OK;
+}
+
+struct named {
+  uint64_t id;
+  double weight;
+};
+
+static int by_id(const void *a, const void *b) {
+  const struct named *x = a, *y = b;
+  return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static pawl_status sort_weights(struct linear_model *model) {
+  struct named *all = malloc((model->count + 1) * sizeof *all);
+  if (!all) return PAWL_NO_MEMORY;
+  for (size_t i = 0; i < model->count; i++) all[i] = (struct named){model->ids[i], model->weights[i]};
+  qsort(all, model->count, sizeof *all, by_id);
+  for (size_t i = 0; i < model->count; i++) {
+    model->ids[i] = all[i].id;
+    model->weights[i] = all[i].weight;
+  }
+  free(all);
+  return PAWL_OK;
+}
+
+static pawl_status scan_weights(struct linear_run *run, struct linear_model *model) {
+  struct pawl_vector_info info;
+  struct linear_scatter scatter;
+  bool streams = linear_calls_of(run->spec.method)->streams;
+  size_t room = 0, count = 0;
+  pawl_vector_info(run->weights, &info);
+  linear_scatter_init(&scatter, run->order.features);
+  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *rows = malloc(ROWS_AT_ONCE * info.pulled_width * sizeof *rows);
+  pawl_status status = keys && rows ? PAWL_OK : PAWL_NO_MEMORY;
+  while (!status && next < info.options.size) {
+    struct pawl_range rest = {next, info.options.size};
+    status = pawl_vector_scan(run->weights, rest, ROWS_AT_ONCE, keys, rows, PAWL_FOREVER, &count, &next);
+    for (size_t i = 0; i < count && !status; i++) {
+      double weight = rows[i * info.pulled_width];
+      if (weight != 0) status = add_weight(model, &room, streams ? keys[i] : linear_id(&scatter, keys[i]), weight);
+    }
+  }
+  free(keys);
+  free(rows);
+  return status ? status : sort_weights(model);
+}
+
+static pawl_status read_bias(struct linear_run *run, double *bias_out) {
+  double row[2];
+  struct pawl_task *task;
+  pawl_status status = pawl_vector_pull(run->bias, pawl_at_range(0, 1), row, &task);
+  if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
+  if (!status) *bias_out = row[0];
+  return status;
+}
+
+pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out) {
+  const struct linear_options *options = run->options;
+  struct linear_model model = {
+      .loss = run->spec.loss,
+      .is_regression = run->spec.loss == LINEAR_SQUARED,
+      .labels = {run->order.labels[0], run->order.labels[1]},
+      .l1 = run->order.l1,
+      .l2 = run->order.l2,
+      .class_weights = {run->spec.class_weights[0], run->spec.class_weights[1]},
+      .has_bias = run->spec.bias,
+      .binary = options->reading.binary,
+      .unit_rows = options->reading.unit_rows,
+      .objective = NAN,
+  };
+  struct pawl_data_info info;
+  pawl_data_info(run->data, &info);
+  bool hashes = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
+  if (hashes) model.hash_bits = options->reading.hash_bits;
+  pawl_status status = scan_weights(run, &model);
+  if (!status && run->bias) status = read_bias(run, &model.bias);
+  if (linear_calls_of(run->spec.method)->streams)
+    model.features = model.count ? model.ids[model.count - 1] : 0;
+  else
+    model.features = run->order.features - 1;
+  if (status)
+    linear_model_fini(&model);
+  else
+    *model_out = model;
+  return status;
+}
+
+/* --- to the servers ----------------------------------------------------------------------------------------------------------------- */
+
+/* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same shape, which the servers
+ * copy. */
+static pawl_status write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
+                                const double *values, size_t count) {
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector_info info;
+  struct pawl_vector_options options;
+  struct pawl_vector *plain;
+  pawl_vector_info(vector, &info);
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F64;
+  options.width = info.pulled_width;
+  options.size = info.options.size;
+  options.placement = info.options.placement;
+  options.layout = info.options.layout;
+  options.function = PAWL_ASSIGN;
+  snprintf(name, sizeof name, "%s/start", run->spec.job);
+  pawl_status status = pawl_vector_create(run->session, name, &options, LINEAR_TIMEOUT, &plain);
+  if (status) return status;
+  double *rows = calloc(count * info.pulled_width + 1, sizeof *rows);
+  for (size_t i = 0; rows && i < count; i++) rows[i * info.pulled_width] = values[i];
+  struct pawl_task *task = NULL;
+  status = rows ? pawl_vector_push(plain, pawl_at_keys(keys, count), rows, &task) : PAWL_NO_MEMORY;
+  if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
+  if (!status) status = pawl_vector_copy(vector, plain, (struct pawl_range){0, 0}, &task);
+  if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
+  free(rows);
+  pawl_vector_close(plain);
+  pawl_vector_delete(run->session, name, LINEAR_TIMEOUT);
+  return status;
+}
+
+pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model) {
+  bool streams = linear_calls_of(run->spec.method)->streams;
+  if (!streams && model->count && model->ids[model->count - 1] >= run->order.features)
+    return linear_fail(run, PAWL_MISMATCH,
+                       "the model to start with has features up to %llu, and the data up to %llu: is it of other data?",
+                       (unsigned long long)model->ids[model->count - 1], (unsigned long long)run->order.features - 1);
+  struct linear_scatter scatter;
+  linear_scatter_init(&scatter, run->order.features);
+  struct linear_model moved = {.count = model->count,
+                               .ids = malloc((model->count + 1) * sizeof *moved.ids),
+                               .weights = malloc((model->count + 1) * sizeof *moved.weights)};
+  pawl_status status = moved.ids && moved.weights ? PAWL_OK : PAWL_NO_MEMORY;
+  for (size_t i = 0; i < model->count && !status; i++) {
+    moved.ids[i] = streams ? model->ids[i] : linear_key(&scatter, model->ids[i]);
+    moved.weights[i] = model->weights[i];
+  }
+  if (!status) status = sort_weights(&moved);
+  if (!status) status = write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
+  const uint64_t zero = 0;
+  if (!status && run->bias && model->has_bias) status = write_vector(run, run->bias, &zero, &model->bias, 1);
+  linear_model_fini(&moved);
+  return status;
+}

@@ -1,0 +1,296 @@
+/* One penalty: rounds until the method is done, then one more look at all data, and the model. See train.c. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/train_inside.h"
+
+/* --- vectors ---------------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status make(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector_options options;
+  if (!linear_vector_options(&run->spec, &run->order, which, &options)) return PAWL_OK;
+  linear_vector_name(&run->spec, &run->order, which, name);
+  pawl_status status = pawl_vector_ensure(run->session, name, &options, LINEAR_TIMEOUT, vector_out);
+  return status ? linear_fail(run, status, "%s", pawl_error_text()) : PAWL_OK;
+}
+
+pawl_status linear_make_vectors(struct linear_run *run) {
+  linear_close_vectors(run);
+  run->has_vectors = true;
+  pawl_status status = make(run, LINEAR_WEIGHTS, &run->weights);
+  if (!status) status = make(run, LINEAR_BIAS, &run->bias);
+  if (!status) status = make(run, LINEAR_ALPHA, &run->alpha);
+  return status;
+}
+
+void linear_close_vectors(struct linear_run *run) {
+  pawl_vector_close(run->weights);
+  pawl_vector_close(run->bias);
+  pawl_vector_close(run->alpha);
+  run->weights = run->bias = run->alpha = NULL;
+}
+
+static void delete_one(struct linear_run *run, const struct linear_order *order, enum linear_vector which) {
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector_options options;
+  if (!linear_vector_options(&run->spec, order, which, &options)) return;
+  linear_vector_name(&run->spec, order, which, name);
+  pawl_vector_delete(run->session, name, LINEAR_TIMEOUT); /* that it is gone is all we want */
+}
+
+void linear_delete_vectors(struct linear_run *run, const struct linear_order *order) {
+  delete_one(run, order, LINEAR_WEIGHTS);
+  delete_one(run, order, LINEAR_BIAS);
+  if (order->point != run->order.point || order == &run->order) delete_one(run, order, LINEAR_ALPHA);
+}
+
+/* Leftovers of a job of this name that did not come to its end would not be zeros. */
+static pawl_status delete_leftovers(struct linear_run *run) {
+  struct pawl_vector_info *infos;
+  size_t count;
+  pawl_status status = pawl_vector_list(run->session, run->spec.job, LINEAR_TIMEOUT, &infos, &count);
+  if (status) return status == PAWL_NOT_FOUND ? PAWL_OK : status;
+  for (size_t i = 0; i < count && !status; i++)
+    status = pawl_vector_delete(run->session, infos[i].name, LINEAR_TIMEOUT);
+  pawl_vector_list_free(infos);
+  return status;
+}
+
+/* New vectors that begin as the present ones are. */
+static pawl_status copy_vectors(struct linear_run *run, size_t point, uint32_t generation, bool with_alpha) {
+  struct pawl_vector *weights = run->weights, *bias = run->bias, *alpha = run->alpha;
+  struct linear_order before = run->order;
+  const struct pawl_range all = {0, 0};
+  run->weights = run->bias = run->alpha = NULL;
+  run->order.point = point;
+  run->order.generation = generation;
+  pawl_status status = linear_make_vectors(run);
+  if (!status) status = pawl_vector_copy(run->weights, weights, all, NULL);
+  if (!status && bias) status = pawl_vector_copy(run->bias, bias, all, NULL);
+  if (!status && alpha && with_alpha) status = pawl_vector_copy(run->alpha, alpha, all, NULL);
+  if (!status) status = pawl_session_flush(run->session, PAWL_FOREVER);
+  pawl_vector_close(weights);
+  pawl_vector_close(bias);
+  pawl_vector_close(alpha);
+  if (!status) linear_delete_vectors(run, &before);
+  return status;
+}
+
+/* --- the objective ------------------------------------------------------------------------------------------------------------------ */
+
+/* The penalty of the weights that the servers hold: sums that they make themselves. */
+static pawl_status read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
+  const struct pawl_range all = {0, 0};
+  double count = 0, sum = 0, root = 0;
+  pawl_status status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
+  if (!status && run->order.l1 > 0)
+    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_1, PAWL_FOREVER, &sum);
+  if (!status && run->order.l2 > 0)
+    status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_2, PAWL_FOREVER, &root);
+  *penalty_out = run->order.l1 * sum + run->order.l2 / 2 * root * root;
+  *nonzeros_out = (uint64_t)count;
+  return status;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------------------------------- */
+
+static void note_round(struct linear_run *run, const struct linear_reply *sum, double seconds) {
+  struct linear_progress *progress = &run->progress;
+  uint64_t before = progress->bytes_sent + progress->bytes_received;
+  run->waited_s += sum->waited_s;
+  run->worked_s += sum->worked_s;
+  progress->round = run->order.round;
+  progress->skipped = sum->census.skipped;
+  if (sum->bytes_sent > progress->bytes_sent) progress->bytes_sent = sum->bytes_sent;
+  if (sum->bytes_received > progress->bytes_received) progress->bytes_received = sum->bytes_received;
+  progress->bytes_per_s = (double)(progress->bytes_sent + progress->bytes_received - before) / seconds;
+  progress->examples_per_s = (double)sum->rows / seconds;
+  double busy = sum->waited_s + sum->worked_s;
+  progress->wait_pct = busy > 0 ? 100 * sum->waited_s / busy : 0;
+  double left = linear_control_left(&run->control);
+  progress->left_s = left * (double)(linear_now() - run->trained_ns) * 1e-9 / (double)(run->control.rounds + 1);
+}
+
+/* The order of the next sweep, as the control has it. */
+static void order_sweep(struct linear_run *run) {
+  run->order.what = LINEAR_SWEEP;
+  run->order.is_full = run->control.is_full || run->moved != run->seen_moved;
+  run->order.slack = run->control.slack;
+  run->order.damping = run->control.damping;
+  run->order.rate = run->control.rate;
+}
+
+static pawl_status sweep(struct linear_run *run) {
+  struct linear_reply sum;
+  struct linear_outcome outcome = {.objective = NAN};
+  bool is_whole;
+  order_sweep(run);
+  int64_t begun = linear_now();
+  pawl_status status = linear_round(run, &sum, &is_whole);
+  if (status) return status;
+  uint64_t nonzeros = 0;
+  double penalty = 0;
+  status = read_penalty(run, &penalty, &nonzeros);
+  if (status) return linear_fail(run, status, "the penalty cannot be computed: %s", pawl_error_text());
+  outcome.is_whole = is_whole && run->moved == run->seen_moved;
+  outcome.was_full = run->order.is_full;
+  outcome.violation = sum.violation;
+  outcome.violation_max = sum.violation_max;
+  outcome.dual = sum.dual - (run->spec.method == LINEAR_METHOD_DUAL ? penalty : 0);
+  if (is_whole) outcome.objective = sum.loss + penalty;
+  linear_control_hear(&run->control, &outcome);
+  run->seen_moved = run->moved;
+  run->progress.objective = outcome.objective;
+  run->progress.loss = is_whole ? sum.loss : NAN;
+  run->progress.penalty = penalty;
+  run->progress.nonzeros = nonzeros;
+  note_round(run, &sum, (double)(linear_now() - begun + 1) * 1e-9);
+  return linear_validate(run);
+}
+
+/* Methods whose weights are sums of what workers hold: a new generation, made from what is saved of each row. */
+static pawl_status gather(struct linear_run *run) {
+  struct linear_order before = run->order;
+  struct linear_reply sum;
+  bool is_whole = false;
+  while (!is_whole) {
+    run->order.generation++;
+    pawl_status status = linear_make_vectors(run);
+    run->order.what = LINEAR_GATHER;
+    if (!status) status = linear_round(run, &sum, &is_whole);
+    if (status) return status;
+    delete_one(run, &before, LINEAR_WEIGHTS);
+    delete_one(run, &before, LINEAR_BIAS);
+    before = run->order;
+    is_whole = is_whole && run->moved == run->seen_moved;
+    run->seen_moved = run->moved;
+  }
+  return PAWL_OK;
+}
+
+static pawl_status save_if_due(struct linear_run *run) {
+  const struct linear_options *options = run->options;
+  double every = options->checkpoint_every_s > 0 ? options->checkpoint_every_s : 60;
+  if (!options->checkpoints || (double)(linear_now() - run->saved_ns) * 1e-9 < every) return PAWL_OK;
+  return linear_state_save(run);
+}
+
+static const char *why_to_end(struct linear_run *run) {
+  const struct linear_options *options = run->options;
+  bool streams = linear_calls_of(run->spec.method)->streams;
+  uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
+  if (linear_is_stopping(run)) return "interrupted";
+  if (run->control.is_done) return "converged";
+  if (options->patience && run->validation.worse >= options->patience) return "early stop";
+  if (run->control.rounds >= most) return streams ? "streamed" : "rounds";
+  return NULL;
+}
+
+static pawl_status rounds(struct linear_run *run) {
+  bool gathers = linear_calls_of(run->spec.method)->gathers;
+  pawl_status status = PAWL_OK;
+  run->result.why = NULL;
+  while (!status && !run->result.why) {
+    if (gathers && (run->control.rounds == 0 || run->moved != run->seen_moved)) status = gather(run);
+    if (!status) status = sweep(run);
+    if (status) break;
+    linear_show(run, "training");
+    run->order.round++;
+    run->result.why = why_to_end(run);
+    if (!run->result.why && run->control.lowers_rate) {
+      run->order.rate = run->control.rate;
+      status = copy_vectors(run, run->order.point, run->order.generation + 1, true);
+    }
+    if (!status && !run->result.why) status = save_if_due(run);
+  }
+  return status;
+}
+
+/* --- the end of a point ---------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status evaluate(struct linear_run *run) {
+  struct linear_reply sum;
+  bool is_whole = false;
+  double penalty = 0;
+  while (!is_whole) {
+    run->order.what = LINEAR_EVALUATE;
+    pawl_status status = linear_round(run, &sum, &is_whole);
+    if (status) return status;
+  }
+  pawl_status status = read_penalty(run, &penalty, &run->result.nonzeros);
+  run->result.objective = sum.loss + penalty;
+  run->result.rows = sum.rows;
+  if (run->spec.loss != LINEAR_SQUARED && sum.rows > 0) run->result.accuracy = (double)sum.correct / (double)sum.rows;
+  run->progress.objective = run->result.objective;
+  run->progress.nonzeros = run->result.nonzeros;
+  return status;
+}
+
+static void sum_up(struct linear_run *run) {
+  struct linear_result *result = &run->result;
+  double busy = run->waited_s + run->worked_s;
+  result->rounds = run->order.round > 0 ? run->order.round - 1 : 0;
+  result->seconds = (double)(linear_now() - run->begun_ns) * 1e-9;
+  result->train_s = (double)(linear_now() - run->trained_ns) * 1e-9;
+  result->wait_pct = busy > 0 ? 100 * run->waited_s / busy : 0;
+  result->bytes_sent = run->progress.bytes_sent;
+  result->bytes_received = run->progress.bytes_received;
+  result->skipped = run->progress.skipped;
+  result->valid_loss = run->progress.valid_loss;
+  result->valid_accuracy = run->progress.valid_accuracy;
+}
+
+/* Whatever the rounds came to, what there is is handed out. */
+static pawl_status hand_out(struct linear_run *run, size_t point) {
+  struct linear_model model = {0};
+  pawl_status status = linear_read_model(run, &model);
+  if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
+  model.objective = run->result.objective;
+  if (linear_calls_of(run->spec.method)->streams) run->result.features = model.features;
+  if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
+  linear_model_fini(&model);
+  return status;
+}
+
+static pawl_status begin_point(struct linear_run *run, size_t point, bool resumes) {
+  run->order.l1 = run->options->points[point].l1;
+  run->order.l2 = run->options->points[point].l2;
+  run->order.seed = run->options->seed;
+  run->order.rate = run->control.rate;
+  run->progress.point = point;
+  run->progress.l1 = run->order.l1;
+  run->progress.l2 = run->order.l2;
+  run->progress.rounds = run->options->rounds;
+  if (resumes) return linear_make_vectors(run);
+  linear_control_next(&run->control);
+  if (point > 0 && run->weights && !linear_calls_of(run->spec.method)->streams &&
+      !linear_calls_of(run->spec.method)->gathers)
+    return copy_vectors(run, point, 0, false);
+  if (point > 0) linear_delete_vectors(run, &run->order);
+  linear_close_vectors(run);
+  run->order.point = point;
+  run->order.generation = 0;
+  pawl_status status = point == 0 ? delete_leftovers(run) : PAWL_OK;
+  if (!status) status = linear_make_vectors(run);
+  if (!status && point == 0 && run->options->start) status = linear_write_start(run, run->options->start);
+  return status;
+}
+
+pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes) {
+  pawl_status status = begin_point(run, point, resumes);
+  if (status) return linear_fail(run, status, "%s", pawl_error_text());
+  run->validation.best = INFINITY;
+  run->validation.worse = 0;
+  pawl_status ended = rounds(run);
+  if (ended && run->order.round < 2) return ended; /* nothing has been learned yet */
+  if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
+  linear_show(run, "finishing");
+  if (!ended) ended = evaluate(run);
+  sum_up(run);
+  status = hand_out(run, point);
+  if (!ended && !status && run->options->checkpoints) status = linear_state_save(run);
+  return ended ? ended : status;
+}

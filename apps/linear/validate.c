@@ -1,0 +1,126 @@
+/* Validation: the scheduler's own data, scored after each round with the weights that the servers hold then. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/losses.h"
+#include "apps/linear/train_inside.h"
+
+static pawl_status keep_piece(void *context, size_t piece, struct pawl_batch *batch) {
+  struct linear_share *share = context;
+  struct linear_piece *pieces = realloc(share->pieces, (share->piece_count + 1) * sizeof *pieces);
+  if (!pieces) {
+    pawl_batch_destroy(batch);
+    return PAWL_NO_MEMORY;
+  }
+  share->pieces = pieces;
+  share->piece_room = share->piece_count + 1;
+  share->pieces[share->piece_count++] = (struct linear_piece){.number = piece, .rows = batch->rows, .batch = batch};
+  share->is_stale = true;
+  return PAWL_OK;
+}
+
+pawl_status linear_validation_load(struct linear_run *run) {
+  const struct linear_options *options = run->options;
+  struct pawl_data *data;
+  struct pawl_data_info info;
+  run->validation.best = INFINITY;
+  if (options->valid_count == 0) return PAWL_OK;
+  pawl_status status = pawl_data_open(options->valid_paths, options->valid_count, &options->reading, &data);
+  if (status) return linear_fail(run, status, "%s", pawl_error_text());
+  pawl_data_info(data, &info);
+  status = pawl_data_read_all(data, 0, info.pieces, options->threads, keep_piece, &run->validation.share);
+  if (status) linear_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  pawl_data_close(data);
+  return status;
+}
+
+void linear_validation_fini(struct linear_run *run) { linear_share_fini(&run->validation.share); }
+
+/* Features that the training data does not have lie beyond the vector's span, or were never written: their weights are 0. */
+static size_t known_features(const struct linear_share *share, uint64_t span) {
+  size_t count = share->features;
+  while (count > 0 && share->keys[count - 1] >= span) count--;
+  return count;
+}
+
+/* The validation data has ids of its own beyond the training data's, so it is arranged by plain id. */
+static pawl_status arrange(struct linear_run *run) {
+  struct linear_share *share = &run->validation.share;
+  struct linear_census census;
+  if (!share->is_stale) return PAWL_OK;
+  linear_share_count(share, &census);
+  struct linear_scatter plain = {.size = census.max_id + 1, .factor = 1, .inverse = 1};
+  return linear_share_arrange(share, &plain);
+}
+
+/* Weights by plain id: pulled by scattered key, in rising order, and put back. */
+struct place {
+  uint64_t key;
+  size_t feature;
+};
+
+static int by_key(const void *a, const void *b) {
+  const struct place *x = a, *y = b;
+  return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static pawl_status pull(struct linear_run *run, double *w, double *bias) {
+  const struct linear_share *share = &run->validation.share;
+  struct linear_worker reader = {.weights = run->weights, .bias = run->bias};
+  struct linear_scatter scatter;
+  bool streams = linear_calls_of(run->spec.method)->streams;
+  size_t count = known_features(share, run->order.features);
+  struct place *places = malloc((count + 1) * sizeof *places);
+  uint64_t *keys = malloc((count + 1) * sizeof *keys);
+  double *pulled = malloc((count + 1) * sizeof *pulled);
+  pawl_status status = places && keys && pulled ? PAWL_OK : PAWL_NO_MEMORY;
+  linear_scatter_init(&scatter, run->order.features);
+  for (size_t i = 0; i < count && !status; i++)
+    places[i] = (struct place){streams ? share->ids[i] : linear_key(&scatter, share->ids[i]), i};
+  if (!status) qsort(places, count, sizeof *places, by_key);
+  for (size_t i = 0; i < count && !status; i++) keys[i] = places[i].key;
+  if (!status) status = linear_pull_weights(&reader, keys, count, pulled, bias);
+  for (size_t i = 0; i < count && !status; i++) w[places[i].feature] = pulled[i];
+  free(places);
+  free(keys);
+  free(pulled);
+  return status;
+}
+
+static void judge(struct linear_run *run, const double *z, double bias) {
+  const struct linear_share *share = &run->validation.share;
+  bool is_regression = run->spec.loss == LINEAR_SQUARED;
+  double loss = 0;
+  size_t correct = 0;
+  for (size_t i = 0; i < share->rows; i++) {
+    double y = linear_y(&run->spec, &run->order, (double)share->labels[i]), score = z[i] + bias;
+    loss += is_regression ? (score - y) * (score - y) : linear_loss_value(LINEAR_LOGISTIC, y, score);
+    correct += (score > 0) == (y > 0);
+  }
+  double rows = share->rows ? (double)share->rows : 1;
+  run->progress.valid_loss = loss / rows;
+  run->progress.valid_accuracy = is_regression ? NAN : (double)correct / rows;
+  if (run->progress.valid_loss < run->validation.best) {
+    run->validation.best = run->progress.valid_loss;
+    run->validation.worse = 0;
+  } else {
+    run->validation.worse++;
+  }
+}
+
+pawl_status linear_validate(struct linear_run *run) {
+  struct linear_share *share = &run->validation.share;
+  if (run->options->valid_count == 0) return PAWL_OK;
+  pawl_status status = arrange(run);
+  if (status) return status;
+  double bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
+  status = w && z ? pull(run, w, &bias) : PAWL_NO_MEMORY;
+  for (size_t j = 0; j < share->features && !status; j++)
+    for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
+      z[share->row_of[k]] += w[j] * (double)share->values[k];
+  if (!status) judge(run, z, bias);
+  free(w);
+  free(z);
+  return status ? linear_fail(run, status, "validation: %s", pawl_error_text()) : PAWL_OK;
+}

@@ -1,0 +1,78 @@
+/* The vectors of linear jobs, and reading weights from them: see inside.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/inside.h"
+
+void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
+                        char name[PAWL_NAME_MAX + 1]) {
+  if (which == LINEAR_ALPHA) /* outlives generations: it is what they are made of */
+    snprintf(name, PAWL_NAME_MAX + 1, "%s/a%zu", spec->job, order->point);
+  else
+    snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%u", spec->job, which == LINEAR_BIAS ? 'b' : 'w', order->point,
+             order->generation);
+}
+
+/* The rule of SGD, AdaGrad and FTRL. A minibatch of b of N rows stands for b / N of the penalty; FTRL's state is of all rows so far,
+ * and its penalties are the whole ones. */
+static void stream_rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
+                        char rule[PAWL_RULE_MAX + 1]) {
+  double share = (double)spec->minibatch / (double)(order->rows ? order->rows : 1), rate = spec->rate;
+  if (spec->method == LINEAR_METHOD_FTRL)
+    snprintf(rule, PAWL_RULE_MAX + 1, "ftrl rate=%.17g beta=1 l1=%.17g l2=%.17g", rate, l1, l2);
+  else if (spec->method == LINEAR_METHOD_ADAGRAD)
+    snprintf(rule, PAWL_RULE_MAX + 1, "adagrad rate=%.17g eps=1e-8 decay=%.17g", rate, l2 * share);
+  else
+    snprintf(rule, PAWL_RULE_MAX + 1, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", rate / spec->minibatch, l1 * share,
+             l2 * share);
+}
+
+bool linear_vector_options(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
+                           struct pawl_vector_options *options_out) {
+  struct pawl_vector_options options;
+  double l1 = which == LINEAR_WEIGHTS ? order->l1 : 0, l2 = which == LINEAR_WEIGHTS ? order->l2 : 0;
+  bool streams = linear_calls_of(spec->method)->streams;
+  if (which == LINEAR_BIAS && !spec->bias) return false;
+  if (which == LINEAR_ALPHA && spec->method != LINEAR_METHOD_DUAL) return false;
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F64;
+  if (which == LINEAR_BIAS)
+    options.size = 1;
+  else if (which == LINEAR_WEIGHTS && !streams)
+    options.size = order->features;
+  if (spec->method == LINEAR_METHOD_SUBGRADIENT)
+    snprintf(options.rule, sizeof options.rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", order->rate, l1, l2);
+  else if (which == LINEAR_ALPHA) {
+    options.function = PAWL_ASSIGN;
+    options.size = (spec->pieces + 1) << 32; /* by row: see dual.c */
+    options.placement = PAWL_PLACE_ORDERED;
+    options.layout = PAWL_LAYOUT_SPARSE;
+  } else if (streams)
+    stream_rule(spec, order, l1, l2, options.rule);
+  else if (spec->method == LINEAR_METHOD_BLOCKS)
+    snprintf(options.rule, sizeof options.rule, "block_newton l1=%.17g l2=%.17g", l1, l2);
+  *options_out = options;
+  return true;
+}
+
+static pawl_status pull_first(struct pawl_vector *vector, struct pawl_where where, size_t count, double *first) {
+  struct pawl_vector_info info;
+  struct pawl_task *task;
+  pawl_vector_info(vector, &info);
+  double *rows = info.pulled_width == 1 ? first : malloc((count * info.pulled_width + 1) * sizeof *rows);
+  if (!rows) return PAWL_NO_MEMORY;
+  pawl_status status = pawl_vector_pull(vector, where, rows, &task);
+  if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
+  for (size_t i = 0; i < count && !status && rows != first; i++) first[i] = rows[i * info.pulled_width];
+  if (rows != first) free(rows);
+  return status;
+}
+
+pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,
+                                double *bias) {
+  pawl_status status = count ? pull_first(worker->weights, pawl_at_keys(keys, count), count, weights) : PAWL_OK;
+  *bias = 0;
+  if (!status && worker->bias) status = pull_first(worker->bias, pawl_at_range(0, 1), 1, bias);
+  return status;
+}

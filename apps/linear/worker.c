@@ -1,0 +1,220 @@
+/* A worker of a linear job: reads its pieces, and does in each round what the order says. See inside.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/inside.h"
+#include "apps/linear/losses.h"
+
+const struct linear_method_calls *linear_calls_of(enum linear_method method) {
+  switch (method) {
+  case LINEAR_METHOD_BLOCKS:
+    return &linear_blocks;
+  case LINEAR_METHOD_SUBGRADIENT:
+    return &linear_subgradient;
+  case LINEAR_METHOD_SGD:
+  case LINEAR_METHOD_ADAGRAD:
+  case LINEAR_METHOD_FTRL:
+    return &linear_stream;
+  case LINEAR_METHOD_DUAL:
+    return &linear_dual;
+  case LINEAR_METHOD_AUTO:
+    break;
+  }
+  return NULL;
+}
+
+/* --- pieces -------------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status begin(struct pawl_worker *handle, void *context, const void *bytes, size_t size) {
+  struct linear_worker *worker = context;
+  worker->worker = handle;
+  worker->session = pawl_worker_session(handle);
+  worker->point = SIZE_MAX;
+  if (!linear_spec_read(bytes, size, &worker->spec)) {
+    pawl_worker_say(handle, "this worker does not understand the job: is it of another version?");
+    return PAWL_MISMATCH;
+  }
+  worker->calls = linear_calls_of(worker->spec.method);
+  pawl_status status = pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count,
+                                      &worker->spec.reading, &worker->data);
+  if (status) {
+    pawl_worker_say(handle, "%s", pawl_error_text());
+    return status;
+  }
+  struct pawl_data_info info;
+  pawl_data_info(worker->data, &info);
+  if (info.fingerprint == worker->spec.fingerprint) return PAWL_OK;
+  pawl_worker_say(handle, "the data at %s is not what the scheduler sees there: names or sizes differ",
+                  worker->spec.paths[0]);
+  return PAWL_MISMATCH;
+}
+
+static pawl_status remember(struct linear_worker *worker, const struct pawl_range *pieces, size_t count) {
+  struct pawl_range *all = realloc(worker->pieces, (worker->piece_count + count + 1) * sizeof *all);
+  if (!all) return PAWL_NO_MEMORY;
+  memcpy(all + worker->piece_count, pieces, count * sizeof *all);
+  worker->pieces = all;
+  worker->piece_count += count;
+  return PAWL_OK;
+}
+
+static pawl_status take(struct pawl_worker *handle, void *context, const struct pawl_range *pieces, size_t count) {
+  struct linear_worker *worker = context;
+  worker->is_begun = false;
+  pawl_status status = worker->calls->streams
+                           ? remember(worker, pieces, count)
+                           : linear_share_take(&worker->share, worker->data, pieces, count, worker->spec.threads);
+  if (status) pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  return status;
+}
+
+/* [begin, end) without what lies in `gone`: nothing, one range or two. */
+static size_t without(struct pawl_range range, struct pawl_range gone, struct pawl_range out[2]) {
+  size_t count = 0;
+  struct pawl_range before = {range.begin, gone.begin < range.end ? gone.begin : range.end};
+  struct pawl_range after = {gone.end > range.begin ? gone.end : range.begin, range.end};
+  if (before.begin < before.end) out[count++] = before;
+  if (after.begin < after.end) out[count++] = after;
+  return count;
+}
+
+static pawl_status forget(struct linear_worker *worker, struct pawl_range gone) {
+  struct pawl_range *kept = malloc((2 * worker->piece_count + 1) * sizeof *kept);
+  if (!kept) return PAWL_NO_MEMORY;
+  size_t count = 0;
+  for (size_t i = 0; i < worker->piece_count; i++) count += without(worker->pieces[i], gone, kept + count);
+  free(worker->pieces);
+  worker->pieces = kept;
+  worker->piece_count = count;
+  return PAWL_OK;
+}
+
+static pawl_status drop(struct pawl_worker *handle, void *context, const struct pawl_range *pieces, size_t count) {
+  struct linear_worker *worker = context;
+  (void)handle;
+  worker->is_begun = false;
+  if (!worker->calls->streams) return linear_share_drop(&worker->share, pieces, count);
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < count && !status; i++) status = forget(worker, pieces[i]);
+  return status;
+}
+
+/* --- vectors -------------------------------------------------------------------------------------------------------------------- */
+
+static void close_vectors(struct linear_worker *worker) {
+  pawl_vector_close(worker->weights);
+  pawl_vector_close(worker->bias);
+  pawl_vector_close(worker->alpha);
+  worker->weights = worker->bias = worker->alpha = NULL;
+  worker->point = SIZE_MAX;
+}
+
+static pawl_status open_vector(struct linear_worker *worker, const struct linear_order *order, enum linear_vector which,
+                               struct pawl_vector **vector_out) {
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector_options options;
+  if (!linear_vector_options(&worker->spec, order, which, &options)) return PAWL_OK;
+  linear_vector_name(&worker->spec, order, which, name);
+  return pawl_vector_open(worker->session, name, LINEAR_TIMEOUT, vector_out);
+}
+
+static pawl_status open_vectors(struct linear_worker *worker, const struct linear_order *order) {
+  if (worker->point == order->point && worker->generation == order->generation) return PAWL_OK;
+  if (worker->is_begun) worker->calls->end(worker);
+  worker->is_begun = false;
+  close_vectors(worker);
+  pawl_status status = open_vector(worker, order, LINEAR_WEIGHTS, &worker->weights);
+  if (!status) status = open_vector(worker, order, LINEAR_BIAS, &worker->bias);
+  if (!status) status = open_vector(worker, order, LINEAR_ALPHA, &worker->alpha);
+  if (status) return status;
+  worker->point = order->point;
+  worker->generation = order->generation;
+  return status;
+}
+
+/* --- rounds ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Methods that stream look at the first piece of their share alone, and take the rest to be like it. */
+static pawl_status describe(struct linear_worker *worker, struct linear_reply *reply) {
+  if (!worker->calls->streams) {
+    linear_share_count(&worker->share, &reply->census);
+    return PAWL_OK;
+  }
+  uint64_t pieces = 0;
+  struct pawl_batch *batch;
+  for (size_t i = 0; i < worker->piece_count; i++) pieces += pawl_range_size(worker->pieces[i]);
+  if (pieces == 0) return PAWL_OK;
+  pawl_status status = pawl_data_read(worker->data, (size_t)worker->pieces[0].begin, &batch);
+  if (status) return status;
+  linear_census_add(&reply->census, batch);
+  reply->census.rows *= pieces;
+  reply->census.entries *= pieces;
+  pawl_batch_destroy(batch);
+  return PAWL_OK;
+}
+
+static pawl_status prepare(struct linear_worker *worker, const struct linear_order *order) {
+  if (worker->scatter.size != order->features) linear_scatter_init(&worker->scatter, order->features);
+  pawl_status status = open_vectors(worker, order);
+  if (!status && !worker->calls->streams) {
+    if (worker->share.is_stale) worker->is_begun = false;
+    status = linear_share_arrange(&worker->share, &worker->scatter);
+  }
+  if (status || worker->is_begun) return status;
+  worker->calls->end(worker);
+  status = worker->calls->begin(worker, order);
+  if (!status) worker->is_begun = true;
+  return status;
+}
+
+static pawl_status obey(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
+  if (order->what == LINEAR_DESCRIBE) return describe(worker, reply);
+  pawl_status status = prepare(worker, order);
+  if (status) return status;
+  if (order->what == LINEAR_GATHER) return worker->calls->gather ? worker->calls->gather(worker, order) : PAWL_OK;
+  return order->what == LINEAR_SWEEP ? worker->calls->sweep(worker, order, reply)
+                                     : linear_evaluate(worker, order, reply);
+}
+
+static pawl_status work(struct pawl_worker *handle, void *context, const void *argument, size_t size) {
+  struct linear_worker *worker = context;
+  struct linear_order order;
+  struct linear_reply reply = {0};
+  struct pawl_session_figures figures;
+  if (!linear_order_read(argument, size, &order)) return PAWL_CORRUPT;
+  pawl_status status = obey(worker, &order, &reply);
+  if (status) {
+    pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    return status;
+  }
+  pawl_session_figures(worker->session, &figures);
+  reply.bytes_sent = figures.bytes_sent;
+  reply.bytes_received = figures.bytes_received;
+  reply.census.skipped = pawl_data_skipped(worker->data);
+  char *text = linear_reply_write(&reply);
+  status = text ? pawl_worker_report(handle, text, strlen(text)) : PAWL_NO_MEMORY;
+  free(text);
+  return status;
+}
+
+static void finish(struct pawl_worker *handle, void *context) {
+  struct linear_worker *worker = context;
+  (void)handle;
+  if (worker->calls) worker->calls->end(worker);
+  close_vectors(worker);
+  linear_share_fini(&worker->share);
+  pawl_data_close(worker->data);
+  free(worker->pieces);
+  linear_spec_fini(&worker->spec);
+  memset(worker, 0, sizeof *worker);
+}
+
+pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                        char error[LINEAR_TEXT_MAX]) {
+  static const struct pawl_worker_calls calls = {begin, take, drop, work, finish};
+  struct linear_worker worker = {0};
+  pawl_status status = pawl_worker_run(session, job, &calls, &worker, timeout_ns);
+  if (status) snprintf(error, LINEAR_TEXT_MAX, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  return status;
+}
