@@ -244,6 +244,10 @@ static bool prepare(struct train *train, int *exit_out) {
     return false;
   }
   if (options->start) options->linear.start = &train->start;
+  if (!linear_check(&options->linear, error)) { /* once more, with the model to begin with */
+    *exit_out = pwi_cli_usage(options->command, "%s", error);
+    return false;
+  }
   if (!pwi_train_end_init(&train->end, options, &train->files)) {
     *exit_out = pwi_cli_failure(options->command, "out of memory");
     return false;

@@ -357,6 +357,7 @@ static int check(struct pwi_train_options *options) {
     return pwi_cli_usage(command, "--class-weight is balanced or LABEL=WEIGHT, not both");
   if (options->linear.patience && !options->valid_count)
     return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE");
+  options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
   if (!linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
   return PWI_EXIT_OK;
 }

@@ -202,12 +202,13 @@ static void test_defaults_are_a_ridge_and_one_point(void **state) {
     assert_int_equal(options.linear.point_count, 1);
     assert_true(options.linear.points[0].l1 == 0 && options.linear.points[0].l2 == 1);
     assert_string_equal(pwi_train_mark(&options, 0, mark), "");
+    assert_int_equal(options.linear.loss == LINEAR_HINGE, kind == PWI_TRAIN_SVM);
     assert_true(options.linear.bias && options.linear.workers >= 1);
     pwi_train_options_fini(&options);
   }
-  assert_true(reads(PWI_TRAIN_SVM, "a --l1 2", &options, &exit_code));
+  assert_true(reads(PWI_TRAIN_SVM, "a --l1 2 --loss squared-hinge", &options, &exit_code));
   assert_true(options.linear.points[0].l1 == 2 && options.linear.points[0].l2 == 0);
-  assert_int_equal(options.linear.loss, LINEAR_HINGE);
+  assert_int_equal(options.linear.loss, LINEAR_SQUARED_HINGE);
   pwi_train_options_fini(&options);
 }
 

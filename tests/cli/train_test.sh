@@ -158,7 +158,7 @@ set_out() {
   name=$1
   shift
   rm -f "$name.jsonl"
-  "$pawl" train logistic train.svm -o "$name.model" --log "$name.jsonl" --rounds 100000 "$@" >"$name.out" 2>"$name.log" &
+  "$pawl" train logistic train.svm -o "$name.model" --log "$name.jsonl" --rounds 1000000 --tolerance 1e-15 "$@" >"$name.out" 2>"$name.log" &
   trainer=$!
   pids="$pids $trainer"
   within 30 test -s "$name.jsonl" || fail "$name does not begin"
