@@ -20,6 +20,7 @@
 
 #define EXIT_INTERRUPTED 130 /* as shells call what ended by Ctrl-C */
 #define START_NS (30 * PAWL_SECOND)
+#define TELLING 16 /* characters that do not agree by accident */
 #define CLOSE_NS (2 * PAWL_SECOND)
 
 struct train {
@@ -38,6 +39,7 @@ struct train {
   uint64_t logged_round;
   bool has_logged;
   int64_t began_ns;
+  char news[PWI_TRAIN_LINE_MAX];     /* the last that was told */
   char write_error[LINEAR_TEXT_MAX]; /* why a model could not be written; "" if all could */
 };
 
@@ -66,7 +68,22 @@ static void catch_interrupts(void) {
 
 static void tell(void *context, const char *line) {
   struct train *train = context;
+  snprintf(train->news, sizeof train->news, "%s", line);
   pwi_train_show_say(&train->show, line);
+}
+
+/* A worker's last words often are what the job has told already, with other words before it. */
+static bool is_known(const struct train *train, const char *line) {
+  for (const char *part = line; (part = strstr(part, ": "));) {
+    part += 2;
+    if (strlen(part) >= TELLING && strstr(train->news, part)) return true;
+  }
+  return false;
+}
+
+static void tell_words(void *context, const char *line) {
+  struct train *train = context;
+  if (!is_known(train, line)) pwi_train_show_say(&train->show, line);
 }
 
 static void warn(struct train *train, const char *what, const char *path) {
@@ -155,7 +172,7 @@ static int start_more(struct train *train) {
 static int start_workers(struct train *train) {
   int exit_code = PWI_EXIT_OK;
   struct pwi_train_options *options = &train->options;
-  train->workers.say = tell;
+  train->workers.say = tell_words;
   train->workers.context = train;
   if (options->is_launched) return PWI_EXIT_OK; /* the launcher has started them */
   if (options->workers == 0) {
@@ -219,6 +236,7 @@ static int learn(struct train *train) {
   pawl_status status = linear_train(train->session, linear, &result, error);
   train->end.seconds = (double)(pwi_host_now() - train->began_ns) / (double)PWI_HOST_SECOND;
   pwi_train_workers_look(&train->workers);
+  train->workers.say = NULL; /* how they end from now on is no news */
   pwi_train_show_clear(&train->show);
   return conclude(train, status, error);
 }

@@ -135,8 +135,10 @@ static void print_costs(const struct pwi_train_end *end, const struct linear_res
          pwi_train_time(result->load_s, loading), pwi_train_time(result->train_s, training), result->wait_pct);
   printf("  %-12s %sB sent, %sB received by workers\n", "network", pwi_train_short((double)result->bytes_sent, sent),
          pwi_train_short((double)result->bytes_received, received));
-  if (result->skipped) printf("  %-12s %" PRIu64 " bad rows were left out\n", "skipped", result->skipped);
-  if (result->workers_lost) printf("  %-12s %u workers on the way\n", "lost", result->workers_lost);
+  if (result->skipped)
+    printf("  %-12s %" PRIu64 " bad row%s\n", "skipped", result->skipped, result->skipped == 1 ? "" : "s");
+  if (result->workers_lost)
+    printf("  %-12s %u worker%s on the way\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
 }
 
 static void print_path(const struct pwi_train_end *end) {

@@ -21,7 +21,7 @@ struct pwi_train_worker {
 };
 
 struct pwi_train_workers {
-  void (*say)(void *context, const char *line);
+  void (*say)(void *context, const char *line); /* NULL: nothing is told */
   void *context;
   struct pwi_train_worker *list;
   size_t count, room;

@@ -128,12 +128,18 @@ refused() {
 : >empty.svm
 printf '+1 1:1\n+1 2:1\n' >one.svm
 printf '+1 1:1\n-1 2:nan\n' >nan.svm
+printf '1 1:1\n2 2:1\n3 1:2\n' >three.svm
 printf '+1 1:1\n-1 99999999999999999999:1\n' >id.svm
 refused 'nowhere.svm' nowhere.svm
 refused 'nowhere.svm' train.svm --valid nowhere.svm
 refused 'empty.svm.*empty' empty.svm
 refused 'no\*\.svm' 'no*.svm'
 refused 'nowhere.model' train.svm --start nowhere.model
+refused 'nan.svm:2:4: ' nan.svm
+[ "$(grep -c '^worker 1: ' err)" -eq 0 ] || fail "the same is said by a worker and about it: $(cat err)"
+refused 'id.svm:2:4: the feature id' id.svm
+refused 'nothing to tell apart' one.svm
+refused 'not of two classes' three.svm
 refused 'no row has the label 3; there are -1 and 1' train.svm --class-weight 3=2
 refused 'one only' one.svm --class-weight balanced
 refused 'nothing to resume from in .*kept.model.checkpoints' train.svm --resume
@@ -141,6 +147,38 @@ expect 1 "$pawl" train logistic train.svm -o nowhere/x.model
 complained 'cannot be written to nowhere/'
 expect 1 "$pawl" train logistic train.svm -o .
 complained 'which is a folder'
+
+# Nothing wrong with these.
+printf '+1 1:1\n-1 2:1\n' >two.svm
+expect 0 "$pawl" train logistic two.svm --workers 5 -o two.model
+said 'accuracy  *100.00 % of 2 rows'
+printf '+1 1:1\n-1 2:1\n-1 2:nan\n' >bad.svm
+expect 0 "$pawl" train logistic bad.svm --skip-bad 1 -o bad.model
+said '^  skipped  *1 bad row'
+printf '+1\n-1\n+1\n' >bare.svm
+expect 0 "$pawl" train logistic bare.svm -o bare.model
+said 'accuracy  *66.67 % of 3 rows'
+
+# --- the same result, however it is come by -------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic train.svm --l1 1 --workers 1 -o one.model --json
+one=$(figure objective)
+for workers in 2 3; do
+  expect 0 "$pawl" train logistic train.svm --l1 1 --workers $workers -o several.model --json
+  awk "BEGIN { d = $(figure objective) / $one - 1; exit !(d < 1e-9 && d > -1e-9) }" ||
+    fail "$workers workers reach $(figure objective), one $one"
+done
+expect 0 "$pawl" predict several.model train.svm --json
+awk "BEGIN { d = $(figure objective) / $one - 1; exit !(d < 1e-9 && d > -1e-9) }" ||
+  fail "predicted $(figure objective), trained $one"
+expect 0 "$pawl" predict several.model test.svm --json
+awk "BEGIN { exit !($(figure accuracy) > 0.8) }" || fail "accuracy $(figure accuracy)"
+expect 0 "$pawl" train logistic train.svm --l1 1 --start one.model -o again.model --json
+awk "BEGIN { exit !($(figure objective) <= $one * 1.0000001) }" || fail "worse than where it began: $(figure objective)"
+expect 0 "$pawl" train logistic train.svm --l1 1 --workers 1:3 -o elastic.model --json
+awk "BEGIN { d = $(figure objective) / $one - 1; exit !(d < 1e-9 && d > -1e-9) }" || fail "1:3 reaches $(figure objective)"
+expect 0 "$pawl" train logistic train.svm --valid test.svm --early-stop 2 --tolerance 1e-12 --l2 0.001 -o early.model --json
+said '"why":"\(early stop\|converged\)"'
 
 # --- accidents ------------------------------------------------------------------------------------------------------------------------
 
@@ -222,6 +260,20 @@ children $trainer manager >>left
 kill -KILL "$trainer"
 ends 137
 while read -r pid; do within 20 is_gone "$pid" || fail "process $pid stays behind"; done <left
+
+# What was killed is resumed, and the log goes on.
+set_out resumed --workers 2 --checkpoint-every 0.2
+within 30 test -s resumed.model.checkpoints/train.json || fail 'there is no checkpoint'
+kill -KILL "$trainer"
+ends 137
+[ ! -e resumed.model ] || fail 'a run that was killed has written a model'
+before=$(lines_of resumed.jsonl)
+expect 0 "$pawl" train logistic train.svm -o resumed.model --log resumed.jsonl --resume --rounds 3 --json
+complained 'resuming from round [1-9]'
+[ -s resumed.model ] || fail 'there is no model'
+[ "$(lines_of resumed.jsonl)" -gt "$before" ] || fail 'the log does not go on'
+expect 1 "$pawl" train logistic train.svm -o resumed.model --resume --l1 7
+complained 'another loss, method or penalty'
 
 # --- a cluster --------------------------------------------------------------------------------------------------------------------------
 
