@@ -165,9 +165,20 @@ static void print_word(const char *word) {
     printf(" '%s'", word);
 }
 
+/* The one to go on with: of several the best on validation data, else the last. */
+static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
+  const struct pwi_train_found *best = &end->found[end->last];
+  for (size_t i = 0; i < end->options->linear.point_count; i++)
+    if (end->found[i].path && end->found[i].result.valid_loss < best->result.valid_loss) best = &end->found[i];
+  return best;
+}
+
 static void print_next(const struct pwi_train_end *end, const struct pwi_train_found *found) {
+  const struct pwi_train_found *best = best_of(end);
+  if (end->options->linear.point_count > 1 && !isnan(best->result.valid_loss))
+    printf("  %-12s %s, by its validation loss\n", "best", best->path);
   printf("\nnext:  pawl predict");
-  print_word(found->path);
+  print_word(best->path);
   print_word(end->options->valid_count ? end->options->valid[0] : end->options->data[0]);
   putchar('\n');
   if (strcmp(found->why, "interrupted") != 0) return;

@@ -35,6 +35,12 @@ said '^next:  pawl predict train.model train.svm$'
 [ -s train.model ] || fail 'there is no model'
 if grep -q "$(printf '\033')" out err; then fail 'a progress line where there is no terminal'; fi
 
+if command -v script >/dev/null; then # a terminal
+  TERM=xterm timeout 60 script -qec "'$pawl' train logistic train.svm -o shown.model" shown.out </dev/null >/dev/null || fail 'a terminal'
+  grep -q "$(printf '\033')\[K.*round [0-9]*  objective " shown.out || fail "no progress line: $(cat shown.out)"
+  grep -q '^next: ' shown.out || fail 'no summary'
+fi
+
 expect 0 "$pawl" train logistic train.svm --valid test.svm --l1 1 -o sparse.model --workers 1 --json
 [ "$(wc -l <out | tr -d ' ')" -eq 1 ] || fail "one line, not: $(cat out)"
 for name in objective nnz seconds iterations accuracy wait_pct bytes_sent bytes_received model why rows features load_seconds \
@@ -79,6 +85,10 @@ for value in 10 1 0.1; do
   [ -d "boards/l1=$value" ] || fail "no run for $value"
   said "  path.l1=$value.model$"
 done
+said '^next:  pawl predict path.l1=0.1.model train.svm'
+expect 0 "$pawl" train logistic train.svm --l1 1,300 --valid test.svm -o best.model
+said '^  best  *best.l1=1.model, by its validation loss$'
+said '^next:  pawl predict best.l1=1.model test.svm'
 [ ! -e path.model ] || fail 'a model that nobody asked for'
 expect 0 "$pawl" train logistic train.svm --l1 1 --l2 1,2 -o grid --json
 said '"models":\[{.*"model":"grid.l2=1".*"model":"grid.l2=2"'
