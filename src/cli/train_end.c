@@ -173,6 +173,22 @@ static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
   return best;
 }
 
+/* After an interrupt. */
+static void print_going_on(const struct pwi_train_end *end, const struct pwi_train_found *found) {
+  const struct linear_options *linear = &end->options->linear;
+  bool is_dual = linear->method == LINEAR_METHOD_DUAL ||
+                 (linear->method == LINEAR_METHOD_AUTO && linear->loss == LINEAR_HINGE); /* begins with no model */
+  if (end->files->checkpoints) {
+    printf("or:    the same command with --resume, to go on from the last checkpoint\n");
+  } else if (is_dual) {
+    printf("or:    the same command with --checkpoint-every 60, so that --resume can go on from there\n");
+  } else {
+    printf("or:    the same command with --start");
+    print_word(found->path);
+    printf(", to go on from this model\n");
+  }
+}
+
 static void print_next(const struct pwi_train_end *end, const struct pwi_train_found *found) {
   const struct pwi_train_found *best = best_of(end);
   if (end->options->linear.point_count > 1 && !isnan(best->result.valid_loss))
@@ -181,14 +197,7 @@ static void print_next(const struct pwi_train_end *end, const struct pwi_train_f
   print_word(best->path);
   print_word(end->options->valid_count ? end->options->valid[0] : end->options->data[0]);
   putchar('\n');
-  if (strcmp(found->why, "interrupted") != 0) return;
-  if (end->files->checkpoints)
-    printf("or:    the same command with --resume, to go on from the last checkpoint\n");
-  else {
-    printf("or:    the same command with --start");
-    print_word(found->path);
-    printf(", to go on from this model\n");
-  }
+  if (strcmp(found->why, "interrupted") == 0) print_going_on(end, found);
 }
 
 void pwi_train_end_print(const struct pwi_train_end *end) {

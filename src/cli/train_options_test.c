@@ -256,6 +256,58 @@ static void test_what_cannot_be_meant_is_refused(void **state) {
   close(kept);
 }
 
+/* --- without memory ---------------------------------------------------------------------------------------------------------------- */
+
+static bool prepares(const char *line, int *exit_out) {
+  struct pwi_train_options options;
+  struct pwi_train_files files = {0};
+  bool good = reads(PWI_TRAIN_LOGISTIC, line, &options, exit_out) && pwi_train_files_init(&files, &options, exit_out);
+  pwi_train_files_fini(&files);
+  pwi_train_options_fini(&options);
+  return good;
+}
+
+static void test_out_of_memory_is_a_failure_and_nothing_is_left(void **state) {
+  (void)state;
+  char folder[] = "/tmp/pawl-train-XXXXXX", line[512];
+  int exit_code;
+  assert_non_null(mkdtemp(folder));
+  snprintf(line, sizeof line, "%s/a.svm", folder);
+  FILE *file = fopen(line, "w");
+  assert_non_null(file);
+  fputs("+1 1:1\n-1 2:1\n", file);
+  fclose(file);
+  snprintf(line, sizeof line, "%s/a.svm --valid %s/a.svm --l1 1,2 -o %s/m --checkpoint-every 5 --class-weight 1=2",
+           folder, folder, folder);
+  int kept = dup(STDERR_FILENO);
+  assert_non_null(freopen("/dev/null", "w", stderr));
+  assert_true(prepares(line, &exit_code)); /* what is allocated once is not counted */
+  struct pwi_memory_counts before = pwi_memory_counts();
+  uint64_t failures = 0;
+  for (uint64_t n = 0;; n++) {
+    exit_code = -1;
+    pwi_memory_fail_after(n);
+    bool good = prepares(line, &exit_code);
+    if (!pwi_memory_fail_cancel()) {
+      assert_true(good);
+      break;
+    }
+    failures++;
+    if (!good) assert_int_equal(exit_code, PWI_EXIT_FAILURE);
+    assert_int_equal(pwi_memory_counts().live, before.live);
+  }
+  fflush(stderr);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  assert_true(failures > 5);
+  static const char *const left[] = {"a.svm", "m.checkpoints"};
+  for (size_t i = 0; i < 2; i++) {
+    snprintf(line, sizeof line, "%s/%s", folder, left[i]);
+    assert_int_equal(remove(line), 0);
+  }
+  rmdir(folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_are_numbers_with_commas_between_them),
@@ -268,6 +320,7 @@ int main(void) {
       cmocka_unit_test(test_a_command_line_becomes_options),
       cmocka_unit_test(test_defaults_are_a_ridge_and_one_point),
       cmocka_unit_test(test_what_cannot_be_meant_is_refused),
+      cmocka_unit_test(test_out_of_memory_is_a_failure_and_nothing_is_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
