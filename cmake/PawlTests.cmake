@@ -1,5 +1,6 @@
 # src/store/clock_test.c becomes the ctest `store.clock`, src/net/tcp/frame_test.c becomes `net.tcp.frame`. Tests of more
-# than one room stand in tests/: tests/net/kill_test.c becomes `net.kill`, and so do shell scripts, tests/cli/key_test.sh.
+# than one room stand in tests/: tests/net/kill_test.c becomes `net.kill`, and so do scripts, tests/cli/key_test.sh
+# and tests/python/vector_test.py.
 #
 # A test asks for what it needs in a comment of its own, one to a line:
 #
@@ -78,7 +79,7 @@ endfunction()
 # The ctest name of a source that stands below `root`.
 function(pawl_test_name source root result)
   file(RELATIVE_PATH name ${root} ${source})
-  string(REGEX REPLACE "_test\\.(c|sh)$" "" name ${name})
+  string(REGEX REPLACE "_test\\.(c|sh|py)$" "" name ${name})
   string(REPLACE "/" "." name ${name})
   set(${result} ${name} PARENT_SCOPE)
 endfunction()

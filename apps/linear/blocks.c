@@ -136,10 +136,7 @@ static pawl_status send_step(struct linear_worker *worker, const struct linear_o
   struct pawl_where where = pawl_at_keys(step->keys, step->count);
   where.range = step->is_bias ? (struct pawl_range){0, 1} : block_range(order->features, block, order->blocks);
   struct pawl_vector *vector = step->is_bias ? worker->bias : worker->weights;
-  struct pawl_task *pushed = NULL;
-  pawl_status status = pawl_group_push(group, vector, where, step->pushed, &pushed);
-  if (!status) status = pawl_vector_pull(vector, pawl_after(where, &pushed, 1), step->pulled, &step->task);
-  pawl_task_release(pushed);
+  pawl_status status = pawl_group_pushpull(group, vector, where, step->pushed, step->pulled, &step->task);
   return status ? status : pawl_group_clock(group, NULL);
 }
 
@@ -191,18 +188,6 @@ static pawl_status finish_step(struct linear_worker *worker, const struct linear
 
 /* --- a sweep ----------------------------------------------------------------------------------------------------------------------- */
 
-/* All workers draw the same order. */
-static void shuffle(uint32_t *order, uint32_t count, uint64_t seed) {
-  uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-  for (uint32_t i = 0; i < count; i++) order[i] = i;
-  for (uint32_t i = count; i > 1; i--) {
-    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    uint32_t k = (uint32_t)((state >> 32) * i >> 32), swapped = order[i - 1];
-    order[i - 1] = order[k];
-    order[k] = swapped;
-  }
-}
-
 static pawl_status begin_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                               bool is_bias, struct linear_reply *reply) {
   struct blocks *blocks = worker->method;
@@ -240,7 +225,8 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   struct blocks *blocks = worker->method;
   int64_t begun = linear_now();
   pawl_status status = PAWL_OK;
-  shuffle(blocks->order, blocks->count, order->seed + order->round);
+  uint64_t random = order->seed << 32 ^ order->round;
+  linear_shuffle(&random, blocks->order, blocks->count);
   if (order->is_full || order->l1 == 0)
     for (size_t j = 0; j < worker->share.features; j++) blocks->is_active[j] = true;
   for (uint32_t s = 0; s < blocks->count && !status; s++) {

@@ -13,7 +13,8 @@ void linear_control_next(struct linear_control *control) {
   control->rounds = 0;
   control->previous = control->best = control->last_full = INFINITY;
   control->last_fall = control->left = INFINITY;
-  control->last_factor = 1;
+  control->last_dual = -INFINITY;
+  control->last_factors[0] = control->last_factors[1] = 1;
   control->first_violation = control->last_violation = 0;
   control->log_slope = NAN;
   control->since_full = 0;
@@ -26,10 +27,10 @@ void linear_control_init(struct linear_control *control, const struct linear_opt
                          enum linear_method method, uint64_t rows, double crowd) {
   memset(control, 0, sizeof *control);
   control->method = method;
-  control->tolerance = options->tolerance > 0 ? options->tolerance : 5e-4;
+  control->tolerance = options->tolerance > 0 ? options->tolerance : method == LINEAR_METHOD_DUAL ? 2e-3 : 1e-4;
   control->keep_all = options->keep_all;
   control->rows = rows;
-  control->least_damping = control->damping = crowd > 1 ? crowd : 1;
+  control->least_damping = control->damping = crowd > 1 && method == LINEAR_METHOD_BLOCKS ? crowd : 1;
   control->rate = options->rate;
   linear_control_next(control);
 }
@@ -52,15 +53,16 @@ static void judge_violation(struct linear_control *control, const struct linear_
 }
 
 /* How far it is to the optimum: if falls from one full round to the next shrink by a constant factor, as they do when a method like
- * this converges, what is left is the sum of a geometric series. Of two factors in a row the worse is believed. */
+ * this converges, what is left is the sum of a geometric series. Of three factors in a row the worst is believed. */
 static void judge_objective(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->was_full) return;
   double fallen = fabs(control->last_full - outcome->objective), factor = 1;
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
-  double worse = fmin(fmax(factor, control->last_factor), 0.999);
-  control->left = fallen * worse / (1 - worse) / fabs(outcome->objective);
-  control->is_done = control->left <= control->tolerance && outcome->violation <= 0.1 * control->first_violation;
-  control->last_factor = factor;
+  double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
+  control->left = fallen * worst / (1 - worst) / fabs(outcome->objective);
+  control->is_done = fmax(control->left, 4 * fallen / fabs(outcome->objective)) <= control->tolerance;
+  control->last_factors[1] = control->last_factors[0];
+  control->last_factors[0] = factor;
   control->last_fall = fallen;
   control->last_full = outcome->objective;
 }
@@ -78,6 +80,10 @@ static void hear_blocks(struct linear_control *control, const struct linear_outc
 static void hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->is_whole || !isfinite(outcome->objective)) return;
   double gap = outcome->objective - outcome->dual;
+  bool fell = outcome->dual < control->last_dual;
+  control->damping =
+      fell ? fmin(2 * control->damping, DAMPING_MOST) : fmax(control->least_damping, 0.9 * control->damping);
+  control->last_dual = outcome->dual;
   control->is_done = gap <= control->tolerance * fabs(outcome->objective);
   if (control->first_violation == 0) control->first_violation = gap;
   double slope = log(gap / control->first_violation) / (double)control->rounds;
@@ -115,7 +121,7 @@ double linear_control_left(const struct linear_control *control) {
   double left = NAN;
   if (control->method == LINEAR_METHOD_DUAL && control->log_slope < 0)
     left = log(control->tolerance * fabs(control->previous) / control->last_violation) / control->log_slope;
-  if (control->method == LINEAR_METHOD_BLOCKS && isfinite(control->left) && control->last_factor < 1)
-    left = (ACTIVE_ROUNDS + 1) * log(control->tolerance / control->left) / log(control->last_factor);
+  if (control->method == LINEAR_METHOD_BLOCKS && isfinite(control->left) && control->last_factors[0] < 1)
+    left = (ACTIVE_ROUNDS + 1) * log(control->tolerance / control->left) / log(control->last_factors[0]);
   return isnan(left) || left > 0 ? left : 0;
 }

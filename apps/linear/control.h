@@ -22,12 +22,14 @@ struct linear_control {
   double tolerance;
   bool keep_all;
   uint64_t rows;
-  uint64_t rounds;                          /* in this point, so far */
-  double previous, best;                    /* objectives */
-  double last_full, last_fall, last_factor; /* the objective after the last full round, and how it falls between them */
-  double left;                              /* to the optimum, as a part of the objective, about */
-  double first_violation, last_violation;   /* of full rounds; first: 0 while not known */
-  double log_slope;                         /* of the violation, per round: for guessing how long it will take */
+  uint64_t rounds;       /* in this point, so far */
+  double previous, best; /* objectives */
+  double last_full, last_fall,
+      last_factors[2]; /* the objective after the last full round, and how it falls between them */
+  double last_dual;
+  double left;                            /* to the optimum, as a part of the objective, about */
+  double first_violation, last_violation; /* of full rounds; first: 0 while not known */
+  double log_slope;                       /* of the violation, per round: for guessing how long it will take */
   uint32_t since_full;
 
   /* For the next round: */

@@ -8,7 +8,8 @@
  *
  * Other workers do the same meanwhile. That their changes add up is taken into account by making each row's step as if the
  * row's own change were made by all K workers at once: in a chunk the weights move by K times what is pushed in the end. Then the sum of all
- * steps cannot overshoot (CoCoA+, Ma et al. 2015, with sigma' = K, gamma = 1).
+ * steps cannot overshoot (CoCoA+, Ma et al. 2015, with sigma' = K, gamma = 1). Under delay it may, all the same; if the dual objective
+ * falls, the scheduler makes K larger (the order's damping).
  *
  * DELAY. The pull for a chunk is sent tau chunks ahead. What this worker itself has pushed since is added to what it brings.
  *
@@ -24,8 +25,9 @@
 #include "apps/linear/losses.h"
 
 struct chunk {
-  size_t begin, end; /* rows */
-  size_t count;      /* of features */
+  size_t first,
+      rows;     /* every so many rows from the first on: neighbours are often alike, and better in different chunks */
+  size_t count; /* of features */
   uint32_t *features;
   struct pawl_keys *list;
   double *pulled, *start, *pushed; /* weights; our own share of them when they were asked for; changes */
@@ -45,6 +47,7 @@ struct dual {
   double bias, our_bias;
   struct chunk *chunks;
   size_t chunk_count;
+  uint32_t *mixed; /* rows in a random order: neighbours in files are often alike, and are better in different chunks */
   uint32_t *order; /* of chunks, and of rows in one */
   uint64_t random;
 };
@@ -101,44 +104,59 @@ static pawl_status move_multipliers(struct linear_worker *worker, double *a, boo
 
 /* --- chunks ----------------------------------------------------------------------------------------------------------------------- */
 
-static pawl_status make_chunk(struct linear_worker *worker, struct chunk *chunk, uint32_t *seen, uint32_t mark) {
-  const struct dual *dual = worker->method;
-  size_t entries = (size_t)(dual->starts[chunk->end] - dual->starts[chunk->begin]);
-  uint32_t *features = array(entries, sizeof *features);
-  uint64_t *keys = array(entries, sizeof *keys);
+static size_t row_of(const struct dual *dual, const struct chunk *chunk, size_t number) {
+  return dual->mixed[chunk->first + number];
+}
+
+/* The features that occur in the rows of the chunk: marks them, and returns how many there are. */
+static size_t mark(const struct dual *dual, const struct chunk *chunk, uint32_t *seen, uint32_t sign) {
   size_t count = 0;
-  if (features && keys) {
-    for (uint64_t k = dual->starts[chunk->begin]; k < dual->starts[chunk->end]; k++) seen[dual->feature_of[k]] = mark;
-    for (uint32_t j = 0; j < worker->share.features; j++) /* in the order of keys */
-      if (seen[j] == mark) {
-        features[count] = j;
-        keys[count++] = worker->share.keys[j];
-      }
+  for (size_t i = 0; i < chunk->rows; i++) {
+    size_t row = row_of(dual, chunk, i);
+    for (uint64_t k = dual->starts[row]; k < dual->starts[row + 1]; k++) {
+      count += seen[dual->feature_of[k]] != sign;
+      seen[dual->feature_of[k]] = sign;
+    }
   }
-  chunk->features = features;
+  return count;
+}
+
+static pawl_status make_chunk(struct linear_worker *worker, struct chunk *chunk, uint32_t *seen, uint32_t sign) {
+  const struct dual *dual = worker->method;
+  size_t count = mark(dual, chunk, seen, sign), at = 0;
+  uint64_t *keys = array(count, sizeof *keys);
   chunk->count = count;
+  chunk->features = array(count, sizeof *chunk->features);
   chunk->pulled = array(count, sizeof *chunk->pulled);
   chunk->start = array(count, sizeof *chunk->start);
   chunk->pushed = array(count, sizeof *chunk->pushed);
   pawl_status status = PAWL_NO_MEMORY;
-  if (features && keys && chunk->pulled && chunk->start && chunk->pushed)
+  if (keys && chunk->features && chunk->pulled && chunk->start && chunk->pushed) {
+    for (uint32_t j = 0; j < worker->share.features; j++) /* in the order of keys */
+      if (seen[j] == sign) {
+        chunk->features[at] = j;
+        keys[at++] = worker->share.keys[j];
+      }
     status = count ? pawl_keys_create(worker->weights, keys, count, &chunk->list) : PAWL_OK;
+  }
   free(keys);
   return status;
 }
 
 static pawl_status make_chunks(struct linear_worker *worker) {
   struct dual *dual = worker->method;
-  size_t rows = worker->share.rows, wanted = 8 * ((size_t)worker->spec.tau + 1), most = rows / 64 + 1;
+  size_t rows = worker->share.rows, wanted = 8 * ((size_t)worker->spec.tau + 1), most = rows / 16 + 1;
   size_t count = wanted < most ? wanted : most;
   dual->chunks = array(count, sizeof *dual->chunks);
+  dual->mixed = array(rows, sizeof *dual->mixed);
   dual->order = array(rows + count, sizeof *dual->order);
+  dual->chunk_count = dual->chunks ? count : 0;
   uint32_t *seen = array(worker->share.features, sizeof *seen);
-  pawl_status status = dual->chunks && dual->order && seen ? PAWL_OK : PAWL_NO_MEMORY;
+  pawl_status status = dual->chunks && dual->mixed && dual->order && seen ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!status) linear_shuffle(&dual->random, dual->mixed, (uint32_t)rows);
   for (size_t i = 0; i < count && !status; i++) {
-    dual->chunks[i].begin = rows * i / count;
-    dual->chunks[i].end = rows * (i + 1) / count;
-    dual->chunk_count = i + 1;
+    dual->chunks[i].first = rows * i / count;
+    dual->chunks[i].rows = rows * (i + 1) / count - dual->chunks[i].first;
     status = make_chunk(worker, &dual->chunks[i], seen, (uint32_t)i + 1);
   }
   free(seen);
@@ -168,20 +186,6 @@ static pawl_status ask(struct linear_worker *worker, struct chunk *chunk) {
   if (!status && worker->bias)
     status = pawl_vector_pull(worker->bias, pawl_at_range(0, 1), &chunk->bias_pulled, &chunk->bias_pull);
   return status;
-}
-
-static uint32_t draw(struct dual *dual, uint32_t below) {
-  dual->random = dual->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)((dual->random >> 32) * below >> 32);
-}
-
-static void shuffle(struct dual *dual, uint32_t *order, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) order[i] = i;
-  for (uint32_t i = count; i > 1; i--) {
-    uint32_t k = draw(dual, i), swapped = order[i - 1];
-    order[i - 1] = order[k];
-    order[k] = swapped;
-  }
 }
 
 /* The best multiplier of a row, and the weights moved by it, `crowd` times. */
@@ -222,8 +226,8 @@ static pawl_status push(struct linear_worker *worker, struct chunk *chunk, doubl
 static pawl_status work(struct linear_worker *worker, const struct linear_order *order, struct chunk *chunk,
                         struct linear_reply *reply) {
   struct dual *dual = worker->method;
-  uint32_t rows = (uint32_t)(chunk->end - chunk->begin), *turns = dual->order + dual->chunk_count;
-  double crowd = pawl_worker_count(worker->worker);
+  uint32_t rows = (uint32_t)chunk->rows, *turns = dual->order + dual->chunk_count;
+  double crowd = pawl_worker_count(worker->worker) * order->damping;
   int64_t before = linear_now();
   pawl_status status = settle(&chunk->pull), bias_status = settle(&chunk->bias_pull);
   reply->waited_s += (double)(linear_now() - before) * 1e-9;
@@ -234,38 +238,21 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
   }
   double bias_before = worker->bias ? chunk->bias_pulled + dual->our_bias - chunk->bias_start : 0;
   dual->bias = bias_before;
-  shuffle(dual, turns, rows);
-  for (uint32_t i = 0; i < rows; i++) ascend(dual, chunk->begin + turns[i], order->l2, crowd, worker->bias != NULL);
+  linear_shuffle(&dual->random, turns, rows);
+  for (uint32_t i = 0; i < rows; i++)
+    ascend(dual, row_of(dual, chunk, turns[i]), order->l2, crowd, worker->bias != NULL);
   return push(worker, chunk, crowd, bias_before);
 }
 
 /* --- a round -------------------------------------------------------------------------------------------------------------------------- */
-
-/* The loss with the weights as they are now, and this worker's part of the dual objective. Nobody's steps are waited for but our own: while
- * others still work the two are off by what they add, and the scheduler looks at the last rounds anyway. */
-static pawl_status measure(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
-  struct dual *dual = worker->method;
-  double bias = 0;
-  pawl_status status = linear_pull_weights(worker, worker->share.keys, worker->share.features, dual->v, &bias);
-  for (size_t i = 0; i < worker->share.rows && !status; i++) {
-    double z = bias;
-    for (uint64_t k = dual->starts[i]; k < dual->starts[i + 1]; k++)
-      z += (double)dual->values[k] * dual->v[dual->feature_of[k]];
-    reply->loss += (double)dual->c[i] * linear_loss_value(LINEAR_HINGE, (double)dual->y[i], z);
-    reply->dual += dual->a[i];
-  }
-  if (pawl_worker_rank(worker->worker) == 0) reply->dual -= order->l2 * bias * bias;
-  reply->rows = worker->share.rows;
-  return status;
-}
 
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct dual *dual = worker->method;
   size_t count = dual->chunk_count, ahead = worker->spec.tau;
   int64_t begun = linear_now();
   pawl_status status = PAWL_OK;
-  dual->random = order->seed * UINT64_C(0x9e3779b97f4a7c15) + order->round;
-  shuffle(dual, dual->order, (uint32_t)count);
+  dual->random = order->seed << 32 ^ order->round;
+  linear_shuffle(&dual->random, dual->order, (uint32_t)count);
   for (size_t i = 0; i < count && i < ahead && !status; i++) status = ask(worker, &dual->chunks[dual->order[i]]);
   for (size_t i = 0; i < count && !status; i++) {
     if (i + ahead < count) status = ask(worker, &dual->chunks[dual->order[i + ahead]]);
@@ -278,7 +265,8 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   }
   if (!status) status = move_multipliers(worker, dual->a, true);
   reply->waited_s += (double)(linear_now() - before) * 1e-9;
-  if (!status) status = measure(worker, order, reply);
+  for (size_t i = 0; i < worker->share.rows; i++) reply->dual += dual->a[i];
+  reply->rows = worker->share.rows;
   reply->looked_at = worker->share.features;
   reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;
   return status;
@@ -310,6 +298,7 @@ static void end(struct linear_worker *worker) {
   free(dual->a);
   free(dual->v);
   free(dual->ours);
+  free(dual->mixed);
   free(dual->order);
   free(dual);
   worker->method = NULL;

@@ -141,6 +141,24 @@ pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_or
 pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,
                                 double *bias);
 
+/* Random numbers that all workers draw alike from the same seed (splitmix64). */
+static inline uint64_t linear_draw(uint64_t *state) {
+  uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+/* A random order of 0 … count - 1. */
+static inline void linear_shuffle(uint64_t *state, uint32_t *order, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) order[i] = i;
+  for (uint32_t i = count; i > 1; i--) {
+    uint32_t k = (uint32_t)((linear_draw(state) >> 32) * i >> 32), swapped = order[i - 1];
+    order[i - 1] = order[k];
+    order[k] = swapped;
+  }
+}
+
 /* Nanoseconds of a clock that never runs back. */
 int64_t linear_now(void);
 

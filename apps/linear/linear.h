@@ -90,10 +90,12 @@ struct linear_options {
   bool bias;
   double class_weights[2]; /* of the lower and the higher label; 0: 1 */
 
-  uint32_t tau;       /* block steps that may be under way: OSDI'14's bounded delay */
-  uint32_t blocks;    /* 0: chosen from the data */
-  bool keep_all;      /* no KKT filter: look at every feature in every round */
-  double tolerance;   /* how far the objective may be from the optimum, about, as a part of it; 0: 5e-4 */
+  uint32_t tau;    /* block steps that may be under way: OSDI'14's bounded delay */
+  uint32_t blocks; /* 0: chosen from the data */
+  bool keep_all;   /* no KKT filter: look at every feature in every round */
+  double
+      tolerance; /* how far the objective may be from the optimum, about, as a part of it; 0: 1e-4, and for the dual method, which knows
+                          it exactly, 2e-3 */
   uint64_t rounds;    /* at most; 0: 1000, or one pass for methods that stream */
   uint32_t patience;  /* rounds without a better validation loss before it ends; 0: does not end by it */
   double rate;        /* of SGD, AdaGrad, FTRL, subgradient; 0: chosen */

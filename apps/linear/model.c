@@ -14,17 +14,6 @@ void linear_model_fini(struct linear_model *model) {
   memset(model, 0, sizeof *model);
 }
 
-void linear_model_sort_labels(struct linear_model *model) {
-  if (model->is_regression || model->labels[0] <= model->labels[1]) return;
-  double label = model->labels[0], class_weight = model->class_weights[0];
-  model->labels[0] = model->labels[1];
-  model->labels[1] = label;
-  model->class_weights[0] = model->class_weights[1];
-  model->class_weights[1] = class_weight;
-  model->bias = -model->bias;
-  for (size_t i = 0; i < model->count; i++) model->weights[i] = -model->weights[i];
-}
-
 const char *linear_loss_name(enum linear_loss loss) {
   switch (loss) {
   case LINEAR_LOGISTIC:

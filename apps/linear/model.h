@@ -31,7 +31,7 @@ enum linear_format { LINEAR_FORMAT_PAWL = 1, LINEAR_FORMAT_LIBLINEAR = 2, LINEAR
 struct linear_model {
   enum linear_loss loss;
   bool is_regression;      /* no classes: the score is the answer */
-  double labels[2];        /* of the first class (negative scores) and the second */
+  double labels[2];        /* of the first class (negative scores) and the second; LIBLINEAR's may fall */
   double l1, l2;           /* that it was trained with, NAN if not known, */
   double class_weights[2]; /* and what a row of each class counted in the loss; 1 if nothing was said */
   uint64_t features;       /* ids are 1 … features */
@@ -55,10 +55,6 @@ pawl_status linear_model_read(const char *path, struct linear_model *model_out, 
 /* "logistic", "squared hinge" …, and "pawl", "liblinear", "npy"; "" for a number that is none. */
 const char *linear_loss_name(enum linear_loss loss);
 const char *linear_format_name(enum linear_format format);
-
-/* Turns a model around whose second label is the lower one, as LIBLINEAR's may be, with the signs of all weights. Only a score of
- * exactly 0 means another class then. For training that begins with a model that was read. */
-void linear_model_sort_labels(struct linear_model *model);
 
 /* By the end of the name: .npy, .liblinear and .txt; else pawl's own. */
 enum linear_format linear_format_of(const char *path);

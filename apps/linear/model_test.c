@@ -272,22 +272,6 @@ static void test_liblinear_models_that_are_not_ours_are_refused_in_a_sentence(vo
   assert_non_null(strstr(error, "0.5"));
 }
 
-static void test_sorting_labels_turns_a_model_around(void **state) {
-  (void)state;
-  double own[] = {1, -2, 3};
-  struct linear_model model = example;
-  model.weights = own;
-  model.labels[0] = 4;
-  model.labels[1] = 2;
-  linear_model_sort_labels(&model);
-  same(model.labels[0], 2);
-  same(model.class_weights[0], 2.5);
-  same(own[1], 2);
-  same(model.bias, 1.0 / 3);
-  linear_model_sort_labels(&model);
-  same(own[1], 2);
-}
-
 /* --- writing -------------------------------------------------------------------------------------------------------------- */
 
 static void test_models_that_are_none_are_not_written(void **state) {
@@ -350,7 +334,6 @@ int main(void) {
       cmocka_unit_test(test_liblinears_first_label_is_our_second),
       cmocka_unit_test(test_liblinear_regression_has_no_labels),
       cmocka_unit_test(test_liblinear_models_that_are_not_ours_are_refused_in_a_sentence),
-      cmocka_unit_test(test_sorting_labels_turns_a_model_around),
       cmocka_unit_test(test_models_that_are_none_are_not_written),
       cmocka_unit_test(test_what_is_no_file_is_not_replaced_by_one),
       cmocka_unit_test(test_formats_are_told_by_the_end_of_the_name),

@@ -64,6 +64,7 @@ void linear_delete_vectors(struct linear_run *run, const struct linear_order *or
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes);
 
 /* The weights that the servers hold, as a model. */
+pawl_status linear_read_bias(struct linear_run *run, double *bias_out);
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out);
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
 

@@ -71,7 +71,7 @@ static pawl_status scan_weights(struct linear_run *run, struct linear_model *mod
   return status ? status : sort_weights(model);
 }
 
-static pawl_status read_bias(struct linear_run *run, double *bias_out) {
+pawl_status linear_read_bias(struct linear_run *run, double *bias_out) {
   double row[2];
   struct pawl_task *task;
   pawl_status status = pawl_vector_pull(run->bias, pawl_at_range(0, 1), row, &task);
@@ -99,7 +99,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   bool hashes = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
   if (hashes) model.hash_bits = options->reading.hash_bits;
   pawl_status status = scan_weights(run, &model);
-  if (!status && run->bias) status = read_bias(run, &model.bias);
+  if (!status && run->bias) status = linear_read_bias(run, &model.bias);
   if (linear_calls_of(run->spec.method)->streams)
     model.features = model.count ? model.ids[model.count - 1] : 0;
   else
@@ -151,6 +151,8 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
     return linear_fail(run, PAWL_MISMATCH,
                        "the model to start with has features up to %llu, and the data up to %llu: is it of other data?",
                        (unsigned long long)model->ids[model->count - 1], (unsigned long long)run->order.features - 1);
+  /* Our labels rise; those of a model that LIBLINEAR wrote may fall. */
+  double sign = !model->is_regression && model->labels[0] > model->labels[1] ? -1 : 1, bias = sign * model->bias;
   struct linear_scatter scatter;
   linear_scatter_init(&scatter, run->order.features);
   struct linear_model moved = {.count = model->count,
@@ -159,12 +161,12 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
   pawl_status status = moved.ids && moved.weights ? PAWL_OK : PAWL_NO_MEMORY;
   for (size_t i = 0; i < model->count && !status; i++) {
     moved.ids[i] = streams ? model->ids[i] : linear_key(&scatter, model->ids[i]);
-    moved.weights[i] = model->weights[i];
+    moved.weights[i] = sign * model->weights[i];
   }
   if (!status) status = sort_weights(&moved);
   if (!status) status = write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
   const uint64_t zero = 0;
-  if (!status && run->bias && model->has_bias) status = write_vector(run, run->bias, &zero, &model->bias, 1);
+  if (!status && run->bias && model->has_bias) status = write_vector(run, run->bias, &zero, &bias, 1);
   linear_model_fini(&moved);
   return status;
 }

@@ -123,6 +123,23 @@ static void order_sweep(struct linear_run *run) {
   run->order.rate = run->control.rate;
 }
 
+/* The dual method's bias is penalised like a weight, and its loss is looked at when all of its steps are in: then the distance between
+ * the two objectives is what it is. */
+static pawl_status look_at_dual(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
+  struct linear_reply evaluated;
+  bool is_whole;
+  double bias = 0;
+  if (!linear_calls_of(run->spec.method)->gathers) return PAWL_OK;
+  run->order.what = LINEAR_EVALUATE;
+  pawl_status status = linear_round(run, &evaluated, &is_whole);
+  if (!status && run->bias) status = linear_read_bias(run, &bias);
+  if (status) return status;
+  *whole = *whole && is_whole;
+  sum->loss = evaluated.loss;
+  *extra_out = run->order.l2 / 2 * bias * bias;
+  return PAWL_OK;
+}
+
 static pawl_status sweep(struct linear_run *run) {
   struct linear_reply sum;
   struct linear_outcome outcome = {.objective = NAN};
@@ -132,18 +149,20 @@ static pawl_status sweep(struct linear_run *run) {
   pawl_status status = linear_round(run, &sum, &is_whole);
   if (status) return status;
   uint64_t nonzeros = 0;
-  double penalty = 0;
+  double penalty = 0, extra = 0;
+  status = look_at_dual(run, &sum, &is_whole, &extra);
+  if (status) return status;
   status = read_penalty(run, &penalty, &nonzeros);
   if (status) return linear_fail(run, status, "the penalty cannot be computed: %s", pawl_error_text());
   outcome.is_whole = is_whole && run->moved == run->seen_moved;
   outcome.was_full = run->order.is_full;
   outcome.violation = sum.violation;
   outcome.violation_max = sum.violation_max;
-  outcome.dual = sum.dual - (run->spec.method == LINEAR_METHOD_DUAL ? penalty : 0);
-  if (is_whole) outcome.objective = sum.loss + penalty;
+  outcome.dual = sum.dual - penalty - extra;
+  if (is_whole) outcome.objective = sum.loss + penalty + extra;
   linear_control_hear(&run->control, &outcome);
   run->seen_moved = run->moved;
-  run->progress.objective = outcome.objective;
+  run->progress.objective = outcome.objective - extra;
   run->progress.loss = is_whole ? sum.loss : NAN;
   run->progress.penalty = penalty;
   run->progress.nonzeros = nonzeros;

@@ -8,15 +8,19 @@
  *   csv      columns by commas, with or without a head line; one of them is the label; words are hashed by column
  *   cache    what pawl_data_convert has written: loads at memory speed
  *
- * PIECES. A data set is cut into pieces of whole rows, which are numbered from 0 in the order of the files. The cut depends on the
- * files and options alone, so every worker that opens the same files sees the same pieces, and a scheduler can share them out
- * by number (<pawl/job.h>). Opening reads little: it expands patterns, looks at each file's head, and does not parse.
+ * PIECES. A data set is cut into pieces of whole rows, which are numbered from 0 in the order of the files. The cut
+ * depends on the files and options alone, so every worker that opens the same files sees the same pieces, and a
+ * scheduler can share them out by number (<pawl/job.h>). Opening reads little: it expands patterns, looks at each
+ * file's head, and does not parse. But the text of a compressed file must be measured: gzip is decompressed once for
+ * that, and zstd if its frames do not say their length. A compressed file is decompressed from its beginning; a
+ * handle that reads its pieces in rising order does so once.
  *
- * IDS of features are those of the file (LIBSVM's begin at 1), or a hash of the name with `hash_bits` bits. At most 2^63 - 1.
+ * IDS of features are those of the file (LIBSVM's begin at 1), or a hash of the name with `hash_bits` bits. At most
+ * 2^63 - 1.
  *
- * BAD ROWS. A row that cannot be read ends the reading with PAWL_CORRUPT and a text `file:line:column: what` in pawl_error_text.
- * With `skip_bad` = n up to n rows of the data set (counted over all reads of this handle) are left out instead and counted. NaN and infinite
- * values and labels are bad; a row without features is not.
+ * BAD ROWS. A row that cannot be read ends the reading with PAWL_CORRUPT and a text `file:line:column: what` in
+ * pawl_error_text. With `skip_bad` = n up to n rows of the data set (counted over all reads of this handle) are left
+ * out instead and counted. NaN and infinite values and labels are bad; a row without features is not.
  *
  * THREADS. One handle may be used by any number of threads at once; different pieces are read in parallel.
  *
@@ -65,7 +69,8 @@ PAWL_API void pawl_data_options_init(struct pawl_data_options *options);
 /* Opens a data set. A path may be a pattern (*, ?, [..]), which stands for what it matches by name. Options are copied.
  *   PAWL_NOT_FOUND, PAWL_FORBIDDEN   a file cannot be opened, or a pattern matches nothing: pawl_error_text names it
  *   PAWL_CORRUPT                     a file is of no format that is known, or not of the one that was asked for
- *   PAWL_TRUNCATED                   a file is empty
+ *   PAWL_TRUNCATED                   a file is empty, has no row, or is compressed, or a cache, and cut off
+ *   PAWL_UNSUPPORTED                 not a regular file; a cache of another version
  *   PAWL_INVALID                     an option */
 PAWL_API pawl_status pawl_data_open(const char *const *paths, size_t count, const struct pawl_data_options *options,
                                     struct pawl_data **data_out);
@@ -83,8 +88,8 @@ PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info
 PAWL_API const char *pawl_data_format_name(enum pawl_data_format format); /* "libsvm" …; "" for a number that is none */
 PAWL_API pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *format_out);
 
-/* Rows that were read. The entries of row i are starts[i] … starts[i + 1] - 1, with rising ids: values of an id that a row names
- * twice are added up (files whose rows are in order, as most are, pay nothing for it). */
+/* Rows that were read. The entries of row i are starts[i] … starts[i + 1] - 1, with rising ids: values of an id that
+ * a row names twice are added up (files whose rows are in order, as most are, pay nothing for it). */
 struct pawl_batch {
   size_t rows, entries;
   const uint64_t *starts; /* rows + 1 */
@@ -96,19 +101,21 @@ struct pawl_batch {
   uint64_t skipped;     /* bad rows that were left out */
 };
 
-/* Reads a piece. The batch belongs to the caller. PAWL_CORRUPT, PAWL_TRUNCATED (a compressed file ends too early, or a file became shorter), PAWL_IO, PAWL_NOT_FOUND
- * (the file has gone meanwhile), PAWL_NO_MEMORY, PAWL_OUT_OF_SPAN (no such piece). */
+/* Reads a piece. The batch belongs to the caller. PAWL_CORRUPT, PAWL_TRUNCATED (a compressed file ends too early, or
+ * a file became shorter), PAWL_IO, PAWL_NOT_FOUND (the file has gone meanwhile), PAWL_NO_MEMORY, PAWL_OUT_OF_SPAN (no
+ * such piece). */
 PAWL_API pawl_status pawl_data_read(struct pawl_data *data, size_t piece, struct pawl_batch **batch_out);
 PAWL_API void pawl_batch_destroy(struct pawl_batch *batch); /* NULL is fine */
 
-/* Reads pieces [begin, end) with `threads` threads (0: as many as processors may be used), and hands each to `take` with its
- * number, in any order, from one thread at a time; the batch is then the receiver's. Ends with the first failure, of reading or of `take`. */
+/* Reads pieces [begin, end) with `threads` threads (0: as many as processors may be used), and hands each to `take`
+ * with its number, in any order, from one thread at a time; the batch is then the receiver's. Ends with the first
+ * failure, of reading or of `take`. */
 PAWL_API pawl_status pawl_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
                                         pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch),
                                         void *context);
 
-/* The entries of a piece by column: those of column i, which is the feature ids[i], are starts[i] … starts[i + 1] - 1, by rising
- * row. Rows are numbered as in the batch of that piece, which has labels and weights. */
+/* The entries of a piece by column: those of column i, which is the feature ids[i], are starts[i] … starts[i + 1] -
+ * 1, by rising row. Rows are numbered as in the batch of that piece, which has labels and weights. */
 struct pawl_columns {
   size_t rows, columns, entries;
   const uint64_t *ids;    /* columns; they rise */
@@ -117,14 +124,16 @@ struct pawl_columns {
   const float *values;    /* NULL: all 1 */
 };
 
-/* Reads a piece by column. A cache has them so; whatever else is read is turned. As pawl_data_read; PAWL_TOO_LARGE: 2^32 rows or more. */
+/* Reads a piece by column. A cache has them so; whatever else is read is turned. As pawl_data_read; PAWL_TOO_LARGE:
+ * 2^32 rows or more. */
 PAWL_API pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece, struct pawl_columns **columns_out);
 
 /* Turns a batch. It stays the caller's. PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
 PAWL_API pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out);
 PAWL_API void pawl_columns_destroy(struct pawl_columns *columns); /* NULL is fine */
 
-/* Bad rows that were left out so far, by all reads of this handle; and the first of them as `file:line:column: what` ("" if none). */
+/* Bad rows that were left out so far, by all reads of this handle; and the first of them as `file:line:column: what`
+ * ("" if none). */
 PAWL_API uint64_t pawl_data_skipped(const struct pawl_data *data);
 PAWL_API const char *pawl_data_first_bad(const struct pawl_data *data);
 
@@ -133,8 +142,8 @@ struct pawl_data_progress {
   uint64_t rows, entries, bytes_written;
 };
 
-/* Writes all of it to a cache file, whole or not at all. `progress` may be NULL; it ends the work if it returns false (PAWL_CANCELLED). As pawl_data_read;
- * PAWL_NO_SPACE. */
+/* Writes all of it to a cache file, whole or not at all. `progress` may be NULL; it ends the work if it returns false
+ * (PAWL_CANCELLED). As pawl_data_read; PAWL_NO_SPACE. */
 PAWL_API pawl_status pawl_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
                                        bool (*progress)(void *context, const struct pawl_data_progress *progress),
                                        void *context);

@@ -75,6 +75,13 @@ PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct paw
 PAWL_API pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
                                      const void *values, struct pawl_task **task_out);
 
+/* The same, and when the sum has been applied the answer brings the rows as they then are, of this member's own keys: one round trip
+ * instead of two. `values_out` is as for pawl_vector_pushpull. What comes back is what the sum of this tick has left, but for a call
+ * that had to be sent again: then it may be what is stored later. Errors as pawl_group_push; PAWL_UNSUPPORTED also for a
+ * vector with lossy filters, and if a server is too old to know of it. */
+PAWL_API pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
+                                         const void *values, void *values_out, struct pawl_task **task_out);
+
 /* Waits until every member has reached `tick`. */
 PAWL_API pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns);
 

@@ -163,8 +163,13 @@ pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where
 }
 
 pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
-                                     uint64_t group, uint64_t tick, struct pawl_task **task_out) {
+                                     void *values_out, uint64_t group, uint64_t tick, struct pawl_task **task_out) {
   struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .together = group, .tick = tick};
+  if (values_out) {
+    call.kind = PWI_REQUEST_PUSHPULL;
+    call.what = "pushpull with";
+    call.out = values_out;
+  }
   if (vector && where->node.id != 0) return pwi_error(PAWL_UNSUPPORTED, "push together to a node: servers only");
   return run_call(vector, where, &call, task_out);
 }

@@ -17,7 +17,9 @@ struct pawl_group {
   struct pwi_vector_id id;
   struct pwi_flow *flow;
   _Atomic(uint64_t) tick;
-  bool is_leaving;
+  bool is_leaving;   /* the manager is asked, or has answered */
+  bool is_left;      /* it has */
+  bool is_abandoned; /* nobody has a handle: goes when the answer comes */
   struct pwi_asking leaving;
 };
 
@@ -122,33 +124,46 @@ pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint
 
 /* --- leaving -------------------------------------------------------------------------------------------------------- */
 
+static void discard(struct pawl_group *group) {
+  pwi_owned_remove(&group->owned);
+  pwi_free(group);
+}
+
 static void has_left(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct pawl_group *group = (struct pawl_group *)((char *)asking - offsetof(struct pawl_group, leaving));
   (void)status;
   (void)payload;
   (void)size;
-  pwi_owned_remove(&group->owned);
-  pwi_free(group);
+  group->is_left = true;
+  if (group->is_abandoned) discard(group);
+}
+
+void pwi_group_step_out(struct pawl_group *group) {
+  struct pwi_writer writer = {0};
+  if (group->is_leaving) return;
+  group->is_leaving = true;
+  group->leaving.replied = has_left;
+  if (group->flow) pwi_client_exit(group->flow);
+  pwi_write_u64(&writer, group->id.id);
+  bool is_asked =
+      group->id.id != 0 && !group->session->is_closed && !writer.status &&
+      pwi_client_ask(group->session->client, &group->leaving, PWI_ASK_UNGROUP, writer.data, writer.size) == PAWL_OK;
+  group->is_left = !is_asked;
+  pwi_writer_fini(&writer);
 }
 
 /* Nobody waits for the manager's answer: the struct goes when it comes, or with the session. */
 void pawl_group_leave(struct pawl_group *group) {
   if (!group) return;
   struct pwi_driver *driver = &group->session->driver;
-  struct pwi_writer writer = {0};
-  pwi_write_u64(&writer, group->id.id);
-  group->leaving.replied = has_left;
   pwi_driver_enter(driver);
-  group->is_leaving = true;
-  bool is_asked =
-      group->id.id != 0 && !group->session->is_closed && !writer.status &&
-      pwi_client_ask(group->session->client, &group->leaving, PWI_ASK_UNGROUP, writer.data, writer.size) == PAWL_OK;
-  if (is_asked)
-    pwi_driver_nudge(driver);
+  group->is_abandoned = true;
+  pwi_group_step_out(group);
+  if (group->is_left)
+    discard(group);
   else
-    has_left(&group->leaving, PAWL_OK, NULL, 0);
+    pwi_driver_nudge(driver); /* it may be gone after this */
   pwi_driver_leave(driver);
-  pwi_writer_fini(&writer);
 }
 
 /* --- who is there --------------------------------------------------------------------------------------------------- */
@@ -207,7 +222,16 @@ pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *c
 
 pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
                             const void *values, struct pawl_task **task_out) {
-  return pwi_vector_push_together(vector, &where, values, group->id.id, pawl_group_tick(group) + 1, task_out);
+  return pwi_vector_push_together(vector, &where, values, NULL, group->id.id, pawl_group_tick(group) + 1, task_out);
+}
+
+pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
+                                const void *values, void *values_out, struct pawl_task **task_out) {
+  static char nothing[1]; /* where nothing comes back */
+  bool is_empty = !where.list && where.count == 0 && (where.keys || (where.range.begin == 0 && where.range.end == 0));
+  if (!values_out && !is_empty) return pwi_error(PAWL_INVALID, "pushpull of a group: no place for values");
+  return pwi_vector_push_together(vector, &where, values, values_out ? values_out : nothing, group->id.id,
+                                  pawl_group_tick(group) + 1, task_out);
 }
 
 pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns) {

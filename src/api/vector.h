@@ -31,9 +31,10 @@ PAWL_MUST_USE pawl_status pwi_filters_try(const struct pawl_vector_options *is, 
 /* Writes the chain of options in its one form, "" for none; refuses what is none, in words. */
 PAWL_MUST_USE pawl_status pwi_filters_settle(const char *name, struct pawl_vector_options *is);
 
-/* A push of one member of a group, to be applied together with the others' of that tick. */
+/* A push of one member of a group, to be applied together with the others' of that tick; a pushpull, if there is a place for
+ * what comes back. */
 PAWL_MUST_USE pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where,
-                                                   const void *values, uint64_t group, uint64_t tick,
+                                                   const void *values, void *values_out, uint64_t group, uint64_t tick,
                                                    struct pawl_task **task_out);
 
 /* A push that waits for a group (api/call.c). */

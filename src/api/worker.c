@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <pawl/group.h>
-
+#include "api/group.h"
 #include "api/job_mail.h"
 #include "api/session.h"
 #include "base/memory.h"
@@ -44,12 +43,12 @@ struct pawl_worker {
   struct pawl_node node;  /* that it began as */
   struct pawl_task *here; /* ours, that the scheduler waits for */
   struct tie *tie;
-  atomic_bool is_over; /* the scheduler's task has ended */
-  atomic_int over;     /* with this status; valid then */
-  bool has_begun;      /* `begin` was called */
-  bool is_done;        /* an order was the last one */
-  pawl_status outcome; /* valid then */
-  struct pawl_group *group;
+  atomic_bool is_over;      /* the scheduler's task has ended */
+  atomic_int over;          /* with this status; valid then */
+  bool has_begun;           /* `begin` was called */
+  bool is_done;             /* an order was the last one */
+  pawl_status outcome;      /* valid then */
+  struct pawl_group *group; /* changes inside the gate */
   uint32_t rank, count;
 
   /* Of one order. */
@@ -104,6 +103,7 @@ static void let_go(void *context, struct pawl_task *task) {
     atomic_fetch_add(&here->references, 1);
     atomic_store(&tie->worker->over, task->inner.status);
     atomic_store(&tie->worker->is_over, true);
+    if (task->inner.status && tie->worker->group) pwi_group_step_out(tie->worker->group); /* nobody waits for us */
     pwi_event_set(driver, &tie->worker->desk.bell);
   }
   release_tie(tie);
@@ -188,9 +188,9 @@ static pawl_status join_once(struct pawl_worker *worker, int64_t deadline) {
 
 static void forget_life(struct pawl_worker *worker) {
   if (worker->has_begun && worker->calls->end) worker->calls->end(worker, worker->context);
+  untie(worker);
   pawl_group_leave(worker->group);
   worker->group = NULL;
-  untie(worker);
   if (worker->here) {
     (void)pawl_task_end(worker->here, PAWL_OK);
     pawl_task_release(worker->here);
@@ -227,8 +227,13 @@ static pawl_status begin(struct pawl_worker *worker, const struct pwi_job_order 
   worker->has_begun = true;
   pawl_status status =
       worker->calls->begin ? worker->calls->begin(worker, worker->context, order->bytes, order->size) : PAWL_OK;
+  struct pawl_group *group = NULL;
+  if (!status) status = pawl_group_join(worker->session, worker->welcome.group, 1, GROUP_NS, &group);
   if (status) return status;
-  return pawl_group_join(worker->session, worker->welcome.group, 1, GROUP_NS, &worker->group);
+  pwi_driver_enter(&worker->session->driver);
+  worker->group = group;
+  pwi_driver_leave(&worker->session->driver);
+  return PAWL_OK;
 }
 
 static pawl_status move(struct pawl_worker *worker, const struct pwi_job_order *order) {

@@ -1,5 +1,6 @@
 #include "data/batch.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -68,8 +69,8 @@ pawl_status pwi_batch_grow(struct pwi_batch *batch, size_t entries) {
 
 /* --- rows whose ids do not rise --------------------------------------------------------------------------------------------- */
 
-#define RUN 16
-#define NEAR 256 /* entries that are sorted on the stack */
+#define RUN 8
+#define NEAR 256 /* entries that are sorted on the stack, if their ids leave room */
 
 struct entry {
   uint64_t id;
@@ -86,12 +87,18 @@ static void sort_run(struct entry *entries, size_t count) {
   }
 }
 
+/* Which of two comes next is as good as random, so it is computed and not branched on. */
 static void merge(const struct entry *from, size_t middle, size_t count, struct entry *to) {
-  size_t left = 0, right = middle;
-  for (size_t i = 0; i < count; i++) {
-    bool takes_left = right == count || (left < middle && from[left].id <= from[right].id);
-    to[i] = takes_left ? from[left++] : from[right++];
+  const struct entry *left = from, *right = from + middle, *left_end = right, *right_end = from + count;
+  while (left < left_end && right < right_end) {
+    bool takes_right = right->id < left->id;
+    *to++ = *(takes_right ? right : left);
+    right += takes_right;
+    left += !takes_right;
   }
+  memcpy(to, left, (size_t)(left_end - left) * sizeof *to);
+  to += left_end - left;
+  memcpy(to, right, (size_t)(right_end - right) * sizeof *to);
 }
 
 /* Which of the two, of `count` each, holds them in the end. */
@@ -124,16 +131,78 @@ static pawl_status add_up(const struct entry *entries, uint64_t *ids, float *val
   return PAWL_OK;
 }
 
-pawl_status pwi_entries_sort(uint64_t *ids, float *values, size_t *count) {
-  struct entry near[2 * NEAR], *entries = near;
-  if (*count > NEAR) {
-    if (*count > SIZE_MAX / 2) return PAWL_NO_MEMORY;
-    entries = pwi_resize_array(NULL, *count * 2, sizeof *entries);
-    if (!entries) return PAWL_NO_MEMORY;
+/* --- short rows of short ids ------------------------------------------------------------------------------------------------ */
+
+/* An id and its place in one word: what is sorted is half as large, and no comparison is branched on. */
+#define PLACE_BITS 8
+static_assert(NEAR == 1 << PLACE_BITS, "a place for each entry of a short row");
+
+static void order(uint64_t *a, uint64_t *b) {
+  uint64_t low = *a < *b ? *a : *b, high = *a < *b ? *b : *a;
+  *a = low;
+  *b = high;
+}
+
+static void merge_words(const uint64_t *left, const uint64_t *left_end, const uint64_t *right_end, uint64_t *to) {
+  const uint64_t *right = left_end;
+  while (left < left_end && right < right_end) {
+    uint64_t a = *left, b = *right;
+    bool takes_right = b < a;
+    *to++ = takes_right ? b : a;
+    right += takes_right;
+    left += !takes_right;
   }
+  while (left < left_end) *to++ = *left++;
+  while (right < right_end) *to++ = *right++;
+}
+
+/* `count` is a multiple of four. Which of the two holds them in the end. */
+static uint64_t *sort_words(uint64_t *words, uint64_t *spare, size_t count) {
+  for (size_t i = 0; i < count; i += 4) {
+    order(&words[i], &words[i + 1]);
+    order(&words[i + 2], &words[i + 3]);
+    order(&words[i], &words[i + 2]);
+    order(&words[i + 1], &words[i + 3]);
+    order(&words[i + 1], &words[i + 2]);
+  }
+  for (size_t width = 4; width < count; width *= 2) {
+    for (size_t i = 0; i < count; i += 2 * width) {
+      size_t both = count - i < 2 * width ? count - i : 2 * width, first = both < width ? both : width;
+      merge_words(words + i, words + i + first, words + i + both, spare + i);
+    }
+    uint64_t *other = words;
+    words = spare;
+    spare = other;
+  }
+  return words;
+}
+
+static pawl_status sort_short(uint64_t *ids, float *values, size_t *count) {
+  uint64_t words[NEAR], spare[NEAR];
+  struct entry entries[NEAR];
+  size_t padded = (*count + 3) / 4 * 4;
+  for (size_t i = 0; i < *count; i++) words[i] = ids[i] << PLACE_BITS | i;
+  for (size_t i = *count; i < padded; i++) words[i] = UINT64_MAX;
+  const uint64_t *sorted = sort_words(words, spare, padded);
+  for (size_t i = 0; i < *count; i++)
+    entries[i] = (struct entry){sorted[i] >> PLACE_BITS, values[sorted[i] & (NEAR - 1)]};
+  return add_up(entries, ids, values, count);
+}
+
+static bool are_short(const uint64_t *ids, size_t count) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < count; i++) all |= ids[i];
+  return all >> (64 - PLACE_BITS) == 0;
+}
+
+pawl_status pwi_entries_sort(uint64_t *ids, float *values, size_t *count) {
+  if (*count <= NEAR && are_short(ids, *count)) return sort_short(ids, values, count);
+  if (*count > SIZE_MAX / 2) return PAWL_NO_MEMORY;
+  struct entry *entries = pwi_resize_array(NULL, *count * 2, sizeof *entries);
+  if (!entries) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < *count; i++) entries[i] = (struct entry){ids[i], values[i]};
   pawl_status status = add_up(sort_entries(entries, entries + *count, *count), ids, values, count);
-  if (entries != near) pwi_free(entries);
+  pwi_free(entries);
   return status;
 }
 

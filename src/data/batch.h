@@ -1,7 +1,7 @@
 /* Batches as readers fill them: a public batch with room to grow.
  *
- * A parser asks for room for a row of so many entries, writes ids and values behind those there are, and ends the row. Threads: a batch belongs
- * to one at a time. Errors: PAWL_NO_MEMORY.
+ * A parser asks for room for a row of so many entries, writes ids and values behind those there are, and ends the
+ * row. Threads: a batch belongs to one at a time. Errors: PAWL_NO_MEMORY.
  */
 #ifndef PWI_DATA_BATCH_H
 #define PWI_DATA_BATCH_H
@@ -30,11 +30,13 @@ static inline pawl_status pwi_batch_room(struct pwi_batch *batch, size_t entries
   return pwi_batch_grow(batch, entries);
 }
 
-/* Ends a row of `entries` that were written. `is_sorted`: their ids rise strictly. PAWL_OVERFLOW: a sum of values of one id is not finite. */
+/* Ends a row of `entries` that were written. `is_sorted`: their ids rise strictly. PAWL_OVERFLOW: a sum of values of
+ * one id is not finite. */
 PAWL_MUST_USE pawl_status pwi_batch_end_row(struct pwi_batch *batch, size_t entries, bool is_sorted, float label,
                                             float weight);
 
-/* Sets the public pointers, after values were changed as the options ask. Values or weights that are all 1 are left out. */
+/* Sets the public pointers, after values were changed as the options ask. Values or weights that are all 1 are left
+ * out. */
 PAWL_MUST_USE pawl_status pwi_batch_finish(struct pwi_batch *batch, bool binary, bool unit_rows);
 
 /* Sorts entries by id and adds up values of equal ids; how many are left. Needs memory for long rows. */

@@ -1,7 +1,7 @@
 /* Caches: rows as they lie in memory, in blocks, for data that is read more than once. docs/data.md has the layout.
  *
- * A file is written under another name and renamed when it is whole. Its index of blocks is at the end; everything that a
- * reader finds in it is checked before it is used, and each block has checksums.
+ * A file is written under another name and renamed when it is whole. Its index of blocks is at the end; everything
+ * that a reader finds in it is checked before it is used, and each block has checksums.
  *
  * Threads: an open cache may be read by any number at once; a writer belongs to one at a time.
  */
@@ -21,8 +21,8 @@ struct pwi_cache;
 /* Whether a file begins like one. */
 PAWL_MUST_USE pawl_status pwi_cache_is(const char *path, bool *is_out, struct pwi_fault *fault);
 
-/* Reads head and index. The path is borrowed. PAWL_CORRUPT, PAWL_TRUNCATED, PAWL_UNSUPPORTED (a version that is not known),
- * and as files fail. */
+/* Reads head and index. The path is borrowed. PAWL_CORRUPT, PAWL_TRUNCATED, PAWL_UNSUPPORTED (a version that is not
+ * known), and as files fail. */
 PAWL_MUST_USE pawl_status pwi_cache_open(const char *path, struct pwi_cache **cache_out, struct pwi_fault *fault);
 void pwi_cache_close(struct pwi_cache *cache); /* NULL is fine */
 size_t pwi_cache_blocks(const struct pwi_cache *cache);
@@ -45,7 +45,8 @@ struct pwi_cache_writer;
 PAWL_MUST_USE pawl_status pwi_cache_writer_open(const char *path, bool binary, bool unit_rows,
                                                 struct pwi_cache_writer **writer_out, struct pwi_fault *fault);
 
-/* Adds the rows of a batch that is finished, in order; a block is written when there are enough. PAWL_NO_SPACE, PAWL_IO, PAWL_NO_MEMORY. */
+/* Adds the rows of a batch that is finished, in order; a block is written when there are enough. PAWL_NO_SPACE,
+ * PAWL_IO, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_cache_writer_add(struct pwi_cache_writer *writer, const struct pawl_batch *batch,
                                                struct pwi_fault *fault);
 uint64_t pwi_cache_writer_bytes(const struct pwi_cache_writer *writer); /* that were written */

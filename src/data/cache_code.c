@@ -92,6 +92,7 @@ static bool sizes(const struct pwi_cache_block *block, uint64_t *rows_out, uint6
 /* Memory is asked for in proportion to bytes that are there: so rows and entries are believed. */
 static bool is_sound(const struct pwi_cache_block *block, const struct pwi_cache_head *head) {
   uint64_t rows_size, columns_size, size;
+  if (block->flags > (PWI_BLOCK_WIDE | PWI_BLOCK_VALUES | PWI_BLOCK_WEIGHTS)) return false;
   if (!sizes(block, &rows_size, &columns_size)) return false;
   if (rows_size != block->rows_size || columns_size != block->columns_size) return false;
   if (!pwi_add_u64(rows_size, columns_size, &size) || size > SIZE_MAX / 4) return false;

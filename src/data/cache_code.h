@@ -1,4 +1,5 @@
-/* The layout of caches: head, index and blocks, as bytes and back. docs/data.md is its specification. Pure, but for memory. */
+/* The layout of caches: head, index and blocks, as bytes and back. docs/data.md is its specification. Pure, but for
+ * memory. */
 #ifndef PWI_DATA_CACHE_CODE_H
 #define PWI_DATA_CACHE_CODE_H
 
@@ -43,15 +44,18 @@ PAWL_MUST_USE pawl_status pwi_cache_get_head(const unsigned char *bytes, uint64_
 
 void pwi_cache_put_block(const struct pwi_cache_block *block, unsigned char *bytes);
 
-/* The index with its checksum. Every block then lies between head and index, and its sizes are those of what it says it holds. */
+/* The index with its checksum. Every block then lies between head and index, and its sizes are those of what it says
+ * it holds. */
 PAWL_MUST_USE pawl_status pwi_cache_get_index(const unsigned char *bytes, const struct pwi_cache_head *head,
                                               struct pwi_cache_block *blocks, const char **why_out);
 
-/* Writes all but `at` of a block, and its bytes, which the caller frees with pwi_free: rows_size and then columns_size of them. */
+/* Writes all but `at` of a block, and its bytes, which the caller frees with pwi_free: rows_size and then
+ * columns_size of them. */
 PAWL_MUST_USE pawl_status pwi_cache_encode(const struct pawl_batch *batch, struct pwi_cache_block *block_out,
                                            unsigned char **bytes_out);
 
-/* Either part of a block, of as many bytes as it says. PAWL_CORRUPT: `*why_out` says what; PAWL_NO_MEMORY. The batch is empty. */
+/* Either part of a block, of as many bytes as it says. PAWL_CORRUPT: `*why_out` says what; PAWL_NO_MEMORY. The batch
+ * is empty. */
 PAWL_MUST_USE pawl_status pwi_cache_decode_rows(const struct pwi_cache_block *block, const unsigned char *bytes,
                                                 struct pwi_batch *batch, const char **why_out);
 PAWL_MUST_USE pawl_status pwi_cache_decode_columns(const struct pwi_cache_block *block, const unsigned char *bytes,

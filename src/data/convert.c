@@ -38,13 +38,22 @@ static pawl_status check(const struct pawl_data *data, const char *path, struct 
   return PAWL_OK;
 }
 
+/* A cache that is made of caches remembers what all of them do. */
+static bool all_are(const struct pawl_data *data, bool (*is)(const struct pwi_cache *cache)) {
+  for (size_t i = 0; i < data->count; i++)
+    if (!data->sources[i].cache || !is(data->sources[i].cache)) return false;
+  return true;
+}
+
 pawl_status pwi_data_convert(struct pawl_data *data, const char *path, uint32_t threads,
                              bool (*progress)(void *context, const struct pawl_data_progress *progress), void *context,
                              struct pwi_fault *fault) {
   struct converting converting = {.path = path, .so_far.of = data->pieces, .progress = progress, .context = context};
+  bool binary = data->options.binary || all_are(data, pwi_cache_is_binary);
+  bool unit_rows = data->options.unit_rows || (!data->options.binary && all_are(data, pwi_cache_has_unit_rows));
   pawl_status status = check(data, path, fault);
   if (status) return status;
-  status = pwi_cache_writer_open(path, data->options.binary, data->options.unit_rows, &converting.writer, fault);
+  status = pwi_cache_writer_open(path, binary, unit_rows, &converting.writer, fault);
   if (status) return status;
   status = pwi_data_read_all(data, 0, data->pieces, threads, true, take, &converting, fault);
   if (!status) return pwi_cache_writer_finish(converting.writer, fault);

@@ -2,13 +2,14 @@
 #include "data/data.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
 uint32_t pwi_data_processors(void) {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  int count = CPU_COUNT(&set);
+  bool known = sched_getaffinity(0, sizeof set, &set) == 0; /* not with very many of them */
+  long count = known ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
   return count > 0 ? (uint32_t)count : 1;
 }
 

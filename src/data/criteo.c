@@ -1,17 +1,36 @@
-/* Criteo's log of advertisements: a label, 13 counts and 26 categories, by tabs; or by commas, with a head line and perhaps an
- * Id before the label. Empty fields are missing.
+/* Criteo's log of advertisements: a label, 13 counts and 26 categories, by tabs; or by commas, with a head line and
+ * perhaps an Id before the label. Empty fields are missing.
  *
- * A count x of column c is the feature XXH3-64 of nothing, seeded with c, of value sign(x) log(1 + |x|): counts reach from -3 to
- * millions. A category is the feature XXH3-64 of its text, seeded with c, of value 1. Columns are numbered from 1 without Id and label.
+ * A count x of column c is the feature XXH3-64 of nothing, seeded with c, of value sign(x) log(1 + |x|): counts reach
+ * from -3 to millions. A category is the feature XXH3-64 of its text, seeded with c, of value 1. Columns are numbered
+ * from 1 without Id and label.
  */
 #include "data/parse.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "data/number.h"
 #include "data/table.h"
+
+#define LOGS 1024
+
+/* Most counts are small, and their features always the same: both are looked up. */
+static float logs[LOGS];
+static uint64_t count_hashes[PWI_CRITEO_COUNTS + 1];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill_tables(void) {
+  for (size_t i = 0; i < LOGS; i++) logs[i] = (float)log1p((double)i);
+  for (size_t i = 0; i <= PWI_CRITEO_COUNTS; i++) count_hashes[i] = pwi_hash("", 0, i);
+}
+
+static float squeeze(double count) {
+  if (count >= 0 && count < LOGS && count == (double)(size_t)count) return logs[(size_t)count];
+  return (float)copysign(log1p(fabs(count)), count);
+}
 
 struct row {
   struct pwi_parse *parse;
@@ -32,7 +51,7 @@ static pawl_status add_count(struct row *row, size_t column, const char *begin, 
   if (!pwi_number(begin, &stop, &value) || stop != end)
     return pwi_parse_wrong(row->parse, begin, "the count is not a number");
   if (!isfinite(value)) return pwi_parse_wrong(row->parse, begin, "the count is not a finite number");
-  add(row, pwi_hash("", 0, column), (float)copysign(log1p(fabs(value)), value));
+  add(row, count_hashes[column], squeeze(value));
   return PAWL_OK;
 }
 
@@ -74,6 +93,7 @@ static pawl_status read_row(struct row *row, const char *line_end, float *label_
 }
 
 pawl_status pwi_parse_criteo(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch) {
+  pthread_once(&once, fill_tables);
   while (parse->at < parse->end) {
     const char *stop = memchr(parse->at, '\n', (size_t)(parse->end - parse->at)), *end = stop;
     float label = 0;

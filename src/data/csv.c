@@ -1,7 +1,7 @@
-/* Columns by commas. A field that is a number is the value of the feature whose id is the column's number, counted from 1 with all
- * columns; a word is a feature of its own, of value 1, whose id is the number of columns plus the hash of the word, XXH3-64
- * seeded with the column's number. Empty fields and zeros are left out. Fields may stand in quotes, with doubled quotes inside; a line break
- * ends a row even there, so that a file can be read from anywhere.
+/* Columns by commas. A field that is a number is the value of the feature whose id is the column's number, counted
+ * from 1 with all columns; a word is a feature of its own, of value 1, whose id is the number of columns plus the
+ * hash of the word, XXH3-64 seeded with the column's number. Empty fields and zeros are left out. Fields may stand in
+ * quotes, with doubled quotes inside; a line break ends a row even there, so that a file can be read from anywhere.
  */
 #include "data/parse.h"
 

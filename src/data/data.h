@@ -1,5 +1,5 @@
-/* Data sets, inside: what <pawl/data.h> promises, with a fault for the words. src/api/data.c is the same with those words in
- * pawl_error_text.
+/* Data sets, inside: what <pawl/data.h> promises, with a fault for the words. src/api/data.c is the same with those
+ * words in pawl_error_text.
  */
 #ifndef PWI_DATA_DATA_H
 #define PWI_DATA_DATA_H

@@ -1,4 +1,5 @@
-/* What went wrong with a file, in words: `path: what`, or `path:line:column: what`. Whoever finds it writes it, those above hand it on. */
+/* What went wrong with a file, in words: `path: what`, or `path:line:column: what`. Whoever finds it writes it, those
+ * above hand it on. */
 #ifndef PWI_DATA_FAULT_H
 #define PWI_DATA_FAULT_H
 

@@ -1,8 +1,8 @@
 /* How long the text of a file is.
  *
- * A zstd frame may say it in its header; the frames of a file are found by stepping from block to block, three bytes of each 128 kB
- * of text, without decompressing anything. gzip says it modulo 2^32 at the end of each member, whose place nobody knows, so it is
- * decompressed and counted; so are zstd frames that were written to a pipe.
+ * A zstd frame may say it in its header; the frames of a file are found by stepping from block to block, three bytes
+ * of each 128 kB of text, without decompressing anything. gzip says it modulo 2^32 at the end of each member, whose
+ * place nobody knows, so it is decompressed and counted; so are zstd frames that were written to a pipe.
  */
 #include "data/stream.h"
 

@@ -1,7 +1,7 @@
 /* LIBSVM text: `label id:value id:value … # comment`.
  *
- * Rows are read in one pass, without looking for their ends first: each line ends with a line break, at which every number and
- * every search for a blank stops.
+ * Rows are read in one pass, without looking for their ends first: each line ends with a line break, at which every
+ * number and every search for a blank stops.
  */
 #include "data/parse.h"
 

@@ -28,7 +28,8 @@ static bool slowly(const char *text, const char **end_out, double *value_out) {
 
 #define DIGITS_MOST 19 /* that always fit 64 bits */
 
-/* Digits into a whole number, while there is room; how many there were. `count` is of those that are worth something, or more. */
+/* Digits into a whole number, while there is room; how many there were. `count` is of those that are worth something,
+ * or more. */
 static unsigned gather(const char **at, uint64_t *whole, unsigned *count) {
   unsigned all = 0, digits;
   do {
@@ -59,8 +60,8 @@ static int exponent(const char **at) {
   return is_minus ? -value : value;
 }
 
-/* Whether a double that may be off by two units in its last place still becomes the right float: it is not close to the middle
- * between two of them, and the float is an ordinary one. */
+/* Whether a double that may be off by two units in its last place still becomes the right float: it is not close to
+ * the middle between two of them, and the float is an ordinary one. */
 static bool rounds_alike(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);

@@ -1,12 +1,13 @@
 /* Numbers in text, read fast.
  *
- * Eight bytes are looked at as one word: how many of them are digits, and what they are worth, costs a few multiplications and
- * no branch, so that numbers whose length nobody can predict cost the same as those of one length.
+ * Eight bytes are looked at as one word: how many of them are digits, and what they are worth, costs a few
+ * multiplications and no branch, so that numbers whose length nobody can predict cost the same as those of one
+ * length.
  *
- * A real number is read as the double that is nearest to it, whatever the locale says about decimal points; with more than 15 digits
- * perhaps as a neighbour of that double, but only if both become the same float. All functions
- * may look up to PWI_NUMBER_SLACK bytes past the place they are given, which the caller's buffer must have; text must end with a
- * byte that is no part of a number, such as a line break. Pure.
+ * A real number is read as the double that is nearest to it, whatever the locale says about decimal points; with more
+ * than 15 digits perhaps as a neighbour of that double, but only if both become the same float. All functions may
+ * look up to PWI_NUMBER_SLACK bytes past the place they are given, which the caller's buffer must have; text must end
+ * with a byte that is no part of a number, such as a line break. Pure.
  */
 #ifndef PWI_DATA_NUMBER_H
 #define PWI_DATA_NUMBER_H
@@ -39,8 +40,8 @@ static inline uint64_t pwi_digits_value(uint64_t eight, unsigned count) {
 extern const double pwi_power_of_ten[23]; /* as many as a double holds exactly */
 extern const uint64_t pwi_whole_power_of_ten[9];
 
-/* Reads what a number of any shape at `text` is worth: signs, exponents, many digits, hexadecimal. `*end_out` is where it ends;
- * false if there is none. What is too large, or said to be infinite or no number, comes out as such. */
+/* Reads what a number of any shape at `text` is worth: signs, exponents, many digits, hexadecimal. `*end_out` is
+ * where it ends; false if there is none. What is too large, or said to be infinite or no number, comes out as such. */
 bool pwi_number_any(const char *text, const char **end_out, double *value_out);
 
 /* The same; those that most files are made of are done here. */
@@ -75,8 +76,8 @@ static inline bool pwi_number(const char *text, const char **end_out, double *va
   return true;
 }
 
-/* Reads a whole number. `*end_out` is where its digits end. False if there are none, or if it exceeds 2^63 - 1: `*end_out` is
- * then `text`, or the end of the digits. */
+/* Reads a whole number. `*end_out` is where its digits end. False if there are none, or if it exceeds 2^63 - 1:
+ * `*end_out` is then `text`, or the end of the digits. */
 static inline bool pwi_whole_number(const char *text, const char **end_out, uint64_t *value_out) {
   uint64_t eight = pwi_get_u64(text);
   unsigned digits = pwi_digits_ahead(eight);

@@ -1,8 +1,8 @@
 /* Formats: how rows are read out of text.
  *
- * A parser gets whole lines, each with its line break, and appends their rows to a batch. It stops at the first that it
- * cannot read and says where and why; whoever called it decides whether to go on behind that line. Files and threads are none
- * of its business. Pure, but for memory.
+ * A parser gets whole lines, each with its line break, and appends their rows to a batch. It stops at the first that
+ * it cannot read and says where and why; whoever called it decides whether to go on behind that line. Files and
+ * threads are none of its business. Pure, but for memory.
  *
  * The text must be followed by PWI_NUMBER_SLACK bytes that may be read.
  */
@@ -36,7 +36,8 @@ struct pwi_parse_rule {
 /* "libsvm" …; "" for a number that is none. */
 const char *pwi_data_format_name(enum pawl_data_format format);
 
-/* Where parsing is. After PAWL_CORRUPT `at` is the beginning of the line that is bad, `wrong` the byte in it, `what` why. */
+/* Where parsing is. After PAWL_CORRUPT `at` is the beginning of the line that is bad, `wrong` the byte in it, `what`
+ * why. */
 struct pwi_parse {
   const char *at, *end;
   const char *wrong;

@@ -12,7 +12,8 @@ struct text {
   size_t size;
 };
 
-/* Rows of random lengths, some of them empty lines, some very long, some with CR LF; perhaps without a last line break. */
+/* Rows of random lengths, some of them empty lines, some very long, some with CR LF; perhaps without a last line
+ * break. */
 static struct text random_text(struct pwi_random *random, size_t rows) {
   struct text text = {malloc(rows * 2200 + 64), 0};
   assert_non_null(text.bytes);

@@ -58,8 +58,8 @@ static inline void tell_place(struct told *told, const char *text, const struct 
   tell(told, "!%zu:%zu %s", line, (size_t)(parse->wrong - begin) + 1, parse->what);
 }
 
-/* Parses a text whose last line may lack its line break, and stops at the first bad row. Every byte of the slack behind it is
- * one that a number could go on with. */
+/* Parses a text whose last line may lack its line break, and stops at the first bad row. Every byte of the slack
+ * behind it is one that a number could go on with. */
 static inline struct told parsed(const struct pwi_parse_rule *rule, const char *text) {
   struct told told = {.size = 0};
   struct pwi_batch *batch;
@@ -98,11 +98,11 @@ static inline int remove_folder(void **state) {
   return system(command);
 }
 
-/* Valid until the eighth call after. */
+/* Valid until the hundredth call after. */
 static inline const char *path_of(const char *name) {
-  static char paths[8][128];
+  static char paths[100][128];
   static size_t next;
-  char *path = paths[next++ % 8];
+  char *path = paths[next++ % 100];
   snprintf(path, sizeof paths[0], "%s/%s", folder, name);
   return path;
 }

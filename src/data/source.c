@@ -119,7 +119,8 @@ static pawl_status fetch_bytes(struct fetch *fetch, uint64_t from, char *buffer,
   return fetch_packed(fetch, from, buffer, size);
 }
 
-/* The bytes, which end where the stream stands, will be wanted again. Without memory for them the stream begins anew. */
+/* The bytes, which end where the stream stands, will be wanted again. Without memory for them the stream begins
+ * anew. */
 static void keep(struct pwi_source *source, const char *bytes, size_t size) {
   char *kept = pwi_resize(source->kept, size ? size : 1);
   if (!kept) {
@@ -131,7 +132,8 @@ static void keep(struct pwi_source *source, const char *bytes, size_t size) {
   source->kept_size = size;
 }
 
-/* `tail` are the last bytes that were fetched, up to `end` in the text, which a neighbour will want. NULL: there is none. */
+/* `tail` are the last bytes that were fetched, up to `end` in the text, which a neighbour will want. NULL: there is
+ * none. */
 static void fetch_end(struct fetch *fetch, pawl_status status, uint64_t end, const char *tail, size_t tail_size) {
   struct pwi_source *source = fetch->source;
   if (source->packing == PWI_PACKING_PLAIN) {

@@ -1,11 +1,13 @@
 /* One file of a data set, and the text of its pieces.
  *
- * Piece k of a file has the rows that *begin* in bytes [start + k * size, start + (k + 1) * size) of its text; so every row is in one
- * piece, whatever the sizes, and a reader needs to look no further back than one byte: whether it is a line break.
+ * Piece k of a file has the rows that *begin* in bytes [start + k * size, start + (k + 1) * size) of its text; so
+ * every row is in one piece, whatever the sizes, and a reader needs to look no further back than one byte: whether it
+ * is a line break.
  *
- * The text of a compressed file is decompressed in order. A source keeps the stream where the last piece ended, with what it had read
- * beyond that; a piece that lies further on is reached from there, one that lies before from the beginning. So whoever reads pieces in rising
- * order decompresses a file once. Its text is fetched by one thread at a time, and parsed by any number.
+ * The text of a compressed file is decompressed in order. A source keeps the stream where the last piece ended, with
+ * what it had read beyond that; a piece that lies further on is reached from there, one that lies before from the
+ * beginning. So whoever reads pieces in rising order decompresses a file once. Its text is fetched by one thread at a
+ * time, and parsed by any number.
  *
  * Threads: any, once a source is open.
  */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
@@ -78,9 +79,10 @@ pawl_status pwi_read_at(int descriptor, const char *path, uint64_t offset, void 
 
 /* --- decoders --------------------------------------------------------------------------------------------------------------- */
 
-static pawl_status damaged(struct pwi_stream *stream, const char *kind, struct pwi_fault *fault) {
-  return pwi_fault(fault, PAWL_CORRUPT, "%s: the %s data is damaged near byte %llu", stream->path, kind,
-                   (unsigned long long)(stream->taken - (stream->input_size - stream->input_at)));
+static pawl_status damaged(struct pwi_stream *stream, const char *kind, const char *what, struct pwi_fault *fault) {
+  uint64_t at = stream->taken - (stream->input_size - stream->input_at);
+  return pwi_fault(fault, PAWL_CORRUPT, "%s: the %s data is damaged near byte %" PRIu64 ": %s", stream->path, kind, at,
+                   what);
 }
 
 static pawl_status refill(struct pwi_stream *stream, struct pwi_fault *fault) {
@@ -100,7 +102,7 @@ static pawl_status unpack_zstd(struct pwi_stream *stream, char *buffer, size_t s
   ZSTD_outBuffer out = {buffer, size, 0};
   size_t left = ZSTD_decompressStream(stream->zstd, &out, &in);
   stream->input_at = in.pos;
-  if (ZSTD_isError(left)) return damaged(stream, "zstd", fault);
+  if (ZSTD_isError(left)) return damaged(stream, "zstd", ZSTD_getErrorName(left), fault);
   stream->in_midst = left != 0;
   *made_out = out.pos;
   return PAWL_OK;
@@ -117,7 +119,8 @@ static pawl_status unpack_gzip(struct pwi_stream *stream, char *buffer, size_t s
   int result = inflate(gzip, Z_NO_FLUSH);
   stream->input_at = stream->input_size - gzip->avail_in;
   if (result == Z_MEM_ERROR) return pwi_fault_plain(fault, PAWL_NO_MEMORY, stream->path);
-  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) return damaged(stream, "gzip", fault);
+  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+    return damaged(stream, "gzip", gzip->msg ? gzip->msg : "no gzip data", fault);
   stream->in_midst = result != Z_STREAM_END;
   if (result == Z_STREAM_END) inflateReset(gzip); /* another may follow */
   *made_out = room - gzip->avail_out;

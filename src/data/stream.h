@@ -1,10 +1,11 @@
 /* The text of a file from its beginning to its end, decompressed if need be.
  *
- * Several gzip members or zstd frames one after another are one text. A file is read with read(2) and not mapped: one that
- * becomes shorter while it is read would otherwise kill the process.
+ * Several gzip members or zstd frames one after another are one text. A file is read with read(2) and not mapped: one
+ * that becomes shorter while it is read would otherwise kill the process.
  *
- * Threads: a stream belongs to one at a time. Errors: PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_INVALID (a directory), PAWL_IO,
- * PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_TRUNCATED (the compressed data ends in its midst), PAWL_CORRUPT (it is damaged). A fault says which file.
+ * Threads: a stream belongs to one at a time. Errors: PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_INVALID (a directory),
+ * PAWL_IO, PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_TRUNCATED (the compressed data ends in its midst), PAWL_CORRUPT (it
+ * is damaged). A fault says which file.
  */
 #ifndef PWI_DATA_STREAM_H
 #define PWI_DATA_STREAM_H
@@ -44,7 +45,8 @@ PAWL_MUST_USE pawl_status pwi_stream_read(struct pwi_stream *stream, void *buffe
 /* Bytes that were read so far. */
 uint64_t pwi_stream_position(const struct pwi_stream *stream);
 
-/* How long the text is. For zstd frames that say their length, the headers are read; everything else that is compressed is decompressed once. */
+/* How long the text is. For zstd frames that say their length, the headers are read; everything else that is
+ * compressed is decompressed once. */
 PAWL_MUST_USE pawl_status pwi_stream_length(const char *path, enum pwi_packing packing, uint64_t *length_out,
                                             struct pwi_fault *fault);
 

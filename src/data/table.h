@@ -14,19 +14,22 @@
 /* `[Id,]Label,I1, …`, by commas or tabs. */
 bool pwi_table_is_criteo_head(const char *begin, const char *end);
 
-/* Both find out about columns by the first line of a file, which lies at `begin` in the text that begins at `head`. PAWL_CORRUPT, PAWL_INVALID. */
+/* Both find out about columns by the first line of a file, which lies at `begin` in the text that begins at `head`.
+ * PAWL_CORRUPT, PAWL_INVALID. */
 PAWL_MUST_USE pawl_status pwi_table_criteo(struct pwi_table *table, const char *head, const char *begin,
                                            const char *end, const char **why_out);
 PAWL_MUST_USE pawl_status pwi_table_csv(struct pwi_table *table, const char *head, const char *begin, const char *end,
                                         const char *label, const char **why_out);
 
-/* A field of a line. Quotes that stand around it are not part of it, nor are blanks if there are none; `is_quoted` then says that inner ones are doubled. */
+/* A field of a line. Quotes that stand around it are not part of it, nor are blanks if there are none; `is_quoted`
+ * then says that inner ones are doubled. */
 struct pwi_field {
   const char *begin, *end;
   bool is_quoted;
 };
 
-/* The field at `*at`, which is moved to the separator behind it or to `line_end`. False: a quote is not closed, or something follows it. */
+/* The field at `*at`, which is moved to the separator behind it or to `line_end`. False: a quote is not closed, or
+ * something follows it. */
 bool pwi_table_field(char separator, const char **at, const char *line_end, struct pwi_field *field_out);
 
 #endif

@@ -51,7 +51,8 @@ static pawl_status number(struct row *row, double *value_out) {
 
 /* --- before the first bar --------------------------------------------------------------------------------------------------- */
 
-/* The importance, which is a number of its own. A tag begins with a quote or touches the bar, and says nothing to us. */
+/* The importance, which is a number of its own. A tag begins with a quote or touches the bar, and says nothing to
+ * us. */
 static pawl_status importance(struct row *row, const char *bar) {
   const char *end;
   double value;

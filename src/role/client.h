@@ -193,7 +193,8 @@ struct pwi_where {
   size_t count;
   struct pwi_keylist *list;
   struct pawl_range range; /* {0, 0}: no limit */
-  uint64_t together;       /* PUSH: a group whose members each push once in `tick`, and are applied as one; 0: none */
+  uint64_t
+      together; /* PUSH, PUSHPULL: a group whose members each push once in `tick`, and are applied as one; 0: none */
   uint64_t tick;
   const void
       *weights; /* PUSH: what the caller knows to be stored, row by row as `in`, for filters that ask; may be NULL */
@@ -239,6 +240,8 @@ PAWL_MUST_USE pawl_status pwi_client_fold_column(struct pwi_client *client, stru
 /* Groups: the flow is that of the group's entry. ENTER after the manager was asked to let us join; TICK waits until every
  * push of this client that was started before is answered; AWAIT finishes when all members have reached the tick. */
 PAWL_MUST_USE pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow);
+void pwi_client_exit(
+    struct pwi_flow *flow); /* before the manager is asked to let us go: we will not join again by ourselves */
 PAWL_MUST_USE pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                           uint64_t tick);
 PAWL_MUST_USE pawl_status pwi_client_await(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,

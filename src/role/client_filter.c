@@ -318,6 +318,7 @@ pawl_status pwi_flow_filter(struct pwi_client *client, struct pwi_flow *flow, en
   *filtered_out = NULL;
   if (kind == PWI_REQUEST_RESTORE) return PAWL_OK;
   pwi_client_count_later(client);
+  if (kind == PWI_REQUEST_PUSHPULL && where->together && filters->asked_size > 0) return PAWL_UNSUPPORTED;
   if (!is_pull && filters->push_is_lossy) {
     if (kind == PWI_REQUEST_PUSHPULL) return PAWL_UNSUPPORTED;
     filtered = take_filtered(client);

@@ -144,7 +144,7 @@ struct pwi_filtered {
 
 /* Before anything is sent: the call as filters leave it. `where` and `in` are then about what is to be sent; what they
  * point to lives as long as `*filtered_out`, which may be NULL, and the lists of the flow. PAWL_UNSUPPORTED (a PUSHPULL
- * through lossy filters), and as pawl_filters_run. */
+ * through lossy filters; one of a group also if they are those of pulls), and as pawl_filters_run. */
 PAWL_MUST_USE pawl_status pwi_flow_filter(struct pwi_client *client, struct pwi_flow *flow, enum pwi_request_kind kind,
                                           struct pwi_where *where, const void **in, struct pwi_filtered **filtered_out);
 void pwi_filtered_free(struct pwi_client *client, struct pwi_filtered *filtered); /* NULL is fine */

@@ -364,6 +364,8 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
     terms.keys = part->list && !part->is_wanted ? PWI_KEYS_SIGNED : PWI_KEYS_LIST;
     terms.keep = part->list != NULL;
   }
+  bool is_new = terms.kind == PWI_REQUEST_PUSHPULL && terms.other != 0;
+  if (is_new && !(link->peering.features & PWI_FEATURE_TOGETHER)) return PAWL_UNSUPPORTED; /* it would go by itself */
   bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
   terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];

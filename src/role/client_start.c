@@ -579,9 +579,11 @@ static pawl_status start_group(struct pwi_client *client, struct pwi_task *task,
 }
 
 pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow) {
-  flow->has_entered = true;
+  if (task != &flow->reenter) flow->has_entered = true; /* who has left meanwhile has left */
   return start_group(client, task, flow, PWI_REQUEST_ENTER, flow->ticked);
 }
+
+void pwi_client_exit(struct pwi_flow *flow) { flow->has_entered = false; }
 
 pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow, uint64_t tick) {
   if (tick > flow->ticked) flow->ticked = tick;

@@ -84,9 +84,7 @@ void pwi_holder_piece(struct pwi_holder_link *link, size_t offset, const void *d
 /* --- serving -------------------------------------------------------------------------------------------------------- */
 
 /* Others would wait for a member's push that was taken for a stranger's. */
-static bool is_together(const struct pwi_request *request) {
-  return request->terms.kind == PWI_REQUEST_PUSH && request->terms.other != 0;
-}
+static bool is_together(const struct pwi_request *request) { return pwi_terms_are_together(&request->terms); }
 
 /* True if we lack news that the client has, and without which we would give a wrong answer. */
 static bool is_behind(const struct pwi_holder_link *link, const struct pwi_request *request,
@@ -345,15 +343,34 @@ struct telling {
   struct pwi_request request;
 };
 
+/* The rows as the sum has left them. Without room for them they have to be asked for again, and the push is then a duplicate. */
+static void fetch_rows(struct pwi_holder_link *link, struct pwi_chain *chain, struct pwi_request *pull,
+                       struct pwi_served *served, struct pwi_holder_buffer **buffer, char **values) {
+  size_t bytes = 0;
+  pawl_status status = answer_room(link, pull, &bytes);
+  if (!status) status = pwi_holder_make_room(link, bytes, chain && !pwi_chain_is_settled(chain), buffer, values);
+  if (!status) pwi_holding_serve(link->holder->config.holding, pull, *values, served);
+  if (!status && served->outcome.code == PWI_CODE_OK) return;
+  if (!status) pwi_holder_unmake_room(*buffer);
+  *buffer = NULL;
+  *served = (struct pwi_served){.outcome = {.code = PWI_CODE_NOT_HERE}};
+}
+
 /* One of those whose push is in. */
-static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task) {
+static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull) {
   struct telling *telling = context;
   struct pwi_holder_link *link = find_link(telling->holder, waiter.owner);
   struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
+  struct pwi_holder_buffer *buffer = NULL;
+  char *values = NULL;
   if (!link) return;
+  if (pull) {
+    struct pwi_request fetched = *pull;
+    fetch_rows(link, telling->chain, &fetched, &served, &buffer, &values);
+  }
   telling->request.terms.number = waiter.number;
   telling->request.task = task;
-  answer(link, telling->chain, &telling->request, telling->entry, &served, NULL, NULL, (struct pwi_answer_form){0});
+  answer(link, telling->chain, &telling->request, telling->entry, &served, buffer, values, (struct pwi_answer_form){0});
 }
 
 /* The sum becomes one change of the chain. */

@@ -202,9 +202,12 @@ size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_st
 PAWL_MUST_USE pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
                                                 const struct pwi_request *request, struct pwi_served *served_out);
 
+/* Somebody's part is in. Whoever has asked for rows (PUSHPULL) is to be told them: by serving `pull`, which else is NULL. */
+typedef void pwi_tell_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull);
+
 /* It is over: `tell` is called for everybody who waits, and it is gone. */
-void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
-                         void (*tell)(void *context, struct pwi_waiter waiter, uint64_t task), void *context);
+void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, pwi_tell_in *tell,
+                         void *context);
 
 /* It cannot be as one: everybody who waits is told NOT_HERE through config.answer, and who pushes again in that tick is
  * served by itself. */

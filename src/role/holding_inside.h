@@ -13,6 +13,7 @@
  *   holding_refusals.c  refusals that may have to be repeated
  *   holding_groups.c    ticks, and who waits for them
  *   holding_together.c  pushes of a group that are applied as one
+ *   holding_sum.c       the change that they become
  *   holding_bundle.c    their rows, added up beside the table
  *   holding_move.c      chunks out and in
  *   holding_save.c      what has changed, for checkpoints

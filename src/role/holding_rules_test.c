@@ -219,8 +219,8 @@ static void test_what_others_wrote_is_run_aside(void **state) {
 
 static size_t told;
 
-static void count_told(void *context, struct pwi_waiter waiter, uint64_t task) {
-  (void)context, (void)waiter, (void)task;
+static void count_told(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull) {
+  (void)context, (void)waiter, (void)task, (void)pull;
   told++;
 }
 

@@ -200,7 +200,7 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
     return;
   }
   if (finding.verdict == PWI_CLAIM_GAP && pwi_is_planted(PWI_PLANTED_SKIP_ORDER)) finding.verdict = PWI_CLAIM_DUE;
-  if (terms->other != 0 && terms->kind == PWI_REQUEST_PUSH && finding.verdict != PWI_CLAIM_BROKEN) {
+  if (pwi_terms_are_together(terms) && finding.verdict != PWI_CLAIM_BROKEN) {
     switch (pwi_serve_together(holding, vector, request, finding.verdict, finding.whole)) {
     case PWI_TOGETHER_ALONE:
       break;

@@ -6,9 +6,9 @@
  * one for each worker.
  *
  * A part that is in the sum has changed nothing yet: if we are lost, its sender has no answer and sends it again to whoever
- * comes after us. A part that cannot be added up (the function does not allow it, or some of its keys have had it) is applied
- * by itself at once, and counts as in. It too is answered only with the others: so what is not answered is just what our
- * successor has to be told again, and nobody is waited for whose part has been forgotten.
+ * comes after us. A part that cannot be added up, because the function does not allow it, is applied by itself at once, and
+ * counts as in. It too is answered only with the others: so what is not answered is just what our successor has to be told again,
+ * and nobody is waited for whose part has been forgotten.
  *
  * PIECES. Where arcs were merged, or a part is too long for one message, it comes as several pieces, each with a claim of its
  * own; and who has cut its part by an older view may claim less of the arc than others. All say of which range of keys the push
@@ -25,62 +25,12 @@
  *
  * A part of a sender that is not live any more stays in; so that nobody has to wonder whether it took effect, the sum is then
  * applied at once. What it pushed early has taken no effect, and never will. */
-#include "role/holding_inside.h"
-
-#include <assert.h>
-#include <string.h>
-
 #include "base/memory.h"
-#include "role/holding_bundle.h"
-#include "wire/values.h"
+#include "role/holding_gathering.h"
 
-#define EARLY_MAX 4096                  /* parts that are kept for one arc; */
+#define EARLY_MAX 4096                  /* parts that are kept for a tick of an arc; */
 #define EARLY_BYTES ((size_t)256 << 20) /* beyond either the sender keeps them */
 #define IDLE_MAX 16                     /* ticks of one arc that nobody waits for the end of */
-
-/* One sender's part in the present tick, or a piece of it. */
-struct part {
-  struct pwi_sender sender;
-  uint64_t task, settled;
-  struct pawl_range claim;
-  struct pawl_range range;  /* in the sum: what the push is about, in the claim; else empty */
-  struct pwi_waiter waiter; /* owner 0: nobody to be told now */
-  bool is_in_sum;           /* else it was applied by itself */
-  bool is_told;             /* it waits for nobody: its sender has its answer */
-  bool is_echo;             /* only somebody to be told: what it brought is in another piece */
-};
-
-/* A part that is not due yet. */
-struct early {
-  struct early *next;
-  struct pwi_sender sender;
-  uint64_t task, prior, settled;
-  struct pwi_waiter waiter;
-  struct pwi_bundle *bundle;
-};
-
-/* One tick on one arc. */
-struct pwi_gathering {
-  struct pwi_gathering *next;
-  struct pwi_vector_id vector, group;
-  struct pawl_range arc; /* keys */
-  uint64_t tick;
-  bool is_complete;
-  bool is_broken; /* in this tick everybody is served by itself */
-  struct part *parts;
-  size_t count, room;
-  struct pwi_bundle *bundles;
-
-  struct early *early; /* in the order in which they came */
-  size_t early_count, early_bytes;
-
-  /* Being applied: the range that is next, and what is applied there. */
-  uint64_t done; /* up to this key */
-  struct pawl_range now;
-  pawl_status united; /* PAWL_OK, or why the bundles could not be */
-  struct pwi_union all;
-  struct iovec values;
-};
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);
@@ -98,13 +48,6 @@ static void destroy(struct pwi_gathering *gathering) {
   pwi_free(gathering);
 }
 
-static bool same_range(struct pawl_range a, struct pawl_range b) { return a.begin == b.begin && a.end == b.end; }
-
-/* Another tick, or the same, of the same group on the same arc. */
-static bool is_beside(const struct pwi_gathering *it, const struct pwi_gathering *other) {
-  return it->vector.id == other->vector.id && it->group.id == other->group.id && same_range(it->arc, other->arc);
-}
-
 /* What of a gathering tells which it is. */
 static struct pwi_gathering place_of(const struct pwi_request *request) {
   return (struct pwi_gathering){
@@ -113,7 +56,7 @@ static struct pwi_gathering place_of(const struct pwi_request *request) {
 
 static struct pwi_gathering *find(const struct pwi_holding *holding, const struct pwi_gathering *place) {
   struct pwi_gathering *it = holding->gatherings;
-  while (it && (it->tick != place->tick || !is_beside(it, place))) it = it->next;
+  while (it && (it->tick != place->tick || !pwi_is_beside(it, place))) it = it->next;
   return it;
 }
 
@@ -151,7 +94,7 @@ static bool is_in(const struct pwi_gathering *gathering, struct pwi_sender sende
 
 static struct part *part_of(const struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range claim) {
   for (size_t i = 0; i < gathering->count; i++)
-    if (gathering->parts[i].sender.id == sender.id && same_range(gathering->parts[i].claim, claim))
+    if (gathering->parts[i].sender.id == sender.id && pwi_same_keys(gathering->parts[i].claim, claim))
       return &gathering->parts[i];
   return NULL;
 }
@@ -175,7 +118,7 @@ static void examine(const struct pwi_holding *holding, struct pwi_gathering *gat
   }
 }
 
-static void say(struct pwi_holding *holding, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
+void pwi_gathering_say(struct pwi_holding *holding, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
   struct pwi_outcome outcome = {.code = code, .status = status};
   if (waiter.owner != 0) holding->config.answer(holding->config.context, waiter, &outcome);
 }
@@ -189,6 +132,15 @@ static struct early *take_out(struct pwi_gathering *gathering, struct early **at
   return early;
 }
 
+void pwi_gathering_dismiss_early(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
+                                 pawl_status status) {
+  while (gathering->early) {
+    struct early *early = take_out(gathering, &gathering->early);
+    pwi_gathering_say(holding, early->waiter, code, status);
+    free_early(early);
+  }
+}
+
 static void drop_early_of_the_dead(struct pwi_holding *holding, struct pwi_gathering *gathering) {
   for (struct early **at = &gathering->early; *at;) {
     if (pwi_roster_is_live(holding->roster, (*at)->sender)) {
@@ -196,7 +148,7 @@ static void drop_early_of_the_dead(struct pwi_holding *holding, struct pwi_gathe
       continue;
     }
     struct early *early = take_out(gathering, at);
-    say(holding, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+    pwi_gathering_say(holding, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     free_early(early);
   }
 }
@@ -217,7 +169,7 @@ static bool is_idle(const struct pwi_gathering *gathering) {
   return !gathering->early;
 }
 
-static void forget(struct pwi_holding *holding, struct pwi_gathering *gathering) {
+void pwi_gathering_forget(struct pwi_holding *holding, struct pwi_gathering *gathering) {
   struct pwi_gathering **at = &holding->gatherings;
   while (*at != gathering) at = &(*at)->next;
   *at = gathering->next;
@@ -229,11 +181,11 @@ static void forget_idle(struct pwi_holding *holding, const struct pwi_gathering 
   struct pwi_gathering *oldest = NULL;
   size_t count = 0;
   for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
-    if (!is_beside(it, place) || it->is_complete || !is_idle(it)) continue;
+    if (!pwi_is_beside(it, place) || it->is_complete || !is_idle(it)) continue;
     if (!oldest || it->tick < oldest->tick) oldest = it;
     count++;
   }
-  if (count > IDLE_MAX) forget(holding, oldest);
+  if (count > IDLE_MAX) pwi_gathering_forget(holding, oldest);
 }
 
 static pawl_status make_place(struct pwi_gathering *gathering) {
@@ -258,7 +210,7 @@ static pawl_status count_in(struct pwi_gathering *gathering, struct pwi_sender s
 static pawl_status inherit(const struct pwi_holding *holding, struct pwi_gathering *gathering) {
   pawl_status status = PAWL_OK;
   for (const struct pwi_gathering *it = holding->gatherings; it && !status; it = it->next)
-    for (size_t i = 0; is_beside(it, gathering) && it->tick > gathering->tick && i < it->count && !status; i++)
+    for (size_t i = 0; pwi_is_beside(it, gathering) && it->tick > gathering->tick && i < it->count && !status; i++)
       if (!it->parts[i].is_echo) status = count_in(gathering, it->parts[i].sender, it->parts[i].claim);
   return status;
 }
@@ -312,16 +264,19 @@ static struct pwi_bundle *matching(const struct pwi_gathering *gathering, const 
 }
 
 static pawl_status take_rows(const struct pwi_held *vector, struct pwi_gathering *gathering,
-                             const struct pwi_request *request) {
+                             const struct pwi_request *request, struct pwi_bundle **bundle_out) {
   struct pwi_bundle *bundle = matching(gathering, request);
   if (bundle) {
     pwi_bundle_add(bundle, request);
+    *bundle_out = bundle;
     return PAWL_OK;
   }
   size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
   pawl_status status = pwi_bundle_create(request, bytes, &bundle);
-  if (!status) append(gathering, bundle);
-  return status;
+  if (status) return status;
+  append(gathering, bundle);
+  *bundle_out = bundle;
+  return PAWL_OK;
 }
 
 static bool is_member(const struct pwi_holding *holding, struct pwi_vector_id group, struct pwi_sender sender) {
@@ -339,6 +294,7 @@ static struct part *add_part(struct pwi_gathering *gathering, const struct pwi_r
                         .task = request->task,
                         .settled = request->terms.settled,
                         .claim = request->terms.claim,
+                        .wants_rows = request->terms.kind == PWI_REQUEST_PUSHPULL && request->terms.rows > 0,
                         .waiter = request->waiter};
   return part;
 }
@@ -368,9 +324,11 @@ static pawl_status take_piece(const struct pwi_held *vector, struct pwi_gatherin
   struct pwi_request piece = *request;
   piece.terms.claim = claim;
   pawl_status status = make_place(gathering);
-  if (!status) status = take_rows(vector, gathering, &piece);
+  struct pwi_bundle *bundle;
+  if (!status) status = take_rows(vector, gathering, &piece, &bundle);
   if (status) return status;
   struct part *part = add_part(gathering, &piece);
+  part->bundle = bundle;
   part->is_in_sum = true;
   part->range = pawl_range_common(claim, request->terms.range);
   return PAWL_OK;
@@ -427,7 +385,7 @@ static bool follows(const struct pwi_holding *holding, const struct pwi_gatherin
   struct pawl_range claim = request->terms.claim;
   uint64_t prior = request->terms.prior, size = 0;
   for (const struct pwi_gathering *it = holding->gatherings; it && prior != 0; it = it->next) {
-    if (!is_beside(it, place) || it->tick >= place->tick) continue;
+    if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     size += covered(it, request->sender, prior, claim);
     for (const struct early *early = it->early; early; early = early->next)
       if (early->sender.id == request->sender.id && early->task == prior)
@@ -439,7 +397,7 @@ static bool follows(const struct pwi_holding *holding, const struct pwi_gatherin
 static struct early *find_early(const struct pwi_gathering *gathering, const struct pwi_request *request) {
   struct early *it = gathering->early;
   while (it && (it->sender.id != request->sender.id || it->task != request->task ||
-                !same_range(it->bundle->terms.claim, request->terms.claim)))
+                !pwi_same_keys(it->bundle->terms.claim, request->terms.claim)))
     it = it->next;
   return it;
 }
@@ -489,7 +447,7 @@ static void take_in(struct pwi_holding *holding, struct pwi_held *vector, struct
   struct pwi_request request = pwi_bundle_request(early->bundle, &values);
   if (!is_due || !is_member(holding, gathering->group, early->sender) || is_unknown_list(holding, vector, &request) ||
       make_place(gathering)) {
-    say(holding, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+    pwi_gathering_say(holding, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     return;
   }
   request.sender = early->sender;
@@ -500,6 +458,7 @@ static void take_in(struct pwi_holding *holding, struct pwi_held *vector, struct
   struct part *part = add_part(gathering, &request);
   part->is_in_sum = true;
   part->range = request.terms.range;
+  part->bundle = bundle ? bundle : early->bundle;
   if (bundle) {
     pwi_bundle_add(bundle, &request);
     return;
@@ -525,17 +484,17 @@ static void take_in_due(struct pwi_holding *holding, struct pwi_held *vector, st
   examine(holding, gathering);
 }
 
-static void take_in_all(struct pwi_holding *holding, const struct pwi_gathering *place) {
+void pwi_gatherings_take_in(struct pwi_holding *holding, const struct pwi_gathering *place) {
   struct pwi_held *vector = pwi_holding_vector(holding, place->vector);
   for (struct pwi_gathering *it = holding->gatherings; it && vector; it = it->next)
-    if (it->early && is_beside(it, place)) take_in_due(holding, vector, it);
+    if (it->early && pwi_is_beside(it, place)) take_in_due(holding, vector, it);
 }
 
 /* A push of this tick is due: nobody has to wait for its sender in earlier ones. */
 static pawl_status count_in_earlier(struct pwi_holding *holding, const struct pwi_gathering *place,
                                     const struct pwi_request *request) {
   for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
-    if (!is_beside(it, place) || it->tick >= place->tick) continue;
+    if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     pawl_status status = count_in(it, request->sender, request->terms.claim);
     if (status) return status;
     examine(holding, it);
@@ -560,231 +519,4 @@ enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_hel
   bool is_here = covered(gathering, request->sender, 0, request->terms.claim) > 0;
   if (is_here && !is_due) return PWI_TOGETHER_ALONE;
   return take_part(holding, vector, gathering, request, is_due, whole && !is_here);
-}
-
-/* --- sums are applied ----------------------------------------------------------------------------------------------------- */
-
-/* Whether everybody who is in the sum is in it on all of the arc. */
-static bool is_even(const struct pwi_gathering *gathering) {
-  for (size_t i = 0; i < gathering->count; i++) {
-    uint64_t size = 0;
-    for (size_t j = 0; j < gathering->count; j++)
-      if (gathering->parts[j].is_in_sum && gathering->parts[j].sender.id == gathering->parts[i].sender.id)
-        size += pawl_range_size(gathering->parts[j].claim);
-    if (gathering->parts[i].is_in_sum && size < pawl_range_size(gathering->arc)) return false;
-  }
-  return true;
-}
-
-/* The next range that every piece has all of, or nothing. */
-static struct pawl_range next_range(const struct pwi_gathering *gathering) {
-  struct pawl_range range = pawl_range_of(gathering->done, gathering->arc.end);
-  if (is_even(gathering)) return range;
-  for (size_t i = 0; i < gathering->count; i++) {
-    struct pawl_range claim = gathering->parts[i].claim;
-    if (!gathering->parts[i].is_in_sum) continue;
-    if (claim.begin > range.begin && claim.begin < range.end) range.end = claim.begin;
-    if (claim.end > range.begin && claim.end < range.end) range.end = claim.end;
-  }
-  return range;
-}
-
-static bool is_stamped(const struct pwi_gathering *gathering, const struct part *part) {
-  return part->is_in_sum && pawl_range_has(part->claim, gathering->now.begin);
-}
-
-/* The only bundle that has rows, if these are all of the range, and all of its own; else NULL. */
-static struct pwi_bundle *only_bundle(const struct pwi_gathering *gathering) {
-  struct pwi_bundle *only = gathering->bundles;
-  for (struct pwi_bundle *it = gathering->bundles; it; it = it->next) {
-    if (it->terms.rows == 0) continue;
-    if (only->terms.rows > 0 && only != it) return NULL;
-    only = it;
-  }
-  if (!only || !same_range(only->terms.claim, gathering->now)) return NULL;
-  return pawl_range_contains(only->terms.claim, only->terms.range) ? only : NULL;
-}
-
-/* All bundles as one list. */
-static void unite(struct pwi_holding *holding, struct pwi_gathering *gathering, struct pwi_request *request_out) {
-  const struct pwi_held *vector = pwi_holding_vector(holding, gathering->vector);
-  struct pwi_union *all = &gathering->all;
-  size_t row_bytes = vector ? pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH) : 0;
-  all->rows = 0;
-  gathering->united = PAWL_NOT_FOUND;
-  if (vector) gathering->united = pwi_bundles_unite(holding, gathering->bundles, gathering->now, row_bytes, all);
-  request_out->terms = gathering->bundles->terms;
-  request_out->terms.keys = PWI_KEYS_LIST;
-  request_out->terms.keep = false;
-  request_out->terms.rows = all->rows;
-  request_out->terms.range = request_out->terms.claim = gathering->now;
-  request_out->keys = request_out->encoded = all->keys.memory;
-  request_out->encoded_as = (struct pwi_section){.type = PWI_SECTION_KEYS,
-                                                 .value_type = PWI_TYPE_U64,
-                                                 .count = (uint32_t)all->rows,
-                                                 .length = all->rows * sizeof(uint64_t)};
-  request_out->value_type = gathering->bundles->value_type;
-  gathering->values = (struct iovec){all->sum.memory, all->rows * row_bytes};
-  request_out->values = &gathering->values;
-  request_out->value_parts = gathering->values.iov_len > 0 ? 1 : 0;
-}
-
-struct pwi_gathering *pwi_holding_next_sum(struct pwi_holding *holding, struct pwi_request *request_out) {
-  struct pwi_gathering *it = holding->gatherings;
-  while (it && !it->is_complete) it = it->next;
-  if (!it) return NULL;
-  it->now = next_range(it);
-  it->united = PAWL_OK;
-  struct pwi_bundle *only = only_bundle(it);
-  *request_out = (struct pwi_request){.terms = {.vector = it->vector, .claim = it->now}};
-  if (only)
-    *request_out = pwi_bundle_request(only, &it->values);
-  else if (it->bundles)
-    unite(holding, it, request_out);
-  request_out->terms.kind = PWI_REQUEST_PUSH;
-  request_out->tick = it->tick;
-  request_out->arc = it->arc;
-  for (size_t i = 0; i < it->count; i++)
-    if (is_stamped(it, &it->parts[i])) {
-      request_out->sender = it->parts[i].sender;
-      request_out->task = it->parts[i].task;
-      request_out->terms.settled = it->parts[i].settled;
-    }
-  return it;
-}
-
-size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_stamp *stamps) {
-  size_t count = 0;
-  for (size_t i = 0; i < gathering->count; i++) {
-    if (!is_stamped(gathering, &gathering->parts[i])) continue;
-    if (stamps) stamps[count] = (struct pwi_stamp){gathering->parts[i].sender, gathering->parts[i].task};
-    count++;
-  }
-  return count;
-}
-
-static pawl_status ready_sum(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
-                             const struct pwi_gathering *gathering, struct pwi_named *named,
-                             struct pwi_served *served) {
-  if (!pwi_serve_names(holding, vector, request, named, served)) return PAWL_CORRUPT;
-  pawl_status status = pwi_rows_ready(holding, vector, request, named, request->terms.range);
-  if (!status && vector->rule && pwi_held_check(holding, vector, request, named, request->terms.range))
-    status = PAWL_REFUSED; /* whose part it was is seen when each is served by itself */
-  for (size_t i = 0; i < gathering->count && !status; i++)
-    if (is_stamped(gathering, &gathering->parts[i]))
-      status = pwi_clock_reserve(&vector->clocks[PWI_TASKS], gathering->parts[i].sender, gathering->now);
-  return status;
-}
-
-/* Rows, then all clocks: nothing fails any more once the first is changed. */
-pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
-                                  const struct pwi_request *request, struct pwi_served *served) {
-  struct pwi_held *vector = pwi_holding_vector(holding, gathering->vector);
-  struct pwi_named named;
-  *served = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
-  holding->named = (struct pwi_named){0};
-  if (gathering->united) return gathering->united;
-  if (pwi_gathering_stamps(gathering, NULL) == 0) return PAWL_OK;
-  pawl_status status = ready_sum(holding, vector, request, gathering, &named, served);
-  if (status) return status;
-  if (vector->rule)
-    pwi_held_apply(holding, vector, request, &named, request->terms.range);
-  else
-    pwi_rows_apply(holding, vector, request, &named, request->terms.range, vector->apply);
-  for (size_t i = 0; i < gathering->count; i++) {
-    const struct part *part = &gathering->parts[i];
-    if (!is_stamped(gathering, part)) continue;
-    status = pwi_clock_set(&vector->clocks[PWI_TASKS], part->sender, gathering->now, part->task);
-    assert(status == PAWL_OK);
-    vector->pushes++;
-    holding->totals.pushes++;
-    holding->totals.keys_pushed += named.count;
-    holding->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
-  }
-  named.has_result = request->result;
-  holding->named = named;
-  served->effect = PWI_EFFECT_ROWS;
-  return PAWL_OK;
-}
-
-static bool waits(const struct part *part) { return part->waiter.owner != 0 && !part->is_told; }
-
-void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
-                         void (*tell)(void *context, struct pwi_waiter waiter, uint64_t task), void *context) {
-  gathering->done = gathering->now.end;
-  if (gathering->done < gathering->arc.end) return; /* the next range is next */
-  for (size_t i = 0; i < gathering->count; i++)
-    if (waits(&gathering->parts[i])) tell(context, gathering->parts[i].waiter, gathering->parts[i].task);
-  struct pwi_gathering place = *gathering;
-  if (gathering->early) { /* of somebody who was not waited for */
-    gathering->count = 0;
-    gathering->is_complete = false;
-    pwi_bundles_destroy(gathering->bundles);
-    gathering->bundles = NULL;
-  } else {
-    forget(holding, gathering);
-  }
-  take_in_all(holding, &place);
-}
-
-static void tell_parts(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
-                       pawl_status status) {
-  for (size_t i = 0; i < gathering->count; i++)
-    if (waits(&gathering->parts[i])) say(holding, gathering->parts[i].waiter, code, status);
-}
-
-static void tell_early(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
-                       pawl_status status) {
-  while (gathering->early) {
-    struct early *early = take_out(gathering, &gathering->early);
-    say(holding, early->waiter, code, status);
-    free_early(early);
-  }
-}
-
-/* Everybody who waits is told, also those who would have followed. */
-static void tell_all(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
-                     pawl_status status) {
-  tell_parts(holding, gathering, code, status);
-  for (struct pwi_gathering *it = holding->gatherings; it; it = it->next)
-    if (is_beside(it, gathering) && it->tick >= gathering->tick) tell_early(holding, it, code, status);
-}
-
-void pwi_holding_drop_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
-                          pawl_status status) {
-  tell_all(holding, gathering, code, status);
-  forget(holding, gathering);
-}
-
-void pwi_holding_break_sum(struct pwi_holding *holding, struct pwi_gathering *gathering) {
-  tell_all(holding, gathering, PWI_CODE_NOT_HERE, PAWL_OK);
-  gathering->count = 0;
-  gathering->is_complete = false;
-  gathering->is_broken = true;
-  pwi_bundles_destroy(gathering->bundles);
-  gathering->bundles = NULL;
-}
-
-/* --- other ends ----------------------------------------------------------------------------------------------------------- */
-
-void pwi_together_leave(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range keys,
-                        enum pwi_code code, pawl_status status) {
-  for (struct pwi_gathering *it = holding->gatherings, *next; it; it = next) {
-    next = it->next;
-    if (it->vector.id != vector->entry.id.id || pawl_range_is_empty(pawl_range_common(it->arc, keys))) continue;
-    pwi_holding_drop_sum(holding, it, code, status);
-  }
-}
-
-void pwi_together_forget_waiters(struct pwi_holding *holding, uint64_t owner) {
-  for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
-    for (size_t i = 0; i < it->count; i++)
-      if (it->parts[i].waiter.owner == owner) it->parts[i].waiter.owner = 0;
-    for (struct early *early = it->early; early; early = early->next)
-      if (early->waiter.owner == owner) early->waiter.owner = 0;
-  }
-}
-
-void pwi_together_fini(struct pwi_holding *holding) {
-  while (holding->gatherings) forget(holding, holding->gatherings);
 }

@@ -23,8 +23,8 @@ static void note_answer(void *context, struct pwi_waiter waiter, const struct pw
   answers[answer_count++].outcome = *outcome;
 }
 
-static void note_in(void *context, struct pwi_waiter waiter, uint64_t task) {
-  (void)context, (void)task;
+static void note_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull) {
+  (void)context, (void)task, (void)pull;
   assert_true(answer_count < ANSWERS_MAX);
   answers[answer_count].owner = waiter.owner;
   answers[answer_count++].is_in = true;

@@ -41,8 +41,8 @@ static void note_answer(void *context, struct pwi_waiter waiter, const struct pw
   fail_msg("nobody has to send anything again");
 }
 
-static void note_in(void *context, struct pwi_waiter waiter, uint64_t task) {
-  (void)context;
+static void note_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull) {
+  (void)context, (void)pull;
   if (task > scene.answered[waiter.owner - 1]) scene.answered[waiter.owner - 1] = task;
 }
 

@@ -465,6 +465,33 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   world_close(&world);
 }
 
+/* Whoever calls it is refused, and its link to us is down: it is dead, and need not be waited for. */
+static void test_a_client_that_others_miss_is_retired_without_its_grace(void **state) {
+  (void)state;
+  world_open(&world, 19, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false), *other = add_client(&world, "other", false);
+  run_until(client, is_in);
+  run_until(other, is_in);
+  uint64_t id = client->joined.id;
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, id);
+  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_EXISTS); /* we have heard of it just now */
+  client->keeps_away = true;
+  pwi_sim_break(world.sim, client->node, world.manager_node);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){id}));
+  for (int i = 0; i < 2; i++) { /* it may be said twice */
+    pwi_write_u64(&payload, id);
+    assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK);
+    assert_true(pwi_roster_is_retired(&other->roster, (struct pwi_sender){id}));
+  }
+  pwi_write_u64(&payload, 4711);
+  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK); /* nobody, and so nobody alive */
+  assert_true(pwi_roster_is_live(&other->roster, (struct pwi_sender){other->joined.id}));
+  world_close(&world);
+}
+
 static void test_a_retired_sender_is_forgotten_in_the_end(void **state) {
   (void)state;
   world_open(&world, 18, 1);
@@ -652,6 +679,7 @@ int main(void) {
       cmocka_unit_test(test_clients_meet_in_a_group),
       cmocka_unit_test(test_a_client_that_comes_back_in_time_is_who_it_was),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),
+      cmocka_unit_test(test_a_client_that_others_miss_is_retired_without_its_grace),
       cmocka_unit_test(test_a_retired_sender_is_forgotten_in_the_end),
       cmocka_unit_test(test_a_client_that_leaves_is_forgotten_at_once),
       cmocka_unit_test(test_a_client_that_is_lost_before_it_knew_its_id_is_forgotten),

@@ -131,13 +131,18 @@ struct pwi_terms {
   uint64_t prior;   /* the task before; see above */
   uint64_t settled; /* every task of the sender up to this has been answered to it */
   uint64_t
-      other;     /* COLLECT: the retired sender; PUSH: the group whose pushes of this tick are applied together, or 0 */
+      other; /* COLLECT: the retired sender; PUSH, PUSHPULL: the group whose pushes of this tick are applied together, or 0 */
   uint64_t rows; /* keys named: the list's length, the range's size; SCAN: at most */
   struct pawl_range claim;
   struct pawl_range range; /* in the claim */
   uint32_t incarnation;    /* of the vector that is meant */
   uint8_t codecs;          /* PULL, PUSHPULL: in which values may come back, besides RAW: bits 1 << codec */
 };
+
+/* Whether it is one of the pushes of a group that are applied as one. */
+static inline bool pwi_terms_are_together(const struct pwi_terms *terms) {
+  return terms->other != 0 && (terms->kind == PWI_REQUEST_PUSH || terms->kind == PWI_REQUEST_PUSHPULL);
+}
 
 #define PWI_TERMS_SIZE 96
 

@@ -53,6 +53,9 @@ enum pwi_hello_role {
 /* Sums over one column of rows, and counts of values that are not zero. */
 #define PWI_FEATURE_COLUMNS UINT64_C(0x100)
 
+/* Pushes of a group that bring rows back. */
+#define PWI_FEATURE_TOGETHER UINT64_C(0x200)
+
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */
   uint8_t highest;

@@ -517,6 +517,37 @@ static int be_scheduler(const char *address, const char *job) {
   return 1;
 }
 
+/* Joins a group and leaves it, and is then stopped until it is taken for dead: it must not come back into the group. */
+static int be_leaver(const char *address, const char *name) {
+  struct pawl_group *group, *other;
+  struct pawl_session *own = open_listening(address);
+  uint64_t before = pawl_session_node(own).id;
+  must(pawl_group_join(own, name, 0, PATIENCE, &group));
+  pawl_group_leave(group);
+  give_sign();
+  while (pawl_session_node(own).id == before || pawl_session_node(own).id == 0) nap(1000000);
+  must(pawl_group_join(own, "left/other", 0, PATIENCE,
+                       &other)); /* all that was asked of the manager before has been done */
+  give_sign();
+  return pawl_session_close(own, PATIENCE) != PAWL_OK;
+}
+
+static void test_who_has_left_a_group_does_not_come_back_by_itself(void **state) {
+  (void)state;
+  struct pawl_group *group;
+  must(pawl_group_join(session, "left/one", 0, PATIENCE, &group));
+  pid_t leaver = launch("leaver", "left/one");
+  await_sign();
+  halt(leaver);
+  nap(3 * PAWL_SECOND);
+  assert_int_equal(kill(leaver, SIGCONT), 0);
+  await_sign();
+  assert_int_equal(pawl_group_size(group), 1);
+  must(pawl_group_barrier(group, PATIENCE));
+  reap(leaver);
+  pawl_group_leave(group);
+}
+
 /* A round that a process is in the middle of when it is killed. */
 static void kill_in_mid_round(struct pawl_job *job, pid_t victim, int signal) {
   struct pawl_round *round = NULL;
@@ -680,6 +711,7 @@ static void test_a_worker_that_stays_slow_is_dropped(void **state) {
 int main(int argc, char **argv) {
   if (argc == 5) {
     signs[1] = atoi(argv[4]);
+    if (strcmp(argv[1], "leaver") == 0) return be_leaver(argv[2], argv[3]);
     return strcmp(argv[1], "worker") == 0 ? be_worker(argv[2], argv[3]) : be_scheduler(argv[2], argv[3]);
   }
   if (pipe(signs) != 0) return 1;
@@ -702,6 +734,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_worker_that_was_taken_for_dead_joins_anew),
       cmocka_unit_test(test_workers_notice_that_their_scheduler_is_gone),
       cmocka_unit_test(test_a_worker_that_stays_slow_is_dropped),
+      cmocka_unit_test(test_who_has_left_a_group_does_not_come_back_by_itself),
   };
   return cmocka_run_group_tests_name("api.job", tests, open_cluster, close_cluster);
 }

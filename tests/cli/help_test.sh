@@ -26,7 +26,7 @@ expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
   'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
-  'pawl train linear' 'pawl worker'; do
+  'pawl train linear' 'pawl worker' 'pawl convert'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -77,6 +77,7 @@ explains predict --output --scores --probabilities --format --label --hash-bits 
 explains model 'pawl model show' 'pawl model export'
 explains 'model show' --top --vocabulary --json MODEL
 explains 'model export' --output --format --json MODEL
+explains convert --output --format --hash-bits --label --binary --unit-rows --skip-bad --threads --json INPUT
 explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
@@ -150,6 +151,11 @@ refuses 'one argument too many' get a/b 1 2
 refuses 'nothing to put' put a/b
 refuses 'are for --create' put a/b --width 2 1=1
 refuses 'f32, f64' put a/b --create --type f16
+refuses 'INPUT.* is missing' convert
+refuses '-o FILE is missing' convert a
+refuses 'libsvm, vw' convert a -o b --format arff
+refuses 'from 1 to 62' convert a -o b --hash-bits 63
+refuses 'from 1 to 1024' convert a -o b --threads 0
 refuses 'bench net' bench net --no-such-option
 refuses 'DIR/NAME is missing' checkpoint verify
 refuses 'which format' checkpoint export a/b c/d e.txt

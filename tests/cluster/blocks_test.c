@@ -41,7 +41,8 @@ struct step {
   struct pwi_where where;
   uint64_t keys[SIZE];
   struct pwi_keylist *list; /* NULL: none was made */
-  double pairs[2 * SIZE];
+  double pairs[2 * SIZE], out[2 * SIZE];
+  bool pulls; /* a pushpull */
   struct pwi_task task;
 };
 
@@ -91,6 +92,7 @@ static void draw_step(struct member *member, size_t tick) {
     step->pairs[2 * i] = (double)pwi_random_below(&scene.random, 41) - 20;
     step->pairs[2 * i + 1] = (double)pwi_random_below(&scene.random, 5);
   }
+  step->pulls = pwi_random_chance(&scene.random, 0.5);
   step->where = (struct pwi_where){.range = block, .together = scene.group, .tick = tick + 1};
   if (is_range) return;
   step->where.keys = step->keys;
@@ -156,8 +158,9 @@ static void call(struct member *member) {
     struct step *step = &member->steps[member->called++];
     step->task = (struct pwi_task){.finished = finished};
     member->under_way++;
-    pawl_status status = pwi_client_start(member->client.client, &step->task, member->flow, PWI_REQUEST_PUSH,
-                                          &step->where, step->pairs, NULL);
+    pawl_status status = pwi_client_start(member->client.client, &step->task, member->flow,
+                                          step->pulls ? PWI_REQUEST_PUSHPULL : PWI_REQUEST_PUSH, &step->where,
+                                          step->pairs, step->pulls ? step->out : NULL);
     if (status) pwi_sim_fail(scene.cluster.sim, PAWL_CORRUPT, "a call: %s", pawl_status_name(status));
   }
 }
@@ -247,10 +250,23 @@ static void schedule_faults(struct pwi_sim_faults *faults, int64_t delay) {
   must(pwi_sim_faults_schedule(scene.cluster.sim, faults));
 }
 
-static void check_end(void) {
+/* What came back is what the sum of that tick has left; what was sent again may bring what is stored later. */
+static void check_out(size_t tick) {
+  for (size_t m = 0; m < MEMBERS; m++) {
+    const struct step *step = &scene.members[m].steps[tick];
+    for (size_t i = 0; step->pulls && i < rows_of(step); i++)
+      if (pawl_range_has(scene.blocks[tick], step->keys[i]))
+        compare(&step->out[2 * i], &scene.model[2 * step->keys[i]], 2, "what came back");
+  }
+}
+
+static void check_end(bool is_undisturbed) {
   struct pwi_where all = {.range = {0, SIZE}};
   double found[2 * SIZE];
-  for (size_t tick = 0; tick < TICKS; tick++) step_model(tick);
+  for (size_t tick = 0; tick < TICKS; tick++) {
+    step_model(tick);
+    if (is_undisturbed) check_out(tick);
+  }
   must(cluster_call(&scene.members[0].client, scene.members[0].flow, PWI_REQUEST_PULL, &all, NULL, found, NULL));
   compare(found, scene.model, 2 * SIZE, "in the end");
 }
@@ -271,7 +287,7 @@ static void run_seed(uint64_t seed) {
   cluster_run_for(&scene.cluster, (int64_t)pwi_random_below(&scene.random, 400) * MS + 1);
   if (seed % 3 == 0) cluster_start_late(&scene.cluster, 0);
   cluster_run_while(&scene.cluster, is_working, NULL, 120 * PWI_SIM_SECOND);
-  check_end();
+  check_end(false);
   close_scene();
   pwi_sim_faults_fini(&faults);
 }
@@ -305,7 +321,7 @@ static void test_without_faults_nothing_is_sent_twice(void **state) {
     open_scene(1000 + seed, false);
     begin();
     cluster_run_while(&scene.cluster, is_working, NULL, 120 * PWI_SIM_SECOND);
-    check_end();
+    check_end(true);
     close_scene();
     assert_int_equal(scene.resent, 0);
     assert_int_equal(scene.gaps, 0);

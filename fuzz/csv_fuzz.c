@@ -1,0 +1,26 @@
+/* Tables, and finding out what a text is: any bytes, after one that says which format and label were asked for.
+ *
+ * covers: src/data/csv.c src/data/criteo.c src/data/table.c src/data/detect.c
+ */
+#include "rows.h"
+
+#include "data/detect.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const char *const labels[] = {NULL, "1", "2", "y", "40", "999999999999999999999"};
+  static const enum pawl_data_format formats[] = {PAWL_DATA_AUTO, PAWL_DATA_CSV, PAWL_DATA_CRITEO};
+  struct input input = {data, size};
+  uint8_t choice = draw_u8(&input);
+  struct pwi_parse_rule rule = {.format = formats[choice % 3], .hash_bits = 22};
+  struct lines lines = lines_of(input.at, input.left);
+  const char *why = NULL;
+  pawl_status status = pwi_detect(lines.memory, input.left, labels[choice / 3 % 6], &rule, &why);
+  if (!status) {
+    size_t head = rule.table.head_length < lines.size ? rule.table.head_length : lines.size;
+    check_lines(&rule, lines.memory + head, lines.memory + lines.size);
+  } else {
+    assert(why && *why);
+  }
+  free(lines.memory);
+  return 0;
+}

@@ -1,0 +1,81 @@
+/* What the fuzz targets of data formats share: a text is parsed as a reader parses it, and what comes out must be rows.
+ *
+ * Memory is allocated, unlike in other targets: batches grow.
+ */
+#ifndef PWI_FUZZ_ROWS_H
+#define PWI_FUZZ_ROWS_H
+
+#include "fuzz.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "data/batch.h"
+#include "data/number.h"
+#include "data/parse.h"
+
+/* Lines with their line breaks, and not one byte more of slack than is promised. */
+struct lines {
+  char *memory;
+  size_t size;
+};
+
+static inline struct lines lines_of(const uint8_t *bytes, size_t size) {
+  struct lines lines = {malloc(size + 1 + PWI_NUMBER_SLACK), size};
+  assert(lines.memory);
+  if (size) memcpy(lines.memory, bytes, size);
+  if (size && lines.memory[size - 1] != '\n') lines.memory[lines.size++] = '\n';
+  memset(lines.memory + lines.size, 0, PWI_NUMBER_SLACK);
+  return lines;
+}
+
+/* The rows are in order, as <pawl/data.h> has it. */
+UNTRACED static inline void check_batch(const struct pawl_batch *batch) {
+  uint64_t most = 0;
+  assert(batch->starts[0] == 0 && batch->starts[batch->rows] == batch->entries);
+  for (size_t row = 0; row < batch->rows; row++) {
+    assert(batch->starts[row] <= batch->starts[row + 1] && isfinite(batch->labels[row]));
+    assert(!batch->weights || (isfinite(batch->weights[row]) && batch->weights[row] >= 0));
+    for (uint64_t i = batch->starts[row]; i < batch->starts[row + 1]; i++) {
+      assert(batch->ids[i] <= PAWL_ID_MAX && (i == batch->starts[row] || batch->ids[i] > batch->ids[i - 1]));
+      assert(!batch->values || isfinite(batch->values[i]));
+      most = batch->ids[i] > most ? batch->ids[i] : most;
+    }
+  }
+  assert(most == batch->max_id);
+}
+
+/* Parses, leaving bad rows out. Each of them lies where it is said to lie. */
+static inline struct pwi_batch *parse_lines(const struct pwi_parse_rule *rule, const char *begin, const char *end) {
+  struct pwi_parse parse = {.at = begin, .end = end};
+  struct pwi_batch *batch;
+  pawl_status status = pwi_batch_create(&batch);
+  assert(!status);
+  while ((status = pwi_parse_rows(rule, &parse, batch)) != PAWL_OK) {
+    assert(status == PAWL_CORRUPT && parse.what);
+    assert(parse.at >= begin && parse.at < end && (parse.at == begin || parse.at[-1] == '\n'));
+    const char *stop = memchr(parse.at, '\n', (size_t)(end - parse.at));
+    assert(stop && parse.wrong >= parse.at && parse.wrong <= stop);
+    parse.at = stop + 1;
+  }
+  assert(parse.at == end);
+  return batch;
+}
+
+/* Parsed in two parts it has as many rows and entries as whole. */
+static inline void check_lines(const struct pwi_parse_rule *rule, const char *begin, const char *end) {
+  struct pwi_batch *whole = parse_lines(rule, begin, end);
+  const char *cut = begin + (end - begin) / 2;
+  while (cut > begin && cut[-1] != '\n') cut--;
+  struct pwi_batch *first = parse_lines(rule, begin, cut), *second = parse_lines(rule, cut, end);
+  assert(first->is.rows + second->is.rows == whole->is.rows);
+  assert(first->is.entries + second->is.entries == whole->is.entries);
+  pawl_status status = pwi_batch_finish(whole, false, false);
+  assert(!status);
+  check_batch(&whole->is);
+  pwi_batch_destroy(whole);
+  pwi_batch_destroy(first);
+  pwi_batch_destroy(second);
+}
+
+#endif

@@ -1,0 +1,37 @@
+"""pawl: model parameters, shared between machines. Arrays in, arrays out.
+
+    import numpy as np, pawl
+
+    with pawl.Session() as session:                  # a cluster of its own on this machine, or the one at PAWL_ADDRESS
+        w = session.ensure("demo/w", size=1000)
+        w.push([1.0, 2.0], keys=[3, 5])
+        print(w.pull(keys=[3, 5]), w.pull().sum())
+
+docs/python.md teaches it; include/pawl says what exactly is promised.
+"""
+
+from ._errors import ArgumentError, ClusterError, Error, LinkError, NodeError, OperationError, TimedOut
+from ._group import Group
+from ._library import lib as _lib
+from ._library import path as library_path
+from ._session import Figures, Session
+from ._task import Task
+from ._vector import Keys, Vector
+
+__version__ = _lib.pawl_version().decode()
+__all__ = [
+    "ArgumentError",
+    "ClusterError",
+    "Error",
+    "Figures",
+    "Group",
+    "Keys",
+    "LinkError",
+    "NodeError",
+    "OperationError",
+    "Session",
+    "Task",
+    "TimedOut",
+    "Vector",
+    "library_path",
+]

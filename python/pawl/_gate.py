@@ -1,0 +1,280 @@
+"""Who is inside the library, and when a handle may be freed.
+
+Python lets any thread close anything at any time, and drops what nobody refers to whenever it likes; the library wants
+handles to be left alone once they are freed, and arrays to stay until the tasks that use them have finished. Between the
+two stands one gate for each session:
+
+  - every call goes in and out with the handles that it uses. One that is closed meanwhile is freed by the last to go out;
+  - closing the session lets nobody in any more, and waits until all are out. Those who wait for a task go in for a slice
+    of time only, so that a closing session and Ctrl-C come through;
+  - what Python drops is put in a row, without a lock since that can happen anywhere, and looked at by the next call. A
+    task that has not finished stays there with its arrays.
+
+A process that was forked off has none of the session's threads: it is kept out, and frees nothing.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+
+from . import _abi
+from ._errors import error, invalid, last_error
+from ._library import lib
+
+SLICE = 0.1  # seconds that a thread stays inside, waiting
+AT_EXIT = 5.0  # seconds that a session which nobody closed is given for what is under way
+_LOOKS = 8  # dropped things that a call looks at
+
+_OPEN, _CLOSING, _CLOSED = range(3)
+
+
+def nanoseconds(timeout):
+    """Seconds, or None for ever, as the library takes them."""
+    if timeout is None:
+        return _abi.FOREVER
+    try:
+        seconds = float(timeout)
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if not seconds >= 0:
+        raise invalid("a time-out of %r: it is in seconds, or None", timeout)
+    return _abi.FOREVER if seconds > 9e9 else int(seconds * 1e9)
+
+
+class Patience:
+    """A time-out that is used up slice by slice."""
+
+    def __init__(self, timeout, most=SLICE):
+        nanoseconds(timeout)
+        self.timeout = timeout
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._most = most
+
+    def slice(self):
+        left = self._most if self._deadline is None else self._deadline - time.monotonic()
+        return max(0.0, min(left, self._most))
+
+    def grow(self):
+        """For waits that cost somebody something each time."""
+        self._most = min(2 * self._most, 2.0)
+
+    def is_over(self):
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def text(self):
+        return "not finished after %g s" % self.timeout
+
+
+class Handle:
+    """A pointer of the library's that goes with its session, and is freed earlier by `free`."""
+
+    __slots__ = ("pointer", "free", "what", "users", "is_closed")
+
+    def __init__(self, pointer, free, what):
+        self.pointer, self.free, self.what = pointer, free, what
+        self.users, self.is_closed = 0, False
+
+    def is_swept(self, gate):
+        gate.close_handle(self)
+        return True
+
+
+class Inside:
+    """The time between going in and out. What is dropped is looked at on the way."""
+
+    __slots__ = ("_gate", "_handles")
+
+    def __init__(self, gate, handles):
+        self._gate, self._handles = gate, handles
+
+    def __enter__(self):
+        self._gate.enter(self._handles)
+        return self._gate.pointer
+
+    def __exit__(self, *_):
+        self._gate.leave(self._handles)
+
+
+class Gate:
+    def __init__(self, pointer, name):
+        self.pointer, self.name = pointer, name
+        self.dropped = deque()
+        self.starting = {}  # calls that have no task yet: if Ctrl-C comes between, their arrays stay here
+        self._failure = None  # the first of tasks that were dropped before anybody asked
+        self._changed = threading.Condition(threading.Lock())
+        self._state, self._users = _OPEN, 0
+        self._pid = os.getpid()
+
+    # --- in and out ---------------------------------------------------------------------------------------------------
+
+    def inside(self, *handles):
+        return Inside(self, handles)
+
+    def is_forked(self):
+        return self._pid != os.getpid()
+
+    def is_closed(self):
+        return self._state == _CLOSED
+
+    def check_process(self):
+        if self.is_forked():
+            raise invalid("a session cannot be used by a process that was forked off: open one there")
+
+    def check(self):
+        self.check_process()
+        if self._state != _OPEN:
+            raise error(_abi.NODE_STOPPED, "%s: it is closed" % self.name)
+
+    def enter(self, handles=()):
+        self.check_process()  # before the lock, which somebody may have held when the process was forked off
+        with self._changed:
+            self.check()
+            for handle in handles:
+                if handle.is_closed:
+                    raise error(_abi.NODE_STOPPED, "%s: it is closed" % handle.what)
+            for handle in handles:
+                handle.users += 1
+            self._users += 1
+        try:
+            if self.dropped:
+                self._sweep(_LOOKS)
+        except BaseException:  # Ctrl-C
+            self.leave(handles)
+            raise
+
+    def leave(self, handles=()):
+        with self._changed:
+            idle = []
+            for handle in handles:
+                handle.users -= 1
+                if handle.is_closed and handle.users == 0:
+                    idle.append(handle)
+            if not idle:
+                self._go_out()
+                return
+        for handle in idle:
+            handle.free(handle.pointer)
+        with self._changed:
+            self._go_out()
+
+    def _go_out(self):
+        self._users -= 1
+        if self._users == 0:
+            self._changed.notify_all()
+
+    def close_handle(self, handle):
+        """Frees it, now or when the last call that uses it goes out."""
+        if self.is_forked():
+            return
+        with self._changed:
+            was_closed, handle.is_closed = handle.is_closed, True
+            if was_closed or self._state != _OPEN or handle.users > 0:
+                return
+            self._users += 1
+        try:
+            handle.free(handle.pointer)
+        finally:
+            self.leave()
+
+    # --- what Python drops --------------------------------------------------------------------------------------------
+
+    def _sweep(self, most):
+        for _ in range(min(most, len(self.dropped))):
+            try:
+                thing = self.dropped.popleft()
+            except IndexError:
+                return
+            if not thing.is_swept(self):
+                self.dropped.append(thing)
+
+    def note_failure(self, failure):
+        if self._failure is None:
+            self._failure = failure
+
+    def _tell_failure(self):
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def wait_for_task(self, task, timeout):
+        """False if the time ran out. A task outlives its session, and has finished when that is closed."""
+        patience = Patience(timeout)
+        while not lib.pawl_task_is_done(task):
+            self.check_process()
+            is_inside = False
+            try:
+                with self._changed:
+                    if self._state == _OPEN:
+                        self._users += 1
+                        is_inside = True
+                    elif self._state == _CLOSING:
+                        self._changed.wait(patience.slice())
+                if is_inside:
+                    lib.pawl_task_wait(task, nanoseconds(patience.slice()))
+            finally:
+                if is_inside:
+                    self.leave()
+            if patience.is_over():
+                return bool(lib.pawl_task_is_done(task))
+        return True
+
+    def flush(self, timeout):
+        patience = Patience(timeout)
+        while True:
+            with self.inside() as session:
+                status = lib.pawl_session_flush(session, nanoseconds(patience.slice()))
+                failure = last_error(status) if status else None
+            if status != _abi.TIMED_OUT:
+                break
+            if patience.is_over():
+                raise error(status, "flush: there are tasks, %s" % patience.text())
+        self._sweep(len(self.dropped))
+        self._tell_failure()
+        if failure is not None:
+            raise failure
+
+    # --- closing ------------------------------------------------------------------------------------------------------
+
+    def close(self, timeout):
+        """Waits for what is under way, and closes the session whatever comes."""
+        patience = Patience(timeout)
+        if self.is_forked():
+            return
+        with self._changed:
+            if self._state != _OPEN:
+                while self._state == _CLOSING and not patience.is_over():
+                    self._changed.wait(patience.slice())
+                return
+            self._state = _CLOSING
+            while self._users > 0 and not patience.is_over():
+                self._changed.wait(patience.slice())
+            if self._users > 0:  # a thread is inside the library with it: it cannot be freed under its feet
+                self._state = _OPEN
+                raise error(_abi.TIMED_OUT, "%s cannot be closed: calls of other threads are under way" % self.name)
+        status = _abi.TIMED_OUT
+        try:
+            while status == _abi.TIMED_OUT and not patience.is_over():
+                status = lib.pawl_session_flush(self.pointer, nanoseconds(patience.slice()))
+        finally:  # also after Ctrl-C
+            self._end(status)
+
+    def _end(self, flushed):
+        status = lib.pawl_session_close(self.pointer, 0 if flushed == _abi.TIMED_OUT else nanoseconds(AT_EXIT))
+        failure = last_error(status) if status else None
+        with self._changed:
+            self._state, self.pointer = _CLOSED, None
+            self._changed.notify_all()
+        self._sweep(len(self.dropped))
+        if failure is not None:
+            raise failure
+        self._tell_failure()
+
+    def close_at_exit(self):
+        """For a session that nobody closed: nobody is there to be told, either."""
+        try:
+            self.close(AT_EXIT)
+        except Exception:
+            pass

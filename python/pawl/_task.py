@@ -1,0 +1,96 @@
+"""Calls that are under way."""
+
+import ctypes
+
+from . import _abi
+from ._errors import error, last_error
+from ._library import lib
+
+
+def describe(pointer):
+    text = ctypes.create_string_buffer(1024)
+    lib.pawl_task_describe(pointer, text, len(text))
+    return text.value.decode("utf-8", "replace")
+
+
+class Running:
+    """The library's task, with what it reads and fills. Whoever drops it leaves it to the gate, which keeps the arrays until
+    it has finished."""
+
+    __slots__ = ("pointer", "arrays", "was_told")
+
+    def __init__(self, pointer, arrays):
+        self.pointer, self.arrays, self.was_told = pointer, arrays, False
+
+    def outcome(self):
+        """Of one that has finished: None, or how it failed."""
+        self.was_told, self.arrays = True, None
+        status = lib.pawl_task_wait(self.pointer, 0)
+        return last_error(status) if status else None
+
+    def is_swept(self, gate):
+        if not lib.pawl_task_is_done(self.pointer):
+            return False
+        if not self.was_told:
+            failure = self.outcome()
+            if failure is not None:
+                gate.note_failure(failure)
+        lib.pawl_task_release(self.pointer)
+        return True
+
+
+class Task:
+    """A push, pull or clock that is under way. Until it has finished, the arrays that it was given are the task's: it reads
+    and fills them in place. They are kept alive, also if nobody refers to the task any more."""
+
+    def __init__(self, session, pointer, arrays=(), result=None):
+        self._session = session  # which must not be closed while somebody waits
+        self._gate = session._gate
+        self._running = Running(pointer, arrays)
+        self._result = result
+        self.id = lib.pawl_task_id(pointer)
+
+    def done(self):
+        """Whether it has finished, well or not."""
+        return bool(lib.pawl_task_is_done(self._running.pointer))
+
+    def wait(self, timeout=None):
+        """Waits until it has finished, for `timeout` seconds at most (None: for ever), and hands out what was pulled. Raises
+        Error if it failed, TimedOut if the time ran out: it then goes on, and may be waited for again."""
+        if not self._gate.wait_for_task(self._running.pointer, timeout):
+            raise error(_abi.TIMED_OUT, "%s: not finished after %g s; it goes on" % (self._text(), timeout))
+        failure = self._running.outcome()
+        if failure is not None:
+            raise failure
+        return self._result
+
+    def failures(self):
+        """Of a task that failed: (begin, end, Error) for each range of keys on which nothing was applied."""
+        found, begin_end, status = [], _abi.Range(), ctypes.c_int()
+        pointer = self._running.pointer
+        for index in range(lib.pawl_task_failure_count(pointer)):
+            if lib.pawl_task_failure(pointer, index, ctypes.byref(begin_end), ctypes.byref(status)) != _abi.OK:
+                break  # only the first few are kept
+            found.append((begin_end.begin, begin_end.end, error(status.value)))
+        return found
+
+    def _text(self):
+        if not self.done():
+            try:
+                with self._gate.inside():
+                    return describe(self._running.pointer)
+            except Exception:
+                return "task %d" % self.id
+        return describe(self._running.pointer)
+
+    def __repr__(self):
+        return "<pawl.Task %d: %s>" % (self.id, self._text())
+
+    def __del__(self):
+        running = self.__dict__.get("_running")
+        if running is None or self._gate.is_forked():
+            return
+        if self._gate.is_closed():
+            lib.pawl_task_release(running.pointer)
+        else:
+            self._gate.dropped.append(running)

@@ -1,0 +1,234 @@
+/* `pawl convert`: data files into a cache that loads at the speed of memory. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <pawl/data.h>
+#include <pawl/session.h>
+
+#include "cli/cli.h"
+
+enum {
+  LETTER_FORMAT = 300,
+  LETTER_HASH_BITS,
+  LETTER_LABEL,
+  LETTER_BINARY,
+  LETTER_UNIT_ROWS,
+  LETTER_SKIP_BAD,
+  LETTER_THREADS,
+};
+
+#define PROGRESS_S 0.2 /* between two pictures of it */
+
+struct convert {
+  const struct pwi_command *command;
+  struct pawl_data_options options;
+  const char *output;
+  uint32_t threads;
+  bool json, is_terminal;
+
+  double began_s, shown_s;
+  uint64_t input_bytes;
+  size_t width; /* of the progress line */
+  struct pawl_data_progress last;
+};
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number) {
+  (void)number;
+  is_interrupted = 1;
+}
+
+static double now_s(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* --- while it runs ---------------------------------------------------------------------------------------------------------- */
+
+static void clear_line(struct convert *convert) {
+  if (convert->width) fprintf(stderr, "\r%*s\r", (int)convert->width, "");
+  convert->width = 0;
+}
+
+static void show(struct convert *convert, const struct pawl_data_progress *progress) {
+  double now = now_s(), part = (double)progress->pieces / (double)progress->of;
+  if (!convert->is_terminal || (now - convert->shown_s < PROGRESS_S && progress->pieces < progress->of)) return;
+  convert->shown_s = now;
+  double took = now - convert->began_s, left = part > 0 ? took / part - took : 0;
+  int width = fprintf(stderr, "\r%3.0f %%  %" PRIu64 " rows  %.0f MB/s  %.0f s left   ", 100 * part, progress->rows,
+                      part * (double)convert->input_bytes / 1e6 / (took > 0 ? took : 1), left);
+  convert->width = width > 0 ? (size_t)width : 0;
+  fflush(stderr);
+}
+
+static bool progress(void *context, const struct pawl_data_progress *so_far) {
+  struct convert *convert = context;
+  convert->last = *so_far;
+  show(convert, so_far);
+  return !is_interrupted;
+}
+
+/* --- after it --------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t size_of(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 ? (uint64_t)about.st_size : 0;
+}
+
+static int say_done(const struct convert *convert, const struct pawl_data *data, const struct pawl_data_info *info,
+                    uint64_t max_id) {
+  const struct pawl_data_progress *last = &convert->last;
+  double seconds = now_s() - convert->began_s, rate = (double)info->bytes / 1e6 / (seconds > 0 ? seconds : 1e-9);
+  uint64_t bytes = size_of(convert->output), skipped = pawl_data_skipped(data);
+  if (convert->json)
+    return pwi_cli_print_json(convert->command,
+                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "cache",
+                                        convert->output, "format", pawl_data_format_name(info->format), "files",
+                                        (json_int_t)info->files, "rows", (json_int_t)last->rows, "entries",
+                                        (json_int_t)last->entries, "max_id", (json_int_t)max_id, "skipped",
+                                        (json_int_t)skipped, "bytes_read", (json_int_t)info->bytes, "bytes_written",
+                                        (json_int_t)bytes, "seconds", seconds, "mb_per_s", rate));
+  printf("%s: %" PRIu64 " rows, %" PRIu64 " entries, features up to %" PRIu64 "\n", convert->output, last->rows,
+         last->entries, max_id);
+  printf("read %.1f MB of %s in %zu %s, wrote %.1f MB, in %.2f s: %.0f MB/s\n", (double)info->bytes / 1e6,
+         pawl_data_format_name(info->format), info->files, info->files == 1 ? "file" : "files", (double)bytes / 1e6,
+         seconds, rate);
+  if (skipped > 0)
+    printf("left out %" PRIu64 " bad %s, the first of them %s\n", skipped, skipped == 1 ? "row" : "rows",
+           pawl_data_first_bad(data));
+  printf("next: pawl train logistic %s\n", convert->output);
+  return PWI_EXIT_OK;
+}
+
+/* Of the file that was written, by whoever reads it first. */
+static pawl_status highest(void *context, size_t piece, struct pawl_batch *batch) {
+  uint64_t *most = context;
+  (void)piece;
+  if (batch->max_id > *most) *most = batch->max_id;
+  pawl_batch_destroy(batch);
+  return PAWL_OK;
+}
+
+/* Reads the cache once: a disk that lies is found now, and not when it is needed. */
+static pawl_status verify(const struct convert *convert, uint64_t *max_id_out) {
+  struct pawl_data *data;
+  struct pawl_data_info info;
+  *max_id_out = 0;
+  pawl_status status = pawl_data_open(&convert->output, 1, NULL, &data);
+  if (status) return status;
+  pawl_data_info(data, &info);
+  status = pawl_data_read_all(data, 0, info.pieces, convert->threads, highest, max_id_out);
+  pawl_data_close(data);
+  return status;
+}
+
+static int run_all(struct convert *convert, const char *const *paths, size_t count) {
+  struct pawl_data *data;
+  struct pawl_data_info info;
+  uint64_t max_id;
+  convert->began_s = now_s();
+  if (pawl_data_open(paths, count, &convert->options, &data))
+    return pwi_cli_failure(convert->command, "%s", pawl_error_text());
+  pawl_data_info(data, &info);
+  convert->input_bytes = info.bytes;
+  signal(SIGINT, interrupt);
+  signal(SIGTERM, interrupt);
+  pawl_status status = pawl_data_convert(data, convert->output, convert->threads, progress, convert);
+  if (!status) status = verify(convert, &max_id);
+  clear_line(convert);
+  int exit_code =
+      status ? pwi_cli_failure(convert->command, "%s", pawl_error_text()) : say_done(convert, data, &info, max_id);
+  if (status == PAWL_CORRUPT && !convert->options.skip_bad)
+    fprintf(stderr, "with --skip-bad N up to N bad rows are left out\n");
+  pawl_data_close(data);
+  return exit_code;
+}
+
+/* --- options ---------------------------------------------------------------------------------------------------------------- */
+
+/* What the value should have been; NULL if it is good. */
+static const char *read_option(struct convert *convert, int letter, const char *value) {
+  struct pawl_data_options *options = &convert->options;
+  uint64_t number = 0;
+  switch (letter) {
+  case 'o':
+    convert->output = value;
+    return NULL;
+  case LETTER_FORMAT:
+    return pawl_data_format_parse(value, &options->format) ? "auto, libsvm, vw, criteo, csv or cache" : NULL;
+  case LETTER_HASH_BITS:
+    if (!pwi_cli_number(value, &number) || number < 1 || number > 62) return "a whole number from 1 to 62";
+    options->hash_bits = (uint32_t)number;
+    return NULL;
+  case LETTER_LABEL:
+    options->label = value;
+    return *value ? NULL : "the name or number of a column";
+  case LETTER_BINARY:
+    options->binary = true;
+    return NULL;
+  case LETTER_UNIT_ROWS:
+    options->unit_rows = true;
+    return NULL;
+  case LETTER_SKIP_BAD:
+    return pwi_cli_number(value, &options->skip_bad) ? NULL : "a whole number";
+  case LETTER_THREADS:
+    if (!pwi_cli_number(value, &number) || number < 1 || number > 1024) return "a whole number from 1 to 1024";
+    convert->threads = (uint32_t)number;
+    return NULL;
+  default:
+    convert->json = true;
+    return NULL;
+  }
+}
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  struct convert convert = {.command = command};
+  struct pwi_cli_args args;
+  int letter;
+  pawl_data_options_init(&convert.options);
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0) {
+    const char *due = read_option(&convert, letter, args.value);
+    if (due) return pwi_cli_usage(command, "'%s': %s is due", args.value, due);
+  }
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, argc)) return args.exit_code;
+  if (!convert.output) return pwi_cli_usage(command, "-o FILE is missing: where should the cache go?");
+  convert.is_terminal = !convert.json && isatty(STDERR_FILENO) == 1;
+  return run_all(&convert, (const char *const *)argv + args.rest, (size_t)(argc - args.rest));
+}
+
+static const struct pwi_cli_option options[] = {
+    {'o', "output", "FILE", "where the cache goes; a file of that name is replaced"},
+    {LETTER_FORMAT, "format", "FORMAT",
+     "auto, libsvm, vw, criteo, csv or cache; auto: by the first rows\nof each file"},
+    {LETTER_HASH_BITS, "hash-bits", "N", "bits of hashed feature names, 1 to 62; by default 22"},
+    {LETTER_LABEL, "label", "COLUMN", "csv: the label's column, by name or by number from 1;\nby default the first"},
+    {LETTER_BINARY, "binary", NULL, "every value becomes 1"},
+    {LETTER_UNIT_ROWS, "unit-rows", NULL, "then every row is scaled to length 1"},
+    {LETTER_SKIP_BAD, "skip-bad", "N", "leave up to N rows out that cannot be read; by default 0"},
+    {LETTER_THREADS, "threads", "N", "that parse; by default as many as there are processors"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_convert = {
+    .name = "convert",
+    .arguments = "INPUT…",
+    .summary = "turn data files into a cache that loads at memory speed",
+    .text = "Reads labelled rows from files, plain or compressed with gzip or zstd, in LIBSVM's,\n"
+            "Vowpal Wabbit's or Criteo's format or as csv, and writes them to one file of rows\n"
+            "and columns as they lie in memory. INPUT may be a pattern. docs/data.md has the\n"
+            "formats to the letter.\n\n"
+            "  pawl convert rcv1.svm.gz -o rcv1.cache\n"
+            "  pawl convert 'day_*.tsv.zst' --hash-bits 24 --skip-bad 100 -o days.cache\n"
+            "  pawl convert table.csv --label clicked --unit-rows -o table.cache\n",
+    .options = options,
+    .run = run,
+};
