@@ -15,6 +15,7 @@
 #include "cli/train_log.h"
 #include "cli/train_show.h"
 #include "cli/train_ranks.h"
+#include "cli/train_watch.h"
 #include "cli/train_workers.h"
 #include "host/clock.h"
 
@@ -34,6 +35,8 @@ struct train {
   struct linear_model start;
   struct pawl_session *session;
   struct pwi_train_meeting meeting;
+  struct pwi_train_watch watch;
+  uint32_t servers_lost; /* that were told of */
   char listen[PWI_NET_ADDRESS_MAX];
   size_t logged_point;
   uint64_t logged_round;
@@ -43,7 +46,7 @@ struct train {
   char write_error[LINEAR_TEXT_MAX]; /* why a model could not be written; "" if all could */
 };
 
-/* --- Ctrl-C ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Ctrl-C ------------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupts;
 
@@ -64,7 +67,7 @@ static void catch_interrupts(void) {
   sigaction(SIGTERM, &action, NULL);
 }
 
-/* --- what the method calls --------------------------------------------------------------------------------------------------------- */
+/* --- what the method calls ---------------------------------------------------------------------------------------- */
 
 static void tell(void *context, const char *line) {
   struct train *train = context;
@@ -105,16 +108,28 @@ static void record(struct train *train, const struct linear_progress *progress) 
     warn(train, "event file in", train->options.board);
 }
 
+/* Who has died meanwhile. */
+static void look(struct train *train) {
+  char line[PWI_TRAIN_LINE_MAX];
+  uint32_t lost = pwi_train_watch_lost(&train->watch);
+  pwi_train_workers_look(&train->workers);
+  if (lost == train->servers_lost) return;
+  train->servers_lost = lost;
+  snprintf(line, sizeof line, "a server was lost, %u so far: others have copies of what it held", lost);
+  tell(train, line);
+}
+
 static void progress(void *context, const struct linear_progress *is) {
   struct train *train = context;
-  pwi_train_workers_look(&train->workers);
+  look(train);
+  pwi_train_watch_beat(&train->watch);
   record(train, is);
   pwi_train_show_progress(&train->show, is);
 }
 
 static bool stopping(void *context) {
   struct train *train = context;
-  pwi_train_workers_look(&train->workers);
+  look(train);
   return interrupts > 0;
 }
 
@@ -139,7 +154,7 @@ static pawl_status found(void *context, size_t point, const struct linear_model 
   return status;
 }
 
-/* --- the cluster ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the cluster -------------------------------------------------------------------------------------------------- */
 
 static int open_session(struct train *train) {
   struct pwi_train_options *options = &train->options;
@@ -157,6 +172,17 @@ static int open_session(struct train *train) {
   exit_code = pwi_session_start(choice, options->command, &train->session);
   if (exit_code != PWI_EXIT_OK || !options->is_launched || options->has_cluster) return exit_code;
   return pwi_train_meet(&train->meeting, options, &train->files, pawl_session_address(train->session));
+}
+
+static void watch_servers(struct train *train) {
+  const struct pwi_train_options *options = &train->options;
+  if (options->has_cluster) return;
+  train->watch.address = pawl_session_address(train->session);
+  train->watch.name = options->command->name;
+  train->watch.file = train->meeting.path;
+  train->watch.replicas = options->replicas;
+  train->watch.has_checkpoints = options->linear.checkpoints != NULL;
+  pwi_train_watch_start(&train->watch);
 }
 
 /* Beyond those that the job asks for itself: where a range was given, as many as there are processors for. */
@@ -188,7 +214,7 @@ static int start_workers(struct train *train) {
   return start_more(train);
 }
 
-/* --- the run --------------------------------------------------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------------------------------ */
 
 static int explain(const struct train *train, pawl_status status, const char *error) {
   const struct pwi_train_options *options = &train->options;
@@ -244,7 +270,11 @@ static int learn(struct train *train) {
 static int run_session(struct train *train) {
   int exit_code = open_session(train);
   if (exit_code == PWI_EXIT_OK) exit_code = start_workers(train);
-  if (exit_code == PWI_EXIT_OK) exit_code = learn(train);
+  if (exit_code == PWI_EXIT_OK) {
+    watch_servers(train);
+    exit_code = learn(train);
+    pwi_train_watch_stop(&train->watch);
+  }
   fflush(stdout);
   pwi_train_part(&train->meeting);
   pwi_train_workers_fini(&train->workers);
@@ -296,7 +326,7 @@ static int run_train(const struct pwi_command *command, enum pwi_train_kind kind
   return exit_code;
 }
 
-/* --- the commands ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the commands ------------------------------------------------------------------------------------------------- */
 
 static int run_logistic(const struct pwi_command *command, int argc, char **argv) {
   return run_train(command, PWI_TRAIN_LOGISTIC, argc, argv);

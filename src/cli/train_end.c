@@ -42,7 +42,7 @@ pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const s
   return PAWL_OK;
 }
 
-/* --- for programs -------------------------------------------------------------------------------------------------------------- */
+/* --- for programs ------------------------------------------------------------------------------------------------- */
 
 static void set(json_t *object, const char *name, json_t *value) { (void)json_object_set_new(object, name, value); }
 
@@ -102,7 +102,7 @@ int pwi_train_end_json(const struct pwi_train_end *end) {
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK : pwi_cli_failure(command, "the result cannot be printed");
 }
 
-/* --- for people ------------------------------------------------------------------------------------------------------------------ */
+/* --- for people --------------------------------------------------------------------------------------------------- */
 
 static const char *reason(const char *why) {
   static const struct {

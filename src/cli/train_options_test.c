@@ -142,7 +142,7 @@ static void test_the_line_tells_what_is_known_and_nothing_else(void **state) {
   assert_string_equal(line, "loading  1 worker  32.6k rows  0.5 s");
 }
 
-/* --- whole command lines -------------------------------------------------------------------------------------------------------- */
+/* --- whole command lines ------------------------------------------------------------------------------------------ */
 
 static struct pwi_command command = {.name = "train logistic", .arguments = "DATA..."};
 
@@ -256,7 +256,7 @@ static void test_what_cannot_be_meant_is_refused(void **state) {
   close(kept);
 }
 
-/* --- without memory ---------------------------------------------------------------------------------------------------------------- */
+/* --- without memory ----------------------------------------------------------------------------------------------- */
 
 static bool prepares(const char *line, int *exit_out) {
   struct pwi_train_options options;

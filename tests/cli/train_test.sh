@@ -261,6 +261,14 @@ kill -INT "$trainer"
 ends 130
 [ -s served.model ] || fail 'there is no model'
 
+within 10 grep -q 'a server was lost' served.log || fail 'the loss is not told'
+
+# One without copies is killed: there is nothing to wait for.
+set_out lost --workers 1
+kill -KILL "$(children $trainer server | head -n 1)"
+ends 1
+grep -q 'nobody has a copy of what it held.*--replicas 1' lost.log || fail 'what is lost is not said'
+
 # Nothing stays behind when the scheduler is killed.
 set_out murdered --workers 2
 children $trainer worker >left
