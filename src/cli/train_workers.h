@@ -1,5 +1,6 @@
-/* The workers that `pawl train` starts: children of this process that run `pawl worker`. They are told where the cluster is and what the job
- * is called, and everything else by the scheduler. One that ends badly has its last words shown, with its number before each line.
+/* The workers that `pawl train` starts: children of this process that run `pawl worker`. They are told where the cluster is
+ * and what the job is called, and everything else by the scheduler. One that ends badly has its last words shown, with its
+ * number before each line.
  *
  * Single-threaded. */
 #ifndef PWI_CLI_TRAIN_WORKERS_H
