@@ -30,7 +30,10 @@ void linear_control_init(struct linear_control *control, const struct linear_opt
   control->tolerance = options->tolerance > 0 ? options->tolerance : method == LINEAR_METHOD_DUAL ? 2e-3 : 1e-4;
   control->keep_all = options->keep_all;
   control->rows = rows;
+  control->workers = options->workers_most > options->workers ? options->workers_most : options->workers;
   control->least_damping = control->damping = crowd > 1 && method == LINEAR_METHOD_BLOCKS ? crowd : 1;
+  /* dual.c: without delay few rows are under way together; with it, begin with what is safe whatever they are */
+  if (method == LINEAR_METHOD_DUAL && options->tau > 0) control->damping = control->workers;
   control->rate = options->rate;
   linear_control_next(control);
 }
