@@ -11,6 +11,7 @@
 #include "cli/demo_sim.h"
 #include "cli/demo_train.h"
 
+#define ROUNDING 1e-9
 #define SAME 1e-6 /* relative: two runs that were asked for a good deal less end nearer to each other than this */
 
 struct demo {
@@ -65,6 +66,16 @@ static bool is_same(const struct demo *demo) {
   return fabs(difference) <= SAME * fabs(demo->undisturbed.objective);
 }
 
+/* Whether the killing cannot even be seen: both runs took the same way. Methods whose workers do not wait for each other need not. */
+static bool is_same_throughout(const struct demo *demo) {
+  const struct pwi_demo_training *one = &demo->killed, *other = &demo->undisturbed;
+  if (one->round_count != other->round_count) return false;
+  for (size_t i = 0; i < one->round_count; i++)
+    if (!(fabs(one->rounds[i].objective - other->rounds[i].objective) <= ROUNDING * fabs(one->rounds[i].objective)))
+      return false;
+  return true;
+}
+
 static double guessing(const struct demo *demo) {
   double part = (double)demo->figures.positive / (double)demo->figures.rows;
   return part > 0.5 ? part : 1 - part;
@@ -95,9 +106,10 @@ static void print_learned(const struct demo *demo) {
   if (run->news[0]) printf("\n  pawl train said: %s\n", run->news);
   printf("\n  learned     from %llu sentences, in %zu rounds and %.1f s, by 2 workers with 2 servers, then 1\n",
          (unsigned long long)run->rows, run->round_count, run->seconds);
-  printf("  objective   %.6f; once more with nobody killed %.6f: %s%s%s\n", run->objective, demo->undisturbed.objective,
-         pwi_paint_ink(paint, same ? PWI_INK_GREEN : PWI_INK_RED), same ? "nothing was lost" : "NOT THE SAME",
-         pwi_paint_ink(paint, PWI_INK_PLAIN));
+  printf("  objective   %.6f; once more with nobody killed %.6f: %s%s%s%s\n", run->objective,
+         demo->undisturbed.objective, pwi_paint_ink(paint, same ? PWI_INK_GREEN : PWI_INK_RED),
+         same ? "nothing was lost" : "NOT THE SAME", pwi_paint_ink(paint, PWI_INK_PLAIN),
+         same && is_same_throughout(demo) ? ",\n              and every round ended as it did there" : "");
   printf("  accuracy    %s%.2f %%%s of %llu other sentences (guessing: %.2f %%), AUC %.3f\n",
          pwi_paint_ink(paint, PWI_INK_BOLD), 100 * demo->figures.accuracy, pwi_paint_ink(paint, PWI_INK_PLAIN),
          (unsigned long long)demo->figures.rows, 100 * guessing(demo), demo->figures.auc);
@@ -116,13 +128,14 @@ static json_t *words_json(char *const words[PWI_DEMO_TOP]) {
 
 static json_t *learned_json(const struct demo *demo) {
   const struct pwi_demo_training *run = &demo->killed;
-  return json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:b, s:f, s:I, s:f, s:f, s:f, s:I, s:o, s:o}", "demo", "train",
+  return json_pack("{s:s, s:I, s:I, s:I, s:f, s:f, s:b, s:b, s:f, s:I, s:f, s:f, s:f, s:I, s:o, s:o}", "demo", "train",
                    "rounds", (json_int_t)run->round_count, "killed_pid", (json_int_t)run->killed, "killed_after",
                    (json_int_t)run->killed_after, "objective", run->objective, "undisturbed_objective",
-                   demo->undisturbed.objective, "same", (int)is_same(demo), "seconds", run->seconds, "test_rows",
-                   (json_int_t)demo->figures.rows, "accuracy", demo->figures.accuracy, "guessing", guessing(demo),
-                   "auc", demo->figures.auc, "nnz", (json_int_t)run->nonzeros, "words_documentation",
-                   words_json(demo->top.words[1]), "words_comments", words_json(demo->top.words[0]));
+                   demo->undisturbed.objective, "same", (int)is_same(demo), "same_throughout",
+                   (int)is_same_throughout(demo), "seconds", run->seconds, "test_rows", (json_int_t)demo->figures.rows,
+                   "accuracy", demo->figures.accuracy, "guessing", guessing(demo), "auc", demo->figures.auc, "nnz",
+                   (json_int_t)run->nonzeros, "words_documentation", words_json(demo->top.words[1]), "words_comments",
+                   words_json(demo->top.words[0]));
 }
 
 /* Both runs, and what the first one's model is good for. */

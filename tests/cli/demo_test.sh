@@ -14,7 +14,7 @@ figure() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" out | head -n 1; }
 expect 0 "$pawl" demo --data "$PAWL_SOURCE/examples/data"
 said 'kill -9 of a server: process [0-9]'
 said 'pawl train said: a server was lost'
-said ': nothing was lost$'
+said ': nothing was lost'
 said '^  accuracy  *[0-9.]* % of [0-9]* other sentences (guessing: [0-9.]* %)'
 said '^  documentation  *[a-z]'
 said '^  comments  *[a-z]'
