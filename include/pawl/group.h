@@ -66,10 +66,10 @@ PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct paw
  * norms of this session do not wait for such a push either, and see it once its task has finished; any other push to the
  * same keys takes its turn behind it.
  *
- * MEMBERS that leave or die are not waited for. If one dies while its part is in, the sum is applied at once, without those who
- * have not come; theirs are then applied as a sum of their own. What a function refuses is found by serving each member of that tick
- * by itself: only the one that spoiled the sum fails, and the others take their steps one after another. A vector whose function
- * cannot be given a sum takes every part by itself at once, and the tasks finish together.
+ * MEMBERS that leave or die are not waited for. If one dies when its part is in, that is applied with the others'. What a function
+ * refuses is found by serving each member of that tick by itself: only the one that spoiled the sum fails, and the others take
+ * their steps one after another. A vector whose function cannot be given a sum takes every part by itself at once, and the tasks
+ * finish together.
  *
  * Errors as pawl_vector_push; PAWL_UNSUPPORTED if `where` names a node. */
 PAWL_API pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,

@@ -225,6 +225,10 @@ void pwi_serve_collect(struct pwi_holding *holding, struct pwi_held *vector, con
     pwi_served_say(served, PWI_CODE_GONE, 0);
     return;
   }
+  if (pwi_together_has_part(holding, vector->entry.id, other, request->terms.claim)) { /* that will be seen */
+    pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
+    return;
+  }
   pawl_status status = pwi_roster_is_retired(holding->roster, other) ? PAWL_OK : PAWL_INVALID;
   if (status == PAWL_OK) status = pwi_clock_walk(&vector->clocks[PWI_TASKS], other, request->terms.claim, &pieces);
   if (status == PAWL_OK) {

@@ -62,6 +62,9 @@ static inline bool pwi_is_beside(const struct pwi_gathering *it, const struct pw
   return it->vector.id == other->vector.id && it->group.id == other->group.id && pwi_same_keys(it->arc, other->arc);
 }
 
+/* Whether every member of the group is in. */
+bool pwi_gathering_has_all(const struct pwi_holding *holding, const struct pwi_gathering *gathering);
+
 void pwi_gathering_forget(struct pwi_holding *holding, struct pwi_gathering *gathering);
 
 /* Tells whoever waits, if anybody does. */

@@ -377,6 +377,10 @@ enum pwi_together {
 enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,
                                      const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
 
+/* Whether something of the sender waits to be applied on these keys, with others' or not. */
+bool pwi_together_has_part(const struct pwi_holding *holding, struct pwi_vector_id vector, struct pwi_sender sender,
+                           struct pawl_range keys);
+
 /* The roster has changed. */
 void pwi_together_examine(struct pwi_holding *holding);
 

@@ -176,6 +176,21 @@ static void tell_one(struct pwi_holding *holding, const struct part *part, pwi_t
   }
 }
 
+/* It was applied without some: they may still come, and do not wait for those who were in it. */
+static void outlive(struct pwi_gathering *gathering) {
+  size_t kept = 0;
+  for (size_t i = 0; i < gathering->count; i++) {
+    struct part *part = &gathering->parts[i];
+    if (part->is_echo) continue;
+    gathering->parts[kept++] =
+        (struct part){.sender = part->sender, .task = part->task, .claim = part->claim, .is_told = true};
+  }
+  gathering->count = kept;
+  gathering->is_complete = false;
+  pwi_bundles_destroy(gathering->bundles);
+  gathering->bundles = NULL;
+}
+
 void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, pwi_tell_in *tell,
                          void *context) {
   gathering->done = gathering->now.end;
@@ -183,14 +198,11 @@ void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gath
   for (size_t i = 0; i < gathering->count; i++)
     if (waits(&gathering->parts[i])) tell_one(holding, &gathering->parts[i], tell, context);
   struct pwi_gathering place = *gathering;
-  if (gathering->early) { /* of somebody who was not waited for */
-    gathering->count = 0;
-    gathering->is_complete = false;
-    pwi_bundles_destroy(gathering->bundles);
-    gathering->bundles = NULL;
-  } else {
+  bool is_over = !gathering->early && pwi_gathering_has_all(holding, gathering);
+  if (is_over)
     pwi_gathering_forget(holding, gathering);
-  }
+  else
+    outlive(gathering);
   pwi_gatherings_take_in(holding, &place);
 }
 

@@ -23,8 +23,10 @@
  * Those who were answered before we came do not send their part again. So a part that was applied before we came waits for
  * nobody, and somebody whose later push is due counts as in: what it had to say about the tick before has been said.
  *
- * A part of a sender that is not live any more stays in; so that nobody has to wonder whether it took effect, the sum is then
- * applied at once. What it pushed early has taken no effect, and never will. */
+ * A part of a sender that is not live any more stays in, and is applied with those of the living; whoever asks meanwhile what
+ * that sender did has to ask again. What it pushed early has taken no effect, and never will. Only where the group is not
+ * complete yet, and may never be, the sum is applied at once; who was in it is then remembered, so that those who come later do
+ * not wait for them. */
 #include "base/memory.h"
 #include "role/holding_gathering.h"
 
@@ -101,8 +103,7 @@ static struct part *part_of(const struct pwi_gathering *gathering, struct pwi_se
 
 /* --- who is awaited --------------------------------------------------------------------------------------------------- */
 
-/* Every member's part is in, or one is of a sender that is no more. */
-static void examine(const struct pwi_holding *holding, struct pwi_gathering *gathering) {
+bool pwi_gathering_has_all(const struct pwi_holding *holding, const struct pwi_gathering *gathering) {
   size_t count = 0;
   const struct pwi_roster_group *known = pwi_roster_group(holding->roster, gathering->group);
   const struct pwi_roster_member *members = pwi_roster_members(holding->roster, gathering->group, &count);
@@ -110,12 +111,23 @@ static void examine(const struct pwi_holding *holding, struct pwi_gathering *gat
   bool all = known && known->complete;
   if (gathering->count < count) all = false; /* what is found most often is found soonest */
   for (size_t i = 0; i < count && all; i++) all = is_in(gathering, members[i].sender, needs);
-  for (size_t i = 0; i < gathering->count && !all; i++)
-    all = !pwi_roster_is_live(holding->roster, gathering->parts[i].sender);
-  if (all && gathering->count > 0 && !gathering->is_complete) {
-    gathering->is_complete = true;
-    gathering->done = gathering->arc.begin;
+  return all;
+}
+
+/* Every member's part is in, and somebody waits for that. One of the dead would wait in vain for a group that is no more, or
+ * that they were to complete. */
+static void examine(const struct pwi_holding *holding, struct pwi_gathering *gathering) {
+  const struct pwi_roster_group *known = pwi_roster_group(holding->roster, gathering->group);
+  bool is_awaited = false, has_dead = false;
+  for (size_t i = 0; i < gathering->count; i++) {
+    if (gathering->parts[i].is_told) continue;
+    is_awaited = true;
+    has_dead |= !pwi_roster_is_live(holding->roster, gathering->parts[i].sender);
   }
+  bool is_vain = has_dead && !(known && known->complete);
+  if (!is_awaited || gathering->is_complete || (!is_vain && !pwi_gathering_has_all(holding, gathering))) return;
+  gathering->is_complete = true;
+  gathering->done = gathering->arc.begin;
 }
 
 void pwi_gathering_say(struct pwi_holding *holding, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
@@ -151,6 +163,16 @@ static void drop_early_of_the_dead(struct pwi_holding *holding, struct pwi_gathe
     pwi_gathering_say(holding, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     free_early(early);
   }
+}
+
+bool pwi_together_has_part(const struct pwi_holding *holding, struct pwi_vector_id vector, struct pwi_sender sender,
+                           struct pawl_range keys) {
+  for (const struct pwi_gathering *it = holding->gatherings; it; it = it->next)
+    for (size_t i = 0; it->vector.id == vector.id && i < it->count; i++)
+      if (it->parts[i].is_in_sum && it->parts[i].sender.id == sender.id &&
+          !pawl_range_is_empty(pawl_range_common(it->parts[i].claim, keys)))
+        return true;
+  return false;
 }
 
 void pwi_together_examine(struct pwi_holding *holding) {

@@ -479,10 +479,10 @@ static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
   assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){1}), PAWL_OK);
   pwi_holding_set_roster(f.holding, &f.roster);
   settle(&f);
-  assert_stored(&f, 1);
+  assert_stored(&f, 0);
+  push(&f, 2, 1, 1, 10);
   assert_true(has_task(&f, 1, 1));
   assert_false(has_task(&f, 1, 2));
-  push(&f, 2, 1, 1, 10);
   push(&f, 2, 2, 2, 10);
   assert_stored(&f, 21);
   assert_false(has_task(&f, 1, 2));
@@ -574,6 +574,8 @@ static void test_half_of_a_part_of_the_dead_takes_effect_and_no_more(void **stat
   assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
   pwi_holding_set_roster(f.holding, &f.roster);
   settle(&f);
+  assert_int_equal(f.sums, 0);
+  push(&f, 3, 1, 1, 0);
   assert_int_equal(f.sums, 3);
   assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
   for (int i = 0; i < VALUES; i++) assert_int_equal(out[i], i / WIDTH >= 10 && i / WIDTH < 25 ? 5 * i : 2 * i);
@@ -625,22 +627,61 @@ static void test_one_who_leaves_is_not_waited_for(void **state) {
   stop(&f);
 }
 
-static void test_the_part_of_one_who_is_retired_takes_effect_at_once(void **state) {
+static enum pwi_code collect(struct fixture *f, uint64_t sender) {
+  struct pwi_request request = request_of(PWI_REQUEST_COLLECT, VECTOR, SIZE);
+  request.terms.other = sender;
+  return serve(f->holding, &request, NULL).outcome.code;
+}
+
+static void retire(struct fixture *f, uint64_t sender) {
+  assert_int_equal(pwi_roster_retire(&f->roster, (struct pwi_sender){sender}), PAWL_OK);
+  pwi_holding_set_roster(f->holding, &f->roster);
+  settle(f);
+}
+
+/* Whoever asks what it did is told the truth: when that is known. */
+static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 3);
   push(&f, 1, 1, 1, 1);
   push(&f, 2, 1, 1, 2);
-  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
-  settle(&f);
-  assert_stored(&f, 3);
-  assert_true(has_task(&f, 2, 1)); /* whoever asks what it did is told the truth */
-  assert_int_equal(told(1), 1);
-  struct pwi_served served = push(&f, 3, 1, 1, 4); /* late, and then alone with 1, who is in */
-  assert_true(served.put_off);
-  push(&f, 1, 2, 2, 8);
+  retire(&f, 2);
+  assert_stored(&f, 0);
+  assert_int_equal(collect(&f, 2), PWI_CODE_NOT_HERE);
+  push(&f, 3, 1, 1, 4);
   assert_stored(&f, 7);
+  assert_int_equal(f.sums, 1);
+  assert_true(has_task(&f, 2, 1));
+  assert_int_equal(collect(&f, 2), PWI_CODE_OK);
+  assert_int_equal(told(1), 1);
+  push(&f, 1, 2, 2, 8);
+  push(&f, 3, 2, 2, 8); /* and is not waited for any more */
+  assert_stored(&f, 23);
+  stop(&f);
+}
+
+/* A group that is not complete may never be: the part takes effect at once, and who comes later waits for nobody who was in it. */
+static void test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 0);
+  for (uint64_t id = 1; id <= 2; id++)
+    assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  push(&f, 1, 1, 1, 1);
+  push(&f, 2, 1, 1, 2);
+  retire(&f, 2);
+  assert_stored(&f, 3);
+  assert_int_equal(collect(&f, 2), PWI_CODE_OK);
+  assert_int_equal(told(1), 1);
+  for (uint64_t id = 3; id <= 4; id++)
+    assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  push(&f, 3, 1, 1, 4);
+  push(&f, 4, 1, 1, 8);
+  assert_stored(&f, 15);
+  assert_int_equal(f.sums, 2);
   stop(&f);
 }
 
@@ -799,7 +840,8 @@ int main(void) {
       cmocka_unit_test(test_half_of_a_part_of_the_dead_takes_effect_and_no_more),
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),
       cmocka_unit_test(test_one_who_leaves_is_not_waited_for),
-      cmocka_unit_test(test_the_part_of_one_who_is_retired_takes_effect_at_once),
+      cmocka_unit_test(test_the_part_of_one_who_is_retired_is_applied_with_the_others),
+      cmocka_unit_test(test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once),
       cmocka_unit_test(test_nothing_is_applied_before_the_group_has_been_complete),
       cmocka_unit_test(test_parts_are_sent_elsewhere_when_the_arc_goes),
       cmocka_unit_test(test_whoever_has_gone_is_not_told),
