@@ -30,7 +30,10 @@ void linear_control_init(struct linear_control *control, const struct linear_opt
   control->tolerance = options->tolerance > 0 ? options->tolerance : method == LINEAR_METHOD_DUAL ? 2e-3 : 1e-4;
   control->keep_all = options->keep_all;
   control->rows = rows;
+  control->workers = options->workers_most > options->workers ? options->workers_most : options->workers;
   control->least_damping = control->damping = crowd > 1 && method == LINEAR_METHOD_BLOCKS ? crowd : 1;
+  /* dual.c: without delay few rows are under way together; with it, begin with what is safe whatever they are */
+  if (method == LINEAR_METHOD_DUAL && options->tau > 0) control->damping = control->workers;
   control->rate = options->rate;
   linear_control_next(control);
 }
@@ -60,7 +63,7 @@ static void judge_objective(struct linear_control *control, const struct linear_
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
   double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
   control->left = fallen * worst / (1 - worst) / fabs(outcome->objective);
-  control->is_done = fmax(control->left, 4 * fallen / fabs(outcome->objective)) <= control->tolerance;
+  control->is_done = fmax(control->left, fallen / fabs(outcome->objective) / 2) <= control->tolerance;
   control->last_factors[1] = control->last_factors[0];
   control->last_factors[0] = factor;
   control->last_fall = fallen;

@@ -22,6 +22,7 @@ struct linear_control {
   double tolerance;
   bool keep_all;
   uint64_t rows;
+  double workers;
   uint64_t rounds;       /* in this point, so far */
   double previous, best; /* objectives */
   double last_full, last_fall,

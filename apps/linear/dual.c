@@ -4,12 +4,14 @@
  *
  * A worker has the multipliers a_i of its rows. It goes through them in a random order and sets each to what is best while the others
  * stay (Hsieh et al. 2008); the weights that this adds up to are on the servers. It works on some rows at a time, a *chunk*: it
- * pulls the weights of their features, goes through the rows, and pushes by how much they have changed the weights.
+ * pulls the weights of their features, goes through the rows, and pushes by how much they have changed the weights. Chunks are drawn
+ * anew in each round: with the same rows together every time it took ten times as many rounds.
  *
- * Other workers do the same meanwhile. That their changes add up is taken into account by making each row's step as if the
- * row's own change were made by all K workers at once: in a chunk the weights move by K times what is pushed in the end. Then the sum of all
- * steps cannot overshoot (CoCoA+, Ma et al. 2015, with sigma' = K, gamma = 1). Under delay it may, all the same; if the dual objective
- * falls, the scheduler makes K larger (the order's damping).
+ * Other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common, as texts have common words, going
+ * through the rows in two parts, one after the other, converges ten times as slowly as in one random order (Lee and Wright 2019 show why), and
+ * so do two workers that hear of each other once in a round. So chunks are small, and everybody's steps are mixed. What few rows are under way
+ * together hardly matters (PASSCoDe, Hsieh et al. 2015); if it does, and the dual objective falls, the scheduler lets each row step as if
+ * its change were made `damping` times, which cannot overshoot once that is the number of workers (CoCoA+, Ma et al. 2015).
  *
  * DELAY. The pull for a chunk is sent tau chunks ahead. What this worker itself has pushed since is added to what it brings.
  *
@@ -24,12 +26,12 @@
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
 
+/* Some rows that are worked on together. Its arrays belong to tasks under way. */
 struct chunk {
-  size_t first,
-      rows;     /* every so many rows from the first on: neighbours are often alike, and better in different chunks */
-  size_t count; /* of features */
+  size_t first, rows; /* in the random order of this round */
+  size_t count, room; /* of features */
   uint32_t *features;
-  struct pawl_keys *list;
+  uint64_t *keys;
   double *pulled, *start, *pushed; /* weights; our own share of them when they were asked for; changes */
   double bias_pulled, bias_start, bias_pushed;
   struct pawl_task *pull, *bias_pull, *push, *bias_push;
@@ -39,17 +41,18 @@ struct dual {
   uint64_t *starts; /* rows + 1: the share by rows */
   uint32_t *feature_of;
   float *values;
-  double *squares; /* |x_i|^2, with the bias */
+  double *squares; /* |x_i|^2 */
   float *y, *c;
   double *a;
   double *v;    /* weights while a chunk is worked on */
   double *ours; /* all that we have pushed, by feature */
   double bias, our_bias;
-  struct chunk *chunks;
-  size_t chunk_count;
-  uint32_t *mixed; /* rows in a random order: neighbours in files are often alike, and are better in different chunks */
-  uint32_t *order; /* of chunks, and of rows in one */
-  uint64_t random;
+  struct chunk *ring; /* 2 (tau + 1): pulls ahead, pushes behind */
+  size_t ring_size;
+  uint32_t *order; /* of rows */
+  uint32_t *seen;  /* by feature: the chunk that had it last */
+  uint32_t sign;   /* of the chunk that is being made */
+  uint32_t *found; /* its features, twice the room */
 };
 
 /* --- the share by rows ------------------------------------------------------------------------------------------------------------ */
@@ -104,63 +107,61 @@ static pawl_status move_multipliers(struct linear_worker *worker, double *a, boo
 
 /* --- chunks ----------------------------------------------------------------------------------------------------------------------- */
 
-static size_t row_of(const struct dual *dual, const struct chunk *chunk, size_t number) {
-  return dual->mixed[chunk->first + number];
+static pawl_status make_room(struct chunk *chunk, size_t count) {
+  if (count <= chunk->room) return PAWL_OK;
+  free(chunk->features);
+  free(chunk->keys);
+  free(chunk->pulled);
+  free(chunk->start);
+  free(chunk->pushed);
+  chunk->room = count + count / 4;
+  chunk->features = array(chunk->room, sizeof *chunk->features);
+  chunk->keys = array(chunk->room, sizeof *chunk->keys);
+  chunk->pulled = array(chunk->room, sizeof *chunk->pulled);
+  chunk->start = array(chunk->room, sizeof *chunk->start);
+  chunk->pushed = array(chunk->room, sizeof *chunk->pushed);
+  bool is_there = chunk->features && chunk->keys && chunk->pulled && chunk->start && chunk->pushed;
+  if (!is_there) chunk->room = 0;
+  return is_there ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
-/* The features that occur in the rows of the chunk: marks them, and returns how many there are. */
-static size_t mark(const struct dual *dual, const struct chunk *chunk, uint32_t *seen, uint32_t sign) {
+/* Sorts numbers below `limit`: a byte at a time, from the lowest. `other` has the same room; the result is in either. */
+static uint32_t *sort(uint32_t *numbers, uint32_t *other, size_t count, size_t limit) {
+  for (unsigned shift = 0; shift < 32 && (limit - 1) >> shift > 0; shift += 8) {
+    size_t begins[257] = {0};
+    for (size_t i = 0; i < count; i++) begins[(numbers[i] >> shift & 255) + 1]++;
+    for (size_t i = 0; i < 256; i++) begins[i + 1] += begins[i];
+    for (size_t i = 0; i < count; i++) other[begins[numbers[i] >> shift & 255]++] = numbers[i];
+    uint32_t *swapped = numbers;
+    numbers = other;
+    other = swapped;
+  }
+  return numbers;
+}
+
+/* The features that occur in the rows of the chunk, in the order of their keys. */
+static pawl_status find_features(const struct linear_worker *worker, struct chunk *chunk) {
+  struct dual *dual = worker->method;
   size_t count = 0;
+  dual->sign++;
   for (size_t i = 0; i < chunk->rows; i++) {
-    size_t row = row_of(dual, chunk, i);
+    size_t row = dual->order[chunk->first + i];
     for (uint64_t k = dual->starts[row]; k < dual->starts[row + 1]; k++) {
-      count += seen[dual->feature_of[k]] != sign;
-      seen[dual->feature_of[k]] = sign;
+      uint32_t j = dual->feature_of[k];
+      if (dual->seen[j] == dual->sign) continue;
+      dual->seen[j] = dual->sign;
+      dual->found[count++] = j;
     }
   }
-  return count;
-}
-
-static pawl_status make_chunk(struct linear_worker *worker, struct chunk *chunk, uint32_t *seen, uint32_t sign) {
-  const struct dual *dual = worker->method;
-  size_t count = mark(dual, chunk, seen, sign), at = 0;
-  uint64_t *keys = array(count, sizeof *keys);
+  pawl_status status = make_room(chunk, count);
+  if (status) return status;
+  const uint32_t *sorted = sort(dual->found, dual->found + worker->share.features, count, worker->share.features + 1);
   chunk->count = count;
-  chunk->features = array(count, sizeof *chunk->features);
-  chunk->pulled = array(count, sizeof *chunk->pulled);
-  chunk->start = array(count, sizeof *chunk->start);
-  chunk->pushed = array(count, sizeof *chunk->pushed);
-  pawl_status status = PAWL_NO_MEMORY;
-  if (keys && chunk->features && chunk->pulled && chunk->start && chunk->pushed) {
-    for (uint32_t j = 0; j < worker->share.features; j++) /* in the order of keys */
-      if (seen[j] == sign) {
-        chunk->features[at] = j;
-        keys[at++] = worker->share.keys[j];
-      }
-    status = count ? pawl_keys_create(worker->weights, keys, count, &chunk->list) : PAWL_OK;
+  for (size_t i = 0; i < count; i++) {
+    chunk->features[i] = sorted[i];
+    chunk->keys[i] = worker->share.keys[sorted[i]];
   }
-  free(keys);
-  return status;
-}
-
-static pawl_status make_chunks(struct linear_worker *worker) {
-  struct dual *dual = worker->method;
-  size_t rows = worker->share.rows, wanted = 8 * ((size_t)worker->spec.tau + 1), most = rows / 16 + 1;
-  size_t count = wanted < most ? wanted : most;
-  dual->chunks = array(count, sizeof *dual->chunks);
-  dual->mixed = array(rows, sizeof *dual->mixed);
-  dual->order = array(rows + count, sizeof *dual->order);
-  dual->chunk_count = dual->chunks ? count : 0;
-  uint32_t *seen = array(worker->share.features, sizeof *seen);
-  pawl_status status = dual->chunks && dual->mixed && dual->order && seen ? PAWL_OK : PAWL_NO_MEMORY;
-  if (!status) linear_shuffle(&dual->random, dual->mixed, (uint32_t)rows);
-  for (size_t i = 0; i < count && !status; i++) {
-    dual->chunks[i].first = rows * i / count;
-    dual->chunks[i].rows = rows * (i + 1) / count - dual->chunks[i].first;
-    status = make_chunk(worker, &dual->chunks[i], seen, (uint32_t)i + 1);
-  }
-  free(seen);
-  return status;
+  return PAWL_OK;
 }
 
 static pawl_status settle(struct pawl_task **task) {
@@ -176,13 +177,17 @@ static pawl_status settle_pushes(struct chunk *chunk) {
 
 /* --- a chunk is worked on ------------------------------------------------------------------------------------------------------------ */
 
-static pawl_status ask(struct linear_worker *worker, struct chunk *chunk) {
+static pawl_status ask(struct linear_worker *worker, struct chunk *chunk, size_t first, size_t rows) {
   const struct dual *dual = worker->method;
-  pawl_status status = settle_pushes(chunk); /* of the round before: the arrays are about to be used again */
+  pawl_status status = settle_pushes(chunk); /* its arrays are about to be used again */
+  chunk->first = first;
+  chunk->rows = rows;
+  if (!status) status = find_features(worker, chunk);
+  if (status) return status;
   for (size_t i = 0; i < chunk->count; i++) chunk->start[i] = dual->ours[chunk->features[i]];
   chunk->bias_start = dual->our_bias;
-  if (!status && chunk->count)
-    status = pawl_vector_pull(worker->weights, pawl_at_list(chunk->list), chunk->pulled, &chunk->pull);
+  if (chunk->count)
+    status = pawl_vector_pull(worker->weights, pawl_at_keys(chunk->keys, chunk->count), chunk->pulled, &chunk->pull);
   if (!status && worker->bias)
     status = pawl_vector_pull(worker->bias, pawl_at_range(0, 1), &chunk->bias_pulled, &chunk->bias_pull);
   return status;
@@ -217,7 +222,8 @@ static pawl_status push(struct linear_worker *worker, struct chunk *chunk, doubl
   chunk->bias_pushed = (dual->bias - bias_before) / crowd;
   dual->our_bias += chunk->bias_pushed;
   pawl_status status = PAWL_OK;
-  if (chunk->count) status = pawl_vector_push(worker->weights, pawl_at_list(chunk->list), chunk->pushed, &chunk->push);
+  if (chunk->count)
+    status = pawl_vector_push(worker->weights, pawl_at_keys(chunk->keys, chunk->count), chunk->pushed, &chunk->push);
   if (!status && worker->bias)
     status = pawl_vector_push(worker->bias, pawl_at_range(0, 1), &chunk->bias_pushed, &chunk->bias_push);
   return status;
@@ -226,8 +232,7 @@ static pawl_status push(struct linear_worker *worker, struct chunk *chunk, doubl
 static pawl_status work(struct linear_worker *worker, const struct linear_order *order, struct chunk *chunk,
                         struct linear_reply *reply) {
   struct dual *dual = worker->method;
-  uint32_t rows = (uint32_t)chunk->rows, *turns = dual->order + dual->chunk_count;
-  double crowd = pawl_worker_count(worker->worker) * order->damping;
+  double crowd = order->damping;
   int64_t before = linear_now();
   pawl_status status = settle(&chunk->pull), bias_status = settle(&chunk->bias_pull);
   reply->waited_s += (double)(linear_now() - before) * 1e-9;
@@ -238,29 +243,44 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
   }
   double bias_before = worker->bias ? chunk->bias_pulled + dual->our_bias - chunk->bias_start : 0;
   dual->bias = bias_before;
-  linear_shuffle(&dual->random, turns, rows);
-  for (uint32_t i = 0; i < rows; i++)
-    ascend(dual, row_of(dual, chunk, turns[i]), order->l2, crowd, worker->bias != NULL);
+  for (size_t i = 0; i < chunk->rows; i++)
+    ascend(dual, dual->order[chunk->first + i], order->l2, crowd, worker->bias != NULL);
   return push(worker, chunk, crowd, bias_before);
 }
 
 /* --- a round -------------------------------------------------------------------------------------------------------------------------- */
 
+/* With nobody else there is nothing to hear of in the middle of a round, but for the delay that was asked for. */
+static size_t count_chunks(const struct linear_worker *worker) {
+  size_t count = worker->spec.tau + (size_t)1, most = worker->share.rows / 8 + 1;
+  if (pawl_worker_count(worker->worker) > 1) count = count > 8 ? 64 * count : 512;
+  return count < most ? count : most;
+}
+
+static pawl_status go_through(struct linear_worker *worker, const struct linear_order *order,
+                              struct linear_reply *reply) {
+  struct dual *dual = worker->method;
+  size_t count = count_chunks(worker), ahead = worker->spec.tau, rows = worker->share.rows;
+  pawl_status status = PAWL_OK;
+  for (size_t asked = 0, i = 0; i < count && !status; i++) {
+    for (; asked < count && asked <= i + ahead && !status; asked++) {
+      size_t first = rows * asked / count;
+      status = ask(worker, &dual->ring[asked % dual->ring_size], first, rows * (asked + 1) / count - first);
+    }
+    if (!status) status = work(worker, order, &dual->ring[i % dual->ring_size], reply);
+  }
+  return status;
+}
+
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   struct dual *dual = worker->method;
-  size_t count = dual->chunk_count, ahead = worker->spec.tau;
   int64_t begun = linear_now();
-  pawl_status status = PAWL_OK;
-  dual->random = order->seed << 32 ^ order->round;
-  linear_shuffle(&dual->random, dual->order, (uint32_t)count);
-  for (size_t i = 0; i < count && i < ahead && !status; i++) status = ask(worker, &dual->chunks[dual->order[i]]);
-  for (size_t i = 0; i < count && !status; i++) {
-    if (i + ahead < count) status = ask(worker, &dual->chunks[dual->order[i + ahead]]);
-    if (!status) status = work(worker, order, &dual->chunks[dual->order[i]], reply);
-  }
+  uint64_t random = order->seed << 32 ^ order->round;
+  linear_shuffle(&random, dual->order, (uint32_t)worker->share.rows);
+  pawl_status status = go_through(worker, order, reply);
   int64_t before = linear_now();
-  for (size_t i = 0; i < count; i++) {
-    pawl_status ended = settle_pushes(&dual->chunks[i]);
+  for (size_t i = 0; i < dual->ring_size; i++) {
+    pawl_status ended = settle_pushes(&dual->ring[i]);
     if (!status) status = ended;
   }
   if (!status) status = move_multipliers(worker, dual->a, true);
@@ -277,18 +297,18 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
 static void end(struct linear_worker *worker) {
   struct dual *dual = worker->method;
   if (!dual) return;
-  for (size_t i = 0; i < dual->chunk_count; i++) {
-    struct chunk *chunk = &dual->chunks[i];
+  for (size_t i = 0; i < dual->ring_size; i++) {
+    struct chunk *chunk = &dual->ring[i];
     settle(&chunk->pull);
     settle(&chunk->bias_pull);
     settle_pushes(chunk);
-    pawl_keys_destroy(chunk->list);
     free(chunk->features);
+    free(chunk->keys);
     free(chunk->pulled);
     free(chunk->start);
     free(chunk->pushed);
   }
-  free(dual->chunks);
+  free(dual->ring);
   free(dual->starts);
   free(dual->feature_of);
   free(dual->values);
@@ -298,19 +318,27 @@ static void end(struct linear_worker *worker) {
   free(dual->a);
   free(dual->v);
   free(dual->ours);
-  free(dual->mixed);
   free(dual->order);
+  free(dual->seen);
+  free(dual->found);
   free(dual);
   worker->method = NULL;
 }
 
-static bool allocate(struct dual *dual, const struct linear_share *share) {
+static bool allocate(struct dual *dual, const struct linear_share *share, uint32_t tau) {
+  dual->ring_size = 2 * ((size_t)tau + 1);
+  dual->ring = array(dual->ring_size, sizeof *dual->ring);
+  if (!dual->ring) dual->ring_size = 0;
+  dual->order = array(share->rows, sizeof *dual->order);
+  dual->seen = array(share->features, sizeof *dual->seen);
+  dual->found = array(2 * share->features, sizeof *dual->found);
   dual->y = array(share->rows, sizeof *dual->y);
   dual->c = array(share->rows, sizeof *dual->c);
   dual->a = array(share->rows, sizeof *dual->a);
   dual->v = array(share->features, sizeof *dual->v);
   dual->ours = array(share->features, sizeof *dual->ours);
-  return dual->y && dual->c && dual->a && dual->v && dual->ours && turn(share, dual);
+  return dual->ring && dual->order && dual->seen && dual->found && dual->y && dual->c && dual->a && dual->v &&
+         dual->ours && turn(share, dual);
 }
 
 static pawl_status begin(struct linear_worker *worker, const struct linear_order *order) {
@@ -319,14 +347,13 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
   struct dual *dual = array(1, sizeof *dual);
   if (!dual) return PAWL_NO_MEMORY;
   worker->method = dual;
-  if (!allocate(dual, share)) return PAWL_NO_MEMORY;
+  if (!allocate(dual, share, worker->spec.tau)) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < share->rows; i++) {
     double y = linear_y(&worker->spec, order, (double)share->labels[i]);
     dual->y[i] = (float)y;
     dual->c[i] = (float)linear_c(&worker->spec, y) * share->weights[i];
   }
-  pawl_status status = make_chunks(worker);
-  return status ? status : move_multipliers(worker, dual->a, false);
+  return move_multipliers(worker, dual->a, false);
 }
 
 /* Our part of w(a). */

@@ -82,6 +82,7 @@ struct pawl_data_info {
   uint64_t bytes;               /* of the files as they lie on disk */
   enum pawl_data_format format; /* of the first file */
   uint64_t fingerprint; /* of names, sizes and options: the same data set, as far as can be told without reading */
+  uint64_t rows, entries, max_id; /* if all files are caches, which say so; else 0: nobody has counted */
 };
 
 PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out);

@@ -100,17 +100,19 @@ PAWL_API pawl_status pawl_job_create(struct pawl_session *session, const struct 
 /* Settles who takes part, and then has everybody work. Waits until all have reported or are lost. A worker whose work fails has
  * reported too. `start`, `tell` are called by this thread.
  *   PAWL_NODE_GONE   a worker was lost and the job is to stop then, or nobody came within `patience_ns`: pawl_error_text names whom
- *   PAWL_REFUSED     a worker could not begin, or not take its pieces: pawl_error_text says what it said
+ *   PAWL_REFUSED     a worker could not begin, or not take or drop pieces: pawl_error_text says what it said. It goes, and the next
+ *                    round does without. If it is one more than have to be, its refusing to begin is told and nothing else
  *   PAWL_TIMED_OUT   it goes on: call pawl_job_await
  *   PAWL_CANCELLED   pawl_job_interrupt was called */
 PAWL_API pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size, int64_t timeout_ns,
                                     struct pawl_round **round_out);
 PAWL_API pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl_round **round_out);
 
-/* From any thread, also from a signal handler's self-pipe reader: a round that waits returns PAWL_CANCELLED soon. Workers are not told. */
+/* From any thread, also from a signal handler's self-pipe reader: a round that waits returns PAWL_CANCELLED soon, or the
+ * next one that does; pawl_job_await goes on with it. Workers are not told. */
 PAWL_API void pawl_job_interrupt(struct pawl_job *job);
 
-/* Sets how many workers there should be, from the next round on: more are asked for by `start`, the superfluous are let go. */
+/* As a round is, by one thread at a time. Sets how many workers there should be, from the next round on: more are asked for by `start`, the superfluous are let go. */
 PAWL_API pawl_status pawl_job_resize(struct pawl_job *job, uint32_t least, uint32_t most);
 
 struct pawl_report {

@@ -34,6 +34,7 @@ void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_ou
                                       .bytes = data->bytes,
                                       .format = data->sources[0].rule.format,
                                       .fingerprint = data->fingerprint};
+  pwi_data_counts(data, &info_out->rows, &info_out->entries, &info_out->max_id);
 }
 
 const char *pawl_data_format_name(enum pawl_data_format format) { return pwi_data_format_name(format); }

@@ -54,6 +54,7 @@ static void test_a_data_set_is_opened_described_and_read(void **state) {
   assert_int_equal(info.format, PAWL_DATA_LIBSVM);
   assert_int_equal(info.pieces, (info.bytes + 999) / 1000);
   assert_true(info.fingerprint != 0);
+  assert_true(info.rows == 0 && info.entries == 0 && info.max_id == 0);
   for (size_t i = 0; i < info.pieces; i++) {
     struct pawl_batch *batch;
     struct pawl_columns *columns, *turned;
@@ -133,6 +134,7 @@ static void test_caches_are_written_and_read(void **state) {
   assert_int_equal(pawl_data_open(&path, 1, NULL, &cache), PAWL_OK);
   pawl_data_info(cache, &info);
   assert_int_equal(info.format, PAWL_DATA_CACHE);
+  assert_true(info.rows == 300 && info.entries == 300 && info.max_id == 300);
   assert_int_equal(pawl_data_read_all(cache, 0, info.pieces, 0, add_up, &sum), PAWL_OK);
   assert_int_equal(sum.rows, 300);
   pawl_data_close(cache);

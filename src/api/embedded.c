@@ -63,6 +63,18 @@ bool pwi_embedded_key(const char *address, char key_out[PWI_KEY_TEXT_MAX]) {
   return found;
 }
 
+void pwi_embedded_look(const char *address, uint32_t *lost_out, uint32_t *servers_out) {
+  struct pwi_child_end end;
+  *lost_out = *servers_out = 0;
+  pthread_mutex_lock(&list_mutex);
+  for (const struct pwi_embedded *at = list; at; at = at->next) {
+    if (strcmp(at->address, address) != 0) continue;
+    *servers_out = at->server_count;
+    for (uint32_t i = 0; i < at->server_count; i++) *lost_out += pwi_child_wait(at->servers[i], 0, &end) == PAWL_OK;
+  }
+  pthread_mutex_unlock(&list_mutex);
+}
+
 /* --- starting one child --------------------------------------------------------------------------------------------- */
 
 /* A command line, and what the child's environment has in place of ours. */

@@ -47,4 +47,8 @@ void pwi_embedded_stop(struct pwi_embedded *embedded);
 /* True if a cluster of this process has that address and a key that was made for it. Any thread. */
 bool pwi_embedded_key(const char *address, char key_out[PWI_KEY_TEXT_MAX]);
 
+/* How many of the servers of the cluster at `address` have ended, of how many; 0 of 0 if it is none of this process. One thread at a
+ * time, and not while the session that started it is being closed. */
+void pwi_embedded_look(const char *address, uint32_t *lost_out, uint32_t *servers_out);
+
 #endif

@@ -338,9 +338,9 @@ static pawl_status explain(const struct pawl_worker *worker, pawl_status outcome
 
 /* Who has lost the scheduler and finds itself under another number was taken for dead, and joins once more. */
 static pawl_status run(struct pawl_worker *worker, int64_t deadline) {
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     pawl_status status = join(worker, deadline);
-    if (status) return status;
+    if (status) return is_first ? status : explain(worker, PAWL_NODE_GONE, false); /* the job has ended meanwhile */
     live(worker);
     bool was_told = worker->is_done, is_lost = !was_told && atomic_load(&worker->over) != PAWL_OK;
     bool is_another = pawl_session_node(worker->session).id != worker->node.id;

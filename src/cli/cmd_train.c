@@ -15,11 +15,13 @@
 #include "cli/train_log.h"
 #include "cli/train_show.h"
 #include "cli/train_ranks.h"
+#include "cli/train_watch.h"
 #include "cli/train_workers.h"
 #include "host/clock.h"
 
 #define EXIT_INTERRUPTED 130 /* as shells call what ended by Ctrl-C */
 #define START_NS (30 * PAWL_SECOND)
+#define TELLING 16 /* characters that do not agree by accident */
 #define CLOSE_NS (2 * PAWL_SECOND)
 
 struct train {
@@ -33,14 +35,18 @@ struct train {
   struct linear_model start;
   struct pawl_session *session;
   struct pwi_train_meeting meeting;
+  struct pwi_train_watch watch;
+  uint32_t servers_lost; /* that were told of */
   char listen[PWI_NET_ADDRESS_MAX];
   size_t logged_point;
   uint64_t logged_round;
   bool has_logged;
   int64_t began_ns;
+  char news[PWI_TRAIN_LINE_MAX];     /* the last that was told */
+  char write_error[LINEAR_TEXT_MAX]; /* why a model could not be written; "" if all could */
 };
 
-/* --- Ctrl-C ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Ctrl-C ------------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupts;
 
@@ -61,11 +67,26 @@ static void catch_interrupts(void) {
   sigaction(SIGTERM, &action, NULL);
 }
 
-/* --- what the method calls --------------------------------------------------------------------------------------------------------- */
+/* --- what the method calls ---------------------------------------------------------------------------------------- */
 
 static void tell(void *context, const char *line) {
   struct train *train = context;
+  snprintf(train->news, sizeof train->news, "%s", line);
   pwi_train_show_say(&train->show, line);
+}
+
+/* A worker's last words often are what the job has told already, with other words before it. */
+static bool is_known(const struct train *train, const char *line) {
+  for (const char *part = line; (part = strstr(part, ": "));) {
+    part += 2;
+    if (strlen(part) >= TELLING && strstr(train->news, part)) return true;
+  }
+  return false;
+}
+
+static void tell_words(void *context, const char *line) {
+  struct train *train = context;
+  if (!is_known(train, line)) pwi_train_show_say(&train->show, line);
 }
 
 static void warn(struct train *train, const char *what, const char *path) {
@@ -87,16 +108,28 @@ static void record(struct train *train, const struct linear_progress *progress) 
     warn(train, "event file in", train->options.board);
 }
 
+/* Who has died meanwhile. */
+static void look(struct train *train) {
+  char line[PWI_TRAIN_LINE_MAX];
+  uint32_t lost = pwi_train_watch_lost(&train->watch);
+  pwi_train_workers_look(&train->workers);
+  if (lost == train->servers_lost) return;
+  train->servers_lost = lost;
+  snprintf(line, sizeof line, "a server was lost, %u so far: others have copies of what it held", lost);
+  tell(train, line);
+}
+
 static void progress(void *context, const struct linear_progress *is) {
   struct train *train = context;
-  pwi_train_workers_look(&train->workers);
+  look(train);
+  pwi_train_watch_beat(&train->watch);
   record(train, is);
   pwi_train_show_progress(&train->show, is);
 }
 
 static bool stopping(void *context) {
   struct train *train = context;
-  pwi_train_workers_look(&train->workers);
+  look(train);
   return interrupts > 0;
 }
 
@@ -108,13 +141,11 @@ static pawl_status start_worker(void *context) {
 static pawl_status found(void *context, size_t point, const struct linear_model *model,
                          const struct linear_result *result) {
   struct train *train = context;
-  char error[LINEAR_TEXT_MAX] = "";
+  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[LINEAR_TEXT_MAX] = "";
   pawl_status status = pwi_train_end_found(&train->end, point, model, result, error);
-  pwi_train_show_clear(&train->show);
-  if (status)
-    pwi_cli_failure(train->options.command, "%s", *error ? error : pawl_status_text(status));
-  else if (train->options.linear.point_count > 1) {
-    char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX];
+  if (status) {
+    memcpy(train->write_error, error, sizeof error);
+  } else if (train->options.linear.point_count > 1) {
     snprintf(line, sizeof line, "%s: objective %.8g, %llu non-zeros, in %.300s",
              pwi_train_mark(&train->options, point, mark), result->objective, (unsigned long long)result->nonzeros,
              train->end.found[point].path);
@@ -123,7 +154,7 @@ static pawl_status found(void *context, size_t point, const struct linear_model 
   return status;
 }
 
-/* --- the cluster ----------------------------------------------------------------------------------------------------------------------- */
+/* --- the cluster -------------------------------------------------------------------------------------------------- */
 
 static int open_session(struct train *train) {
   struct pwi_train_options *options = &train->options;
@@ -143,6 +174,17 @@ static int open_session(struct train *train) {
   return pwi_train_meet(&train->meeting, options, &train->files, pawl_session_address(train->session));
 }
 
+static void watch_servers(struct train *train) {
+  const struct pwi_train_options *options = &train->options;
+  if (options->has_cluster) return;
+  train->watch.address = pawl_session_address(train->session);
+  train->watch.name = options->command->name;
+  train->watch.file = train->meeting.path;
+  train->watch.replicas = options->replicas;
+  train->watch.has_checkpoints = options->linear.checkpoints != NULL;
+  pwi_train_watch_start(&train->watch);
+}
+
 /* Beyond those that the job asks for itself: where a range was given, as many as there are processors for. */
 static int start_more(struct train *train) {
   uint32_t wanted = train->options.workers_started;
@@ -156,7 +198,7 @@ static int start_more(struct train *train) {
 static int start_workers(struct train *train) {
   int exit_code = PWI_EXIT_OK;
   struct pwi_train_options *options = &train->options;
-  train->workers.say = tell;
+  train->workers.say = tell_words;
   train->workers.context = train;
   if (options->is_launched) return PWI_EXIT_OK; /* the launcher has started them */
   if (options->workers == 0) {
@@ -172,11 +214,12 @@ static int start_workers(struct train *train) {
   return start_more(train);
 }
 
-/* --- the run --------------------------------------------------------------------------------------------------------------------------- */
+/* --- the run ------------------------------------------------------------------------------------------------------ */
 
 static int explain(const struct train *train, pawl_status status, const char *error) {
   const struct pwi_train_options *options = &train->options;
   const char *text = *error ? error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
+  if (train->write_error[0]) text = train->write_error;
   if (status == PAWL_EXISTS)
     return pwi_cli_failure(options->command,
                            "%s; there is a job %s in this cluster already: --job gives this one another name", text,
@@ -219,6 +262,7 @@ static int learn(struct train *train) {
   pawl_status status = linear_train(train->session, linear, &result, error);
   train->end.seconds = (double)(pwi_host_now() - train->began_ns) / (double)PWI_HOST_SECOND;
   pwi_train_workers_look(&train->workers);
+  train->workers.say = NULL; /* how they end from now on is no news */
   pwi_train_show_clear(&train->show);
   return conclude(train, status, error);
 }
@@ -226,7 +270,11 @@ static int learn(struct train *train) {
 static int run_session(struct train *train) {
   int exit_code = open_session(train);
   if (exit_code == PWI_EXIT_OK) exit_code = start_workers(train);
-  if (exit_code == PWI_EXIT_OK) exit_code = learn(train);
+  if (exit_code == PWI_EXIT_OK) {
+    watch_servers(train);
+    exit_code = learn(train);
+    pwi_train_watch_stop(&train->watch);
+  }
   fflush(stdout);
   pwi_train_part(&train->meeting);
   pwi_train_workers_fini(&train->workers);
@@ -244,6 +292,10 @@ static bool prepare(struct train *train, int *exit_out) {
     return false;
   }
   if (options->start) options->linear.start = &train->start;
+  if (!linear_check(&options->linear, error)) { /* once more, with the model to begin with */
+    *exit_out = pwi_cli_usage(options->command, "%s", error);
+    return false;
+  }
   if (!pwi_train_end_init(&train->end, options, &train->files)) {
     *exit_out = pwi_cli_failure(options->command, "out of memory");
     return false;
@@ -274,7 +326,7 @@ static int run_train(const struct pwi_command *command, enum pwi_train_kind kind
   return exit_code;
 }
 
-/* --- the commands ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the commands ------------------------------------------------------------------------------------------------- */
 
 static int run_logistic(const struct pwi_command *command, int argc, char **argv) {
   return run_train(command, PWI_TRAIN_LOGISTIC, argc, argv);

@@ -17,7 +17,7 @@
 #define LOOK_AGAIN_US 50000
 #define FIRST_LINE "pawl meeting 1"
 
-/* --- who we are ---------------------------------------------------------------------------------------------------------------- */
+/* --- who we are --------------------------------------------------------------------------------------------------- */
 
 static bool number_of(const char *variable, uint32_t *number_out) {
   const char *text = getenv(variable);
@@ -73,7 +73,7 @@ pawl_status pwi_ranks_listen(char listen_out[PWI_NET_ADDRESS_MAX]) {
   return size > 0 && size < PWI_NET_ADDRESS_MAX ? PAWL_OK : PAWL_LINK_UNREACHABLE;
 }
 
-/* --- where we meet ------------------------------------------------------------------------------------------------------------- */
+/* --- where we meet ------------------------------------------------------------------------------------------------ */
 
 bool pwi_meeting_path(const struct pwi_ranks *ranks, const char *beside, char *path_out, size_t size) {
   const char *slash = strrchr(beside, '/');

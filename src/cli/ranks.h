@@ -1,7 +1,7 @@
 /* Processes that mpirun or srun have started together: which of them this one is, and where they meet.
  *
- * The first (rank 0) runs the job, the others work for it. They are told where, and are given the key, by a file in a folder that all
- * of them see; only its owner can read it, and it goes when the job ends. Nothing of MPI itself is used.
+ * The first (rank 0) runs the job, the others work for it. They are told where, and are given the key, by a file in a folder
+ * that all of them see; only its owner can read it, and it goes when the job ends. Nothing of MPI itself is used.
  */
 #ifndef PWI_CLI_RANKS_H
 #define PWI_CLI_RANKS_H
@@ -24,7 +24,8 @@ struct pwi_ranks {
 /* What the environment says. False: this process was started by itself. */
 bool pwi_ranks_find(struct pwi_ranks *ranks_out);
 
-/* How other machines reach this one, as an address to listen at: the source address of packets to elsewhere. PAWL_LINK_UNREACHABLE. */
+/* How other machines reach this one, as an address to listen at: the source address of packets to elsewhere.
+ * PAWL_LINK_UNREACHABLE. */
 pawl_status pwi_ranks_listen(char listen_out[PWI_NET_ADDRESS_MAX]);
 
 struct pwi_meeting {

@@ -18,7 +18,7 @@
 
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
-/* --- checksums ----------------------------------------------------------------------------------------------------------------- */
+/* --- checksums ---------------------------------------------------------------------------------------------------- */
 
 /* Bit by bit: an event has a few hundred bytes, and there are few of them. */
 uint32_t pwi_train_crc(const void *bytes, size_t size) {
@@ -36,7 +36,7 @@ uint32_t pwi_train_crc_masked(const void *bytes, size_t size) {
   return (crc >> 15 | crc << 17) + MASK;
 }
 
-/* --- protocol buffers ---------------------------------------------------------------------------------------------------------- */
+/* --- protocol buffers --------------------------------------------------------------------------------------------- */
 
 /* A message that is being written. Ours are small, and sizes known. */
 struct message {
@@ -90,7 +90,7 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* --- the file -------------------------------------------------------------------------------------------------------------------- */
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
 static bool write_record(FILE *file, const struct message *message) {
   unsigned char head[12], tail[4];

@@ -1,7 +1,7 @@
 /* --tensorboard DIR: event files that TensorBoard reads.
  *
- * A file is a sequence of records (TFRecord): the length in 8 bytes, a masked CRC-32C of these 8 bytes, the data, a masked CRC-32C of
- * the data; all little-endian. The data is a protocol buffer, an Event, encoded here by hand:
+ * A file is a sequence of records (TFRecord): the length in 8 bytes, a masked CRC-32C of these 8 bytes, the data, a masked
+ * CRC-32C of the data; all little-endian. The data is a protocol buffer, an Event, encoded here by hand:
  *
  *   Event    1: wall_time, double   2: step, int64   3: file_version, string (of the first)   5: summary, Summary
  *   Summary  1: value, Value, repeated
@@ -25,8 +25,8 @@ struct pwi_train_board {
   size_t point; /* that the file is of */
 };
 
-/* Writes the figures of a round. `mark` names the point of a path, "" if there is one only. True, or errno says why not; then no more is
- * written. */
+/* Writes the figures of a round. `mark` names the point of a path, "" if there is one only. True, or errno says why not; then
+ * no more is written. */
 bool pwi_train_board_write(struct pwi_train_board *board, const struct linear_progress *progress, const char *mark);
 void pwi_train_board_close(struct pwi_train_board *board);
 

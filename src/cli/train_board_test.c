@@ -14,7 +14,7 @@
 
 #include "cli/train_board.h"
 
-/* --- a reader ---------------------------------------------------------------------------------------------------------------- */
+/* --- a reader ----------------------------------------------------------------------------------------------------- */
 
 /* CRC-32C by polynomial division, most significant bit first, of reflected bytes: another way to the same sum. */
 static uint32_t slow_crc(const unsigned char *bytes, size_t size) {
@@ -134,7 +134,7 @@ static float value_of(const struct event *event, const char *tag) {
   return NAN;
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------------------- */
+/* --- tests -------------------------------------------------------------------------------------------------------- */
 
 /* RFC 3720, B.4. */
 static void test_checksums_are_those_of_the_standard(void **state) {

@@ -42,7 +42,7 @@ pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const s
   return PAWL_OK;
 }
 
-/* --- for programs -------------------------------------------------------------------------------------------------------------- */
+/* --- for programs ------------------------------------------------------------------------------------------------- */
 
 static void set(json_t *object, const char *name, json_t *value) { (void)json_object_set_new(object, name, value); }
 
@@ -102,7 +102,7 @@ int pwi_train_end_json(const struct pwi_train_end *end) {
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK : pwi_cli_failure(command, "the result cannot be printed");
 }
 
-/* --- for people ------------------------------------------------------------------------------------------------------------------ */
+/* --- for people --------------------------------------------------------------------------------------------------- */
 
 static const char *reason(const char *why) {
   static const struct {
@@ -135,8 +135,10 @@ static void print_costs(const struct pwi_train_end *end, const struct linear_res
          pwi_train_time(result->load_s, loading), pwi_train_time(result->train_s, training), result->wait_pct);
   printf("  %-12s %sB sent, %sB received by workers\n", "network", pwi_train_short((double)result->bytes_sent, sent),
          pwi_train_short((double)result->bytes_received, received));
-  if (result->skipped) printf("  %-12s %" PRIu64 " bad rows were left out\n", "skipped", result->skipped);
-  if (result->workers_lost) printf("  %-12s %u workers on the way\n", "lost", result->workers_lost);
+  if (result->skipped)
+    printf("  %-12s %" PRIu64 " bad row%s\n", "skipped", result->skipped, result->skipped == 1 ? "" : "s");
+  if (result->workers_lost)
+    printf("  %-12s %u worker%s on the way\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
 }
 
 static void print_path(const struct pwi_train_end *end) {
@@ -163,19 +165,39 @@ static void print_word(const char *word) {
     printf(" '%s'", word);
 }
 
-static void print_next(const struct pwi_train_end *end, const struct pwi_train_found *found) {
-  printf("\nnext:  pawl predict");
-  print_word(found->path);
-  print_word(end->options->valid_count ? end->options->valid[0] : end->options->data[0]);
-  putchar('\n');
-  if (strcmp(found->why, "interrupted") != 0) return;
-  if (end->files->checkpoints)
+/* The one to go on with: of several the best on validation data, else the last. */
+static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
+  const struct pwi_train_found *best = &end->found[end->last];
+  for (size_t i = 0; i < end->options->linear.point_count; i++)
+    if (end->found[i].path && end->found[i].result.valid_loss < best->result.valid_loss) best = &end->found[i];
+  return best;
+}
+
+/* After an interrupt. */
+static void print_going_on(const struct pwi_train_end *end, const struct pwi_train_found *found) {
+  const struct linear_options *linear = &end->options->linear;
+  bool is_dual = linear->method == LINEAR_METHOD_DUAL ||
+                 (linear->method == LINEAR_METHOD_AUTO && linear->loss == LINEAR_HINGE); /* begins with no model */
+  if (end->files->checkpoints) {
     printf("or:    the same command with --resume, to go on from the last checkpoint\n");
-  else {
+  } else if (is_dual) {
+    printf("or:    the same command with --checkpoint-every 60, so that --resume can go on from there\n");
+  } else {
     printf("or:    the same command with --start");
     print_word(found->path);
     printf(", to go on from this model\n");
   }
+}
+
+static void print_next(const struct pwi_train_end *end, const struct pwi_train_found *found) {
+  const struct pwi_train_found *best = best_of(end);
+  if (end->options->linear.point_count > 1 && !isnan(best->result.valid_loss))
+    printf("  %-12s %s, by its validation loss\n", "best", best->path);
+  printf("\nnext:  pawl predict");
+  print_word(best->path);
+  print_word(end->options->valid_count ? end->options->valid[0] : end->options->data[0]);
+  putchar('\n');
+  if (strcmp(found->why, "interrupted") == 0) print_going_on(end, found);
 }
 
 void pwi_train_end_print(const struct pwi_train_end *end) {

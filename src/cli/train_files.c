@@ -13,7 +13,7 @@
 #define PATTERN "*?["
 #define CHECKPOINTS ".checkpoints"
 
-/* --- names --------------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const char *base_of(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -113,7 +113,7 @@ static bool make_names(struct pwi_train_files *files, const struct pwi_train_opt
   return name_checkpoints(files, options);
 }
 
-/* --- what must be there -------------------------------------------------------------------------------------------------- */
+/* --- what must be there ------------------------------------------------------------------------------------------- */
 
 static int complain(const struct pwi_train_options *options, pawl_status status) {
   const char *text = pawl_error_text();

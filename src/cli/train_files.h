@@ -24,7 +24,8 @@ void pwi_train_files_fini(struct pwi_train_files *files);
  * with pwi_free. */
 char *pwi_train_model_name(const char *data, enum linear_format format);
 
-/* A name with a mark before its suffix: "m.model" and "l1=0.1" make "m.l1=0.1.model". The name alone if the mark is "". As above. */
+/* A name with a mark before its suffix: "m.model" and "l1=0.1" make "m.l1=0.1.model"; with the mark "" the name alone. As
+ * above. */
 char *pwi_train_point_name(const char *output, const char *mark);
 
 /* Weights of the classes as --class-weight says, after a look at the data's labels: train_classes.c. */

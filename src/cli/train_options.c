@@ -13,7 +13,7 @@
 #define WORKERS_DEFAULT_MAX 8 /* more of them share a machine's memory and gain little */
 #define JOB "train"
 
-/* --- words and numbers -------------------------------------------------------------------------------------------------- */
+/* --- words and numbers -------------------------------------------------------------------------------------------- */
 
 /* A number that is 0 or above, up to `stop`, which is stored. */
 static bool read_real(const char *text, double *value_out, char **stop_out) {
@@ -91,7 +91,7 @@ const char *pwi_train_number(double value, char *text_out) {
   return text_out;
 }
 
-/* --- options that are a number, a text or a flag and nothing else ---------------------------------------------------------- */
+/* --- options that are a number, a text or a flag and nothing else ------------------------------------------------- */
 
 enum shape { FLAG, TEXT, COUNT32, COUNT64, REAL };
 
@@ -174,7 +174,7 @@ static const char *follow(const struct rule *rule, struct pwi_train_options *opt
   }
 }
 
-/* --- the others -------------------------------------------------------------------------------------------------------------- */
+/* --- the others --------------------------------------------------------------------------------------------------- */
 
 static bool read_method(struct pwi_train_options *options, const char *value) {
   static const struct word words[] = {{"blocks", LINEAR_METHOD_BLOCKS},
@@ -281,7 +281,7 @@ static bool read_option(struct pwi_train_options *options, int letter, const cha
   return false;
 }
 
-/* --- what was left open ------------------------------------------------------------------------------------------------------ */
+/* --- what was left open ------------------------------------------------------------------------------------------- */
 
 /* Every l1 with every l2. */
 static bool make_points(struct pwi_train_options *options) {
@@ -357,6 +357,7 @@ static int check(struct pwi_train_options *options) {
     return pwi_cli_usage(command, "--class-weight is balanced or LABEL=WEIGHT, not both");
   if (options->linear.patience && !options->valid_count)
     return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE");
+  options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
   if (!linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
   return PWI_EXIT_OK;
 }

@@ -142,7 +142,7 @@ static void test_the_line_tells_what_is_known_and_nothing_else(void **state) {
   assert_string_equal(line, "loading  1 worker  32.6k rows  0.5 s");
 }
 
-/* --- whole command lines -------------------------------------------------------------------------------------------------------- */
+/* --- whole command lines ------------------------------------------------------------------------------------------ */
 
 static struct pwi_command command = {.name = "train logistic", .arguments = "DATA..."};
 
@@ -202,12 +202,13 @@ static void test_defaults_are_a_ridge_and_one_point(void **state) {
     assert_int_equal(options.linear.point_count, 1);
     assert_true(options.linear.points[0].l1 == 0 && options.linear.points[0].l2 == 1);
     assert_string_equal(pwi_train_mark(&options, 0, mark), "");
+    assert_int_equal(options.linear.loss == LINEAR_HINGE, kind == PWI_TRAIN_SVM);
     assert_true(options.linear.bias && options.linear.workers >= 1);
     pwi_train_options_fini(&options);
   }
-  assert_true(reads(PWI_TRAIN_SVM, "a --l1 2", &options, &exit_code));
+  assert_true(reads(PWI_TRAIN_SVM, "a --l1 2 --loss squared-hinge", &options, &exit_code));
   assert_true(options.linear.points[0].l1 == 2 && options.linear.points[0].l2 == 0);
-  assert_int_equal(options.linear.loss, LINEAR_HINGE);
+  assert_int_equal(options.linear.loss, LINEAR_SQUARED_HINGE);
   pwi_train_options_fini(&options);
 }
 
@@ -255,6 +256,58 @@ static void test_what_cannot_be_meant_is_refused(void **state) {
   close(kept);
 }
 
+/* --- without memory ----------------------------------------------------------------------------------------------- */
+
+static bool prepares(const char *line, int *exit_out) {
+  struct pwi_train_options options;
+  struct pwi_train_files files = {0};
+  bool good = reads(PWI_TRAIN_LOGISTIC, line, &options, exit_out) && pwi_train_files_init(&files, &options, exit_out);
+  pwi_train_files_fini(&files);
+  pwi_train_options_fini(&options);
+  return good;
+}
+
+static void test_out_of_memory_is_a_failure_and_nothing_is_left(void **state) {
+  (void)state;
+  char folder[] = "/tmp/pawl-train-XXXXXX", line[512];
+  int exit_code;
+  assert_non_null(mkdtemp(folder));
+  snprintf(line, sizeof line, "%s/a.svm", folder);
+  FILE *file = fopen(line, "w");
+  assert_non_null(file);
+  fputs("+1 1:1\n-1 2:1\n", file);
+  fclose(file);
+  snprintf(line, sizeof line, "%s/a.svm --valid %s/a.svm --l1 1,2 -o %s/m --checkpoint-every 5 --class-weight 1=2",
+           folder, folder, folder);
+  int kept = dup(STDERR_FILENO);
+  assert_non_null(freopen("/dev/null", "w", stderr));
+  assert_true(prepares(line, &exit_code)); /* what is allocated once is not counted */
+  struct pwi_memory_counts before = pwi_memory_counts();
+  uint64_t failures = 0;
+  for (uint64_t n = 0;; n++) {
+    exit_code = -1;
+    pwi_memory_fail_after(n);
+    bool good = prepares(line, &exit_code);
+    if (!pwi_memory_fail_cancel()) {
+      assert_true(good);
+      break;
+    }
+    failures++;
+    if (!good) assert_int_equal(exit_code, PWI_EXIT_FAILURE);
+    assert_int_equal(pwi_memory_counts().live, before.live);
+  }
+  fflush(stderr);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  assert_true(failures > 5);
+  static const char *const left[] = {"a.svm", "m.checkpoints"};
+  for (size_t i = 0; i < 2; i++) {
+    snprintf(line, sizeof line, "%s/%s", folder, left[i]);
+    assert_int_equal(remove(line), 0);
+  }
+  rmdir(folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_are_numbers_with_commas_between_them),
@@ -267,6 +320,7 @@ int main(void) {
       cmocka_unit_test(test_a_command_line_becomes_options),
       cmocka_unit_test(test_defaults_are_a_ridge_and_one_point),
       cmocka_unit_test(test_what_cannot_be_meant_is_refused),
+      cmocka_unit_test(test_out_of_memory_is_a_failure_and_nothing_is_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ int pwi_train_listen(const struct pwi_train_options *options, char listen_out[PW
                          "this machine has no address that the others reach: --listen HOST:0 names one");
 }
 
-/* --- the first ----------------------------------------------------------------------------------------------------------------- */
+/* --- the first ---------------------------------------------------------------------------------------------------- */
 
 int pwi_train_meet(struct pwi_train_meeting *meeting, const struct pwi_train_options *options,
                    const struct pwi_train_files *files, const char *address) {
@@ -46,7 +46,7 @@ void pwi_train_part(struct pwi_train_meeting *meeting) {
   meeting->path[0] = '\0';
 }
 
-/* --- the others ---------------------------------------------------------------------------------------------------------------- */
+/* --- the others --------------------------------------------------------------------------------------------------- */
 
 static int await_first(const struct pwi_train_options *options, struct pwi_meeting *meeting_out) {
   char path[PATH_MAX] = "";

@@ -15,7 +15,7 @@
 #define ERASE "\r\033[K"
 #define STRAGGLES 1.05 /* below it nobody is worth naming */
 
-/* --- numbers for people --------------------------------------------------------------------------------------------------- */
+/* --- numbers for people ------------------------------------------------------------------------------------------- */
 
 const char *pwi_train_short(double number, char *text_out) {
   static const char units[] = {'\0', 'k', 'M', 'G', 'T', 'P'};
@@ -41,7 +41,7 @@ const char *pwi_train_time(double seconds, char *text_out) {
   return text_out;
 }
 
-/* --- the line --------------------------------------------------------------------------------------------------------------- */
+/* --- the line ----------------------------------------------------------------------------------------------------- */
 
 static void add(char text[PWI_TRAIN_LINE_MAX], const char *format, ...) PAWL_PRINTF(2, 3);
 
@@ -91,7 +91,7 @@ void pwi_train_show_print(const struct linear_progress *progress, char text_out[
   add(text_out, "  %s", pwi_train_time(progress->seconds, number));
 }
 
-/* --- on the terminal ------------------------------------------------------------------------------------------------------- */
+/* --- on the terminal ---------------------------------------------------------------------------------------------- */
 
 void pwi_train_show_init(struct pwi_train_show *show, bool quiet) {
   *show = (struct pwi_train_show){.quiet = quiet, .is_terminal = isatty(STDERR_FILENO) == 1};

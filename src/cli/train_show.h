@@ -1,5 +1,5 @@
-/* What the person at the terminal sees while a model is trained: a line that changes, and news above it. On standard error; the line
- * only if that is a terminal. */
+/* What the person at the terminal sees while a model is trained: a line that changes, and news above it. On standard error;
+ * the line only if that is a terminal. */
 #ifndef PWI_CLI_TRAIN_SHOW_H
 #define PWI_CLI_TRAIN_SHOW_H
 

@@ -18,7 +18,7 @@
 
 _Static_assert(PWI_CHILD_READY_FD == 3, "written out below");
 
-/* --- the command line -------------------------------------------------------------------------------------------------------- */
+/* --- the command line --------------------------------------------------------------------------------------------- */
 
 static void add_word(struct pwi_train_workers *workers, const char *word) {
   workers->words[workers->word_count++] = word;
@@ -64,7 +64,7 @@ bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_
   return true;
 }
 
-/* --- starting ---------------------------------------------------------------------------------------------------------------- */
+/* --- starting ----------------------------------------------------------------------------------------------------- */
 
 static struct pwi_train_worker *free_place(struct pwi_train_workers *workers) {
   for (size_t i = 0; i < workers->count; i++)
@@ -100,7 +100,7 @@ pawl_status pwi_train_workers_start(struct pwi_train_workers *workers) {
   return PAWL_OK;
 }
 
-/* --- ends ----------------------------------------------------------------------------------------------------------------------- */
+/* --- ends --------------------------------------------------------------------------------------------------------- */
 
 static void tell_end(struct pwi_train_workers *workers, const struct pwi_train_worker *worker,
                      struct pwi_child_end end) {
@@ -119,7 +119,7 @@ static void tell_end(struct pwi_train_workers *workers, const struct pwi_train_w
 static void see_end(struct pwi_train_workers *workers, struct pwi_train_worker *worker, struct pwi_child_end end) {
   bool is_accident = end.how == PWI_CHILD_SIGNALLED || (end.how == PWI_CHILD_EXITED && end.number != 0);
   bool is_early = pwi_host_now() - worker->started_ns < EARLY_NS;
-  if (is_accident) tell_end(workers, worker, end);
+  if (is_accident && workers->say) tell_end(workers, worker, end);
   workers->early_ends = is_accident && is_early ? workers->early_ends + 1 : 0;
   pwi_child_stop(worker->child, 0);
   worker->child = NULL;

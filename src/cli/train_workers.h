@@ -1,5 +1,6 @@
-/* The workers that `pawl train` starts: children of this process that run `pawl worker`. They are told where the cluster is and what the job
- * is called, and everything else by the scheduler. One that ends badly has its last words shown, with its number before each line.
+/* The workers that `pawl train` starts: children of this process that run `pawl worker`. They are told where the cluster is
+ * and what the job is called, and everything else by the scheduler. One that ends badly has its last words shown, with its
+ * number before each line.
  *
  * Single-threaded. */
 #ifndef PWI_CLI_TRAIN_WORKERS_H
@@ -21,7 +22,7 @@ struct pwi_train_worker {
 };
 
 struct pwi_train_workers {
-  void (*say)(void *context, const char *line);
+  void (*say)(void *context, const char *line); /* NULL: nothing is told */
   void *context;
   struct pwi_train_worker *list;
   size_t count, room;

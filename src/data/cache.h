@@ -27,6 +27,9 @@ PAWL_MUST_USE pawl_status pwi_cache_open(const char *path, struct pwi_cache **ca
 void pwi_cache_close(struct pwi_cache *cache); /* NULL is fine */
 size_t pwi_cache_blocks(const struct pwi_cache *cache);
 
+/* What it says that it holds; the highest id may be said too high by a file that somebody has made. */
+void pwi_cache_counts(const struct pwi_cache *cache, uint64_t *rows_out, uint64_t *entries_out, uint64_t *max_id_out);
+
 /* What was done to the values before they were written. */
 bool pwi_cache_is_binary(const struct pwi_cache *cache);
 bool pwi_cache_has_unit_rows(const struct pwi_cache *cache);

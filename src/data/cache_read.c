@@ -92,6 +92,12 @@ void pwi_cache_close(struct pwi_cache *cache) {
 
 size_t pwi_cache_blocks(const struct pwi_cache *cache) { return (size_t)cache->head.blocks; }
 
+void pwi_cache_counts(const struct pwi_cache *cache, uint64_t *rows_out, uint64_t *entries_out, uint64_t *max_id_out) {
+  *rows_out = cache->head.rows;
+  *entries_out = cache->head.entries;
+  *max_id_out = cache->head.max_id;
+}
+
 bool pwi_cache_is_binary(const struct pwi_cache *cache) { return cache->head.flags & PWI_CACHE_BINARY; }
 
 bool pwi_cache_has_unit_rows(const struct pwi_cache *cache) { return cache->head.flags & PWI_CACHE_UNIT_ROWS; }

@@ -40,6 +40,9 @@ PAWL_MUST_USE pawl_status pwi_data_open(const char *const *paths, size_t count, 
                                         struct pawl_data **data_out, struct pwi_fault *fault);
 void pwi_data_close(struct pawl_data *data); /* NULL is fine */
 
+/* What there is in all, if every source is a cache; else zeros. */
+void pwi_data_counts(const struct pawl_data *data, uint64_t *rows_out, uint64_t *entries_out, uint64_t *max_id_out);
+
 /* Which source a piece is of. */
 struct pwi_source *pwi_data_source(const struct pawl_data *data, size_t piece);
 

@@ -182,6 +182,19 @@ static pawl_status cut(struct pawl_data *data, struct pwi_fault *fault) {
   return PAWL_OK;
 }
 
+void pwi_data_counts(const struct pawl_data *data, uint64_t *rows_out, uint64_t *entries_out, uint64_t *max_id_out) {
+  *rows_out = *entries_out = *max_id_out = 0;
+  for (size_t i = 0; i < data->count; i++)
+    if (!data->sources[i].cache) return;
+  for (size_t i = 0; i < data->count; i++) {
+    uint64_t rows, entries, max_id;
+    pwi_cache_counts(data->sources[i].cache, &rows, &entries, &max_id);
+    *rows_out += rows;
+    *entries_out += entries;
+    *max_id_out = max_id > *max_id_out ? max_id : *max_id_out;
+  }
+}
+
 struct pwi_source *pwi_data_source(const struct pawl_data *data, size_t piece) {
   size_t low = 0, high = data->count;
   while (high - low > 1) {

@@ -27,7 +27,7 @@ struct worker {
   enum pwi_crew_order_kind order; /* that it has; 0: none */
   bool is_done;                   /* the answer is under way, with: */
   pawl_status status;
-  bool has[PIECES_MAX];
+  bool has[PIECES_MAX], is_dropping[PIECES_MAX];
 };
 
 static struct world {
@@ -70,24 +70,41 @@ static void take_piece(struct worker *worker, uint64_t piece) {
   worker->has[piece] = true;
 }
 
+/* Only while there is room. */
+static void check_room(const struct worker *beginner) {
+  uint32_t others = 0;
+  for (uint64_t i = 0; i < world.count; i++) {
+    const struct worker *other = &world.workers[i];
+    bool takes_part = other->order != PWI_CREW_LEAVE && (other->has_begun || other->order == PWI_CREW_BEGIN);
+    others += other != beginner && takes_part && !other->is_known_lost && !other->has_gone;
+  }
+  assert_true(others < world.options.most);
+}
+
+/* A piece is taken when the order comes, and dropped only when it is answered: each as harmful as can be. */
 static void obey(struct worker *worker, const struct pwi_crew_order *order) {
   assert_false(worker->is_known_lost || worker->has_gone);
   assert_int_equal(worker->order, 0);
   worker->order = order->kind;
+  if (order->kind == PWI_CREW_BEGIN) check_room(worker);
   world.moves += order->kind == PWI_CREW_TAKE || order->kind == PWI_CREW_DROP;
   world.begun += order->kind == PWI_CREW_WORK;
   for (size_t i = 0; i < order->piece_count; i++)
     for (uint64_t piece = order->pieces[i].begin; piece < order->pieces[i].end; piece++) {
-      if (order->kind == PWI_CREW_TAKE)
+      if (order->kind == PWI_CREW_TAKE) {
         take_piece(worker, piece);
-      else {
+      } else {
         assert_true(worker->has[piece]);
-        worker->has[piece] = false;
+        worker->is_dropping[piece] = true;
       }
     }
 }
 
-/* The model of a piece's way is strict: it is dropped when the order is given, and taken when it is given. */
+static void drop_pieces(struct worker *worker) {
+  for (int i = 0; i < PIECES_MAX; i++) worker->has[i] = worker->has[i] && !worker->is_dropping[i];
+  memset(worker->is_dropping, 0, sizeof worker->is_dropping);
+}
+
 static void check_beginning(void) {
   size_t count = pwi_scheduler_count(world.scheduler), owners[PIECES_MAX] = {0};
   uint64_t pieces = world.options.pieces;
@@ -138,6 +155,7 @@ static void finish(struct worker *worker, uint64_t number) {
   if (chance(0.03)) answer.status = PAWL_IO;
   if (order == PWI_CREW_LEAVE) answer.status = PAWL_OK;
   worker->order = 0;
+  drop_pieces(worker);
   worker->has_gone = order == PWI_CREW_LEAVE || (answer.status && order != PWI_CREW_WORK);
   world.refusals += answer.status && order != PWI_CREW_WORK;
   if (order == PWI_CREW_BEGIN && !answer.status) worker->has_begun = true;

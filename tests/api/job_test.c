@@ -1,215 +1,5 @@
-/* Jobs on an embedded cluster: a scheduler here, and workers that are threads with a session each, or processes that die. */
-#include "scene.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/wait.h>
-#include <time.h>
-
-static struct pawl_session *session;
-
-static struct pawl_session *open_listening(const char *address) {
-  struct pawl_session_options options;
-  struct pawl_session *opened = NULL;
-  pawl_session_options_init(&options);
-  options.address = address;
-  options.listen = "127.0.0.1:0";
-  must(pawl_session_open(&options, &opened));
-  return opened;
-}
-
-static struct pawl_session *base; /* it embeds the cluster, and outlives all others */
-
-static int open_cluster(void **state) {
-  (void)state;
-  /* Processes find the key in their environment, as they would anywhere. */
-  setenv("PAWL_KEY", "pawl1-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
-  base = open_embedded(1, 1);
-  session = open_listening(pawl_session_address(base));
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  must(pawl_session_close(session, PATIENCE));
-  must(pawl_session_close(base, PATIENCE));
-  return 0;
-}
-
-/* --- workers ------------------------------------------------------------------------------------------------------------ */
-
-enum { PIECES = 12 };
-
-/* What a worker reports: which pieces it worked on, and how it saw the round. */
-struct report {
-  uint32_t argument, rank, count;
-  uint64_t tick;
-  uint64_t pid;
-  uint32_t has[PIECES];
-};
-
-/* A worker: what is asked of it besides, by the test. */
-struct hand {
-  pthread_t thread;
-  const char *address, *job;
-  bool has[PIECES];
-  int begun, ended, took, dropped;
-  pawl_status refuse_begin, refuse_take, fail_work;
-  int64_t slow_ns;  /* for each piece */
-  atomic_bool hold; /* in work, until it is false or the job ends */
-  atomic_int working;
-  pawl_status outcome;
-  char text[256];
-};
-
-static pawl_status begin(struct pawl_worker *worker, void *context, const void *spec, size_t size) {
-  struct hand *hand = context;
-  hand->begun++;
-  memset(hand->has, 0, sizeof hand->has);
-  if (size != 4 || memcmp(spec, "spec", 4) != 0 || pawl_worker_group(worker)) return PAWL_CORRUPT;
-  if (hand->refuse_begin) pawl_worker_say(worker, "there is no %s here", "data");
-  return hand->refuse_begin;
-}
-
-static pawl_status take(struct pawl_worker *worker, void *context, const struct pawl_range *pieces, size_t count) {
-  struct hand *hand = context;
-  if (hand->refuse_take) pawl_worker_say(worker, "piece 7 cannot be read");
-  if (hand->refuse_take) return hand->refuse_take;
-  for (size_t i = 0; i < count; i++)
-    for (uint64_t k = pieces[i].begin; k < pieces[i].end; k++) {
-      if (hand->has[k]) return PAWL_EXISTS;
-      hand->has[k] = true;
-      hand->took++;
-    }
-  return PAWL_OK;
-}
-
-static pawl_status drop(struct pawl_worker *worker, void *context, const struct pawl_range *pieces, size_t count) {
-  struct hand *hand = context;
-  (void)worker;
-  for (size_t i = 0; i < count; i++)
-    for (uint64_t k = pieces[i].begin; k < pieces[i].end; k++) {
-      if (!hand->has[k]) return PAWL_NOT_FOUND;
-      hand->has[k] = false;
-      hand->dropped++;
-    }
-  return PAWL_OK;
-}
-
-static void nap(int64_t ns) {
-  struct timespec span = {(time_t)(ns / PAWL_SECOND), (long)(ns % PAWL_SECOND)};
-  nanosleep(&span, NULL);
-}
-
-static pawl_status work(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
-  struct hand *hand = context;
-  struct report report = {.rank = pawl_worker_rank(worker), .count = pawl_worker_count(worker)};
-  if (size == sizeof report.argument) memcpy(&report.argument, argument, size);
-  report.pid = (uint64_t)getpid();
-  report.tick = pawl_group_tick(pawl_worker_group(worker));
-  atomic_fetch_add(&hand->working, 1);
-  while (atomic_load(&hand->hold) && !pawl_worker_is_ending(worker)) nap(1000000);
-  int64_t count = 0;
-  for (int i = 0; i < PIECES; i++) count += report.has[i] = hand->has[i];
-  if (hand->slow_ns) nap(hand->slow_ns * count);
-  pawl_status status = pawl_group_clock(pawl_worker_group(worker), NULL);
-  if (!status) status = pawl_worker_report(worker, &report, sizeof report);
-  if (hand->fail_work) pawl_worker_say(worker, "the %s is wet", "powder");
-  return status ? status : hand->fail_work;
-}
-
-static void end(struct pawl_worker *worker, void *context) {
-  (void)worker;
-  ((struct hand *)context)->ended++;
-}
-
-static const struct pawl_worker_calls calls = {begin, take, drop, work, end};
-
-static void *labour(void *context) {
-  struct hand *hand = context;
-  struct pawl_session *own = open_listening(hand->address);
-  hand->outcome = pawl_worker_run(own, hand->job, &calls, hand, PATIENCE);
-  snprintf(hand->text, sizeof hand->text, "%s", pawl_error_text());
-  pawl_session_close(own, PATIENCE);
-  return NULL;
-}
-
-static void hire(struct hand *hand, const char *job) {
-  hand->address = pawl_session_address(base);
-  hand->job = job;
-  assert_int_equal(pthread_create(&hand->thread, NULL, labour, hand), 0);
-}
-
-static pawl_status discharge(struct hand *hand) {
-  pthread_join(hand->thread, NULL);
-  return hand->outcome;
-}
-
-/* --- the scheduler ------------------------------------------------------------------------------------------------------ */
-
-struct seen {
-  int count[8]; /* by what */
-  uint64_t moved;
-  char text[256];
-};
-
-static void note(void *context, const struct pawl_job_event *event) {
-  struct seen *seen = context;
-  seen->count[event->what]++;
-  seen->moved += event->what == PAWL_JOB_MOVED ? event->pieces : 0;
-  if (*event->text) snprintf(seen->text, sizeof seen->text, "%s", event->text);
-}
-
-static struct pawl_job *create_job(const char *name, uint32_t least, enum pawl_on_loss on_loss, struct seen *seen) {
-  struct pawl_job_options options;
-  struct pawl_job *job = NULL;
-  pawl_job_options_init(&options);
-  options.name = name;
-  options.spec = "spec";
-  options.spec_size = 4;
-  options.pieces = PIECES;
-  options.least = least;
-  options.on_loss = on_loss;
-  options.patience_ns = PATIENCE;
-  options.tell = seen ? note : NULL;
-  options.context = seen;
-  must(pawl_job_create(session, &options, PATIENCE, &job));
-  return job;
-}
-
-/* One round, in which every piece is worked on once. */
-static void do_round(struct pawl_job *job, uint32_t number, size_t workers) {
-  struct pawl_round *round = NULL;
-  struct pawl_report got;
-  uint32_t has[PIECES] = {0};
-  uint64_t tick = 0;
-  must(pawl_job_round(job, &number, sizeof number, PATIENCE, &round));
-  assert_int_equal(pawl_round_count(round), workers);
-  assert_true(pawl_round_is_whole(round));
-  for (size_t i = 0; i < workers; i++) {
-    struct report report;
-    uint64_t pieces = 0;
-    must(pawl_round_get(round, i, &got));
-    assert_int_equal(got.status, PAWL_OK);
-    assert_int_equal(got.size, sizeof report);
-    assert_int_equal((uintptr_t)got.bytes % 16, 0);
-    memcpy(&report, got.bytes, sizeof report);
-    assert_int_equal(report.argument, number);
-    assert_int_equal(report.rank, i);
-    assert_int_equal(report.count, workers);
-    assert_int_equal(report.pid, got.pid);
-    if (i > 0) assert_int_equal(report.tick, tick);
-    tick = report.tick;
-    for (int k = 0; k < PIECES; k++) has[k] += report.has[k], pieces += report.has[k];
-    assert_int_equal(got.pieces, pieces);
-    assert_in_range(pieces, PIECES / workers, (PIECES + workers - 1) / workers);
-  }
-  for (int k = 0; k < PIECES; k++) assert_int_equal(has[k], 1);
-  assert_int_equal(pawl_round_get(round, workers, &got), PAWL_NOT_FOUND);
-  pawl_round_destroy(round);
-}
-
-/* --- tests -------------------------------------------------------------------------------------------------------------- */
+/* Jobs on an embedded cluster: a scheduler here, and workers that are threads with a session each. */
+#include "job_scene.h"
 
 static void test_workers_share_the_pieces_and_report(void **state) {
   (void)state;
@@ -389,6 +179,44 @@ static void test_work_that_fails_is_reported_and_the_job_goes_on(void **state) {
   for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
 }
 
+static pawl_status echo(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
+  (void)context;
+  if (pawl_worker_report(worker, argument, PAWL_JOB_BYTES + 1) != PAWL_TOO_LARGE) return PAWL_CORRUPT;
+  pawl_status status =
+      pawl_session_flush(pawl_worker_session(worker), PATIENCE); /* which does not wait for the job itself */
+  return status ? status : pawl_worker_report(worker, argument, size);
+}
+
+static void *parrot(void *context) {
+  const struct pawl_worker_calls own = {.work = echo};
+  struct pawl_session *other = open_listening(pawl_session_address(base));
+  *(pawl_status *)context = pawl_worker_run(other, "large", &own, NULL, PATIENCE);
+  pawl_session_close(other, PATIENCE);
+  return NULL;
+}
+
+static void test_arguments_and_reports_may_be_large(void **state) {
+  (void)state;
+  static unsigned char bytes[PAWL_JOB_BYTES + 1];
+  struct pawl_job *job = create_job("large", 1, PAWL_LOSS_STOP, NULL);
+  struct pawl_round *round;
+  struct pawl_report report;
+  pawl_status outcome = PAWL_INVALID;
+  pthread_t thread;
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 31 >> 3);
+  assert_int_equal(pthread_create(&thread, NULL, parrot, &outcome), 0);
+  must_fail(pawl_job_round(job, bytes, sizeof bytes, PATIENCE, &round), PAWL_TOO_LARGE, "large");
+  must(pawl_job_round(job, bytes, PAWL_JOB_BYTES, PATIENCE, &round));
+  must(pawl_round_get(round, 0, &report));
+  assert_int_equal(report.status, PAWL_OK);
+  assert_int_equal(report.size, PAWL_JOB_BYTES);
+  assert_true(memcmp(report.bytes, bytes, report.size) == 0);
+  pawl_round_destroy(round);
+  pawl_job_end(job);
+  pthread_join(thread, NULL);
+  assert_int_equal(outcome, PAWL_OK);
+}
+
 static void *interrupt_soon(void *context) {
   struct hand *hand = ((void **)context)[1];
   while (atomic_load(&hand->working) < 1) nap(1000000);
@@ -459,225 +287,6 @@ static void test_a_job_shrinks_and_grows_as_it_is_told(void **state) {
   assert_int_equal(whole, 1);
 }
 
-/* --- workers and schedulers that are processes ---------------------------------------------------------------------------- */
-
-static int signs[2]; /* a pipe: processes write a byte to it when they are at work */
-
-/* This program, in another role. */
-static pid_t launch(const char *role, const char *job) {
-  char sign[16];
-  snprintf(sign, sizeof sign, "%d", signs[1]);
-  pid_t pid = fork();
-  if (pid != 0) return pid;
-  execl("/proc/self/exe", "job_test", role, pawl_session_address(base), job, sign, (char *)NULL);
-  _exit(127);
-}
-
-static void await_sign(void) {
-  char byte;
-  assert_int_equal(read(signs[0], &byte, 1), 1);
-}
-
-static void give_sign(void) {
-  if (write(signs[1], "w", 1) != 1) _exit(1);
-}
-
-static int reap(pid_t pid) {
-  int status = 0;
-  assert_int_equal(waitpid(pid, &status, 0), pid);
-  return status;
-}
-
-enum { HOLD = 4711 }; /* a round in which processes work until they are told otherwise */
-
-static pawl_status work_and_sign(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
-  struct hand *hand = context;
-  uint32_t number = 0;
-  if (size == sizeof number) memcpy(&number, argument, size);
-  atomic_store(&hand->hold, number == HOLD);
-  if (number == HOLD) give_sign();
-  return work(worker, context, argument, size);
-}
-
-static int be_worker(const char *address, const char *job) {
-  static struct hand hand;
-  struct pawl_worker_calls own = calls;
-  own.work = work_and_sign;
-  pawl_status status = pawl_worker_run(open_listening(address), job, &own, &hand, PATIENCE);
-  return status == PAWL_OK ? 10 + hand.begun : 1;
-}
-
-static int be_scheduler(const char *address, const char *job) {
-  struct pawl_round *round;
-  uint32_t hold = HOLD;
-  session = open_listening(address);
-  struct pawl_job *mine = create_job(job, 2, PAWL_LOSS_STOP, NULL);
-  give_sign();
-  (void)pawl_job_round(mine, &hold, sizeof hold, PAWL_FOREVER, &round);
-  return 1;
-}
-
-/* Joins a group and leaves it, and is then stopped until it is taken for dead: it must not come back into the group. */
-static int be_leaver(const char *address, const char *name) {
-  struct pawl_group *group, *other;
-  struct pawl_session *own = open_listening(address);
-  uint64_t before = pawl_session_node(own).id;
-  must(pawl_group_join(own, name, 0, PATIENCE, &group));
-  pawl_group_leave(group);
-  give_sign();
-  while (pawl_session_node(own).id == before || pawl_session_node(own).id == 0) nap(1000000);
-  must(pawl_group_join(own, "left/other", 0, PATIENCE,
-                       &other)); /* all that was asked of the manager before has been done */
-  give_sign();
-  return pawl_session_close(own, PATIENCE) != PAWL_OK;
-}
-
-static void test_who_has_left_a_group_does_not_come_back_by_itself(void **state) {
-  (void)state;
-  struct pawl_group *group;
-  must(pawl_group_join(session, "left/one", 0, PATIENCE, &group));
-  pid_t leaver = launch("leaver", "left/one");
-  await_sign();
-  halt(leaver);
-  nap(3 * PAWL_SECOND);
-  assert_int_equal(kill(leaver, SIGCONT), 0);
-  await_sign();
-  assert_int_equal(pawl_group_size(group), 1);
-  must(pawl_group_barrier(group, PATIENCE));
-  reap(leaver);
-  pawl_group_leave(group);
-}
-
-/* A round that a process is in the middle of when it is killed. */
-static void kill_in_mid_round(struct pawl_job *job, pid_t victim, int signal) {
-  struct pawl_round *round = NULL;
-  uint32_t hold = HOLD;
-  pawl_status status = pawl_job_round(job, &hold, sizeof hold, 0, &round);
-  struct timespec begun, ended;
-  fd_set set;
-  for (int ready = 0; !ready;) {
-    struct timeval moment = {0, 1000};
-    assert_int_equal(status, PAWL_TIMED_OUT);
-    FD_ZERO(&set);
-    FD_SET(signs[0], &set);
-    ready = select(signs[0] + 1, &set, NULL, NULL, &moment) > 0;
-    if (!ready) status = pawl_job_await(job, 1000000, &round);
-  }
-  await_sign();
-  clock_gettime(CLOCK_MONOTONIC, &begun);
-  assert_int_equal(kill(victim, signal), 0);
-  if (status == PAWL_TIMED_OUT) status = pawl_job_await(job, PATIENCE, &round);
-  clock_gettime(CLOCK_MONOTONIC, &ended);
-  print_message("lost after %.1f ms\n",
-                (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6);
-  if (status == PAWL_OK) {
-    struct pawl_report report;
-    int lost = 0;
-    assert_false(pawl_round_is_whole(round));
-    for (size_t i = 0; i < pawl_round_count(round); i++) {
-      must(pawl_round_get(round, i, &report));
-      assert_int_equal(report.status, report.pid == (uint64_t)victim ? PAWL_NODE_GONE : PAWL_OK);
-      lost += report.status != PAWL_OK;
-    }
-    assert_int_equal(lost, 1);
-    pawl_round_destroy(round);
-  } else {
-    must_fail(status, PAWL_NODE_GONE, "was lost");
-  }
-}
-
-static void test_without_a_lost_worker_the_others_go_on(void **state) {
-  (void)state;
-  struct seen seen = {0};
-  struct hand hands[2] = {0};
-  struct pawl_job *job = create_job("without", 3, PAWL_LOSS_CONTINUE, &seen);
-  pid_t victim = launch("worker", "without");
-  for (int i = 0; i < 2; i++) hire(&hands[i], "without");
-  do_round(job, 1, 3);
-  kill_in_mid_round(job, victim, SIGKILL);
-  do_round(job, 2, 2);
-  do_round(job, 3, 2);
-  assert_int_equal(seen.count[PAWL_JOB_LOST], 1);
-  assert_int_equal(seen.moved, 4);
-  pawl_job_end(job);
-  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
-  reap(victim);
-}
-
-static void test_a_lost_worker_is_replaced(void **state) {
-  (void)state;
-  struct seen seen = {0};
-  struct hand hands[2] = {0};
-  struct pawl_job *job = create_job("again", 2, PAWL_LOSS_REPLACE, &seen);
-  pid_t victim = launch("worker", "again");
-  hire(&hands[0], "again");
-  do_round(job, 1, 2);
-  kill_in_mid_round(job, victim, SIGKILL);
-  hire(&hands[1], "again"); /* the round waits for it */
-  do_round(job, 2, 2);
-  assert_int_equal(seen.count[PAWL_JOB_LOST], 1);
-  assert_int_equal(seen.count[PAWL_JOB_JOINED], 3);
-  assert_int_equal(seen.moved, 6);
-  assert_int_equal(hands[0].took, 6);
-  pawl_job_end(job);
-  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
-  reap(victim);
-}
-
-static void test_a_lost_worker_can_be_the_end_of_the_job(void **state) {
-  (void)state;
-  struct hand hand = {0};
-  struct pawl_round *round;
-  struct pawl_job *job = create_job("over", 2, PAWL_LOSS_STOP, NULL);
-  pid_t victim = launch("worker", "over");
-  hire(&hand, "over");
-  do_round(job, 1, 2);
-  kill_in_mid_round(job, victim, SIGKILL);
-  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_NODE_GONE, "was lost");
-  pawl_job_end(job);
-  assert_int_equal(discharge(&hand), PAWL_OK);
-  reap(victim);
-}
-
-/* Its place is filled when it wakes up: by itself, under another number. */
-static void test_a_worker_that_was_taken_for_dead_joins_anew(void **state) {
-  (void)state;
-  struct seen seen = {0};
-  struct hand hand = {0};
-  struct pawl_job *job = create_job("asleep", 2, PAWL_LOSS_CONTINUE, &seen);
-  pid_t sleeper = launch("worker", "asleep");
-  hire(&hand, "asleep");
-  do_round(job, 1, 2);
-  kill_in_mid_round(job, sleeper, SIGSTOP);
-  do_round(job, 2, 1);
-  assert_int_equal(kill(sleeper, SIGCONT), 0);
-  must(pawl_job_resize(job, 2, 2));
-  do_round(job, 3, 2);
-  do_round(job, 4, 2);
-  pawl_job_end(job);
-  assert_int_equal(discharge(&hand), PAWL_OK);
-  int status = reap(sleeper);
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 12); /* it ended well, and had begun twice */
-}
-
-static void test_workers_notice_that_their_scheduler_is_gone(void **state) {
-  (void)state;
-  struct hand hands[2] = {0};
-  pid_t scheduler = launch("scheduler", "orphan");
-  await_sign();
-  for (int i = 0; i < 2; i++) hire(&hands[i], "orphan");
-  while (atomic_load(&hands[0].working) == 0) nap(1000000);
-  assert_int_equal(kill(scheduler, SIGKILL), 0);
-  for (int i = 0; i < 2; i++) {
-    assert_int_equal(discharge(&hands[i]), PAWL_NODE_GONE);
-    assert_int_equal(hands[i].ended, 1);
-  }
-  reap(scheduler);
-  /* The name is free again. */
-  pawl_job_end(create_job("orphan", 1, PAWL_LOSS_STOP, NULL));
-}
-
 /* --- slow workers --------------------------------------------------------------------------------------------------------- */
 
 static void test_a_worker_that_stays_slow_is_dropped(void **state) {
@@ -708,13 +317,7 @@ static void test_a_worker_that_stays_slow_is_dropped(void **state) {
   for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
 }
 
-int main(int argc, char **argv) {
-  if (argc == 5) {
-    signs[1] = atoi(argv[4]);
-    if (strcmp(argv[1], "leaver") == 0) return be_leaver(argv[2], argv[3]);
-    return strcmp(argv[1], "worker") == 0 ? be_worker(argv[2], argv[3]) : be_scheduler(argv[2], argv[3]);
-  }
-  if (pipe(signs) != 0) return 1;
+int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_workers_share_the_pieces_and_report),
       cmocka_unit_test(test_a_job_without_a_place_or_a_sound_plan_is_refused),
@@ -725,16 +328,11 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_worker_that_refuses_to_begin_is_quoted),
       cmocka_unit_test(test_a_worker_that_cannot_take_its_pieces_is_quoted),
       cmocka_unit_test(test_work_that_fails_is_reported_and_the_job_goes_on),
+      cmocka_unit_test(test_arguments_and_reports_may_be_large),
       cmocka_unit_test(test_a_round_can_be_interrupted_timed_and_awaited),
       cmocka_unit_test(test_a_job_that_ends_in_mid_round_makes_its_workers_return),
       cmocka_unit_test(test_a_job_shrinks_and_grows_as_it_is_told),
-      cmocka_unit_test(test_without_a_lost_worker_the_others_go_on),
-      cmocka_unit_test(test_a_lost_worker_is_replaced),
-      cmocka_unit_test(test_a_lost_worker_can_be_the_end_of_the_job),
-      cmocka_unit_test(test_a_worker_that_was_taken_for_dead_joins_anew),
-      cmocka_unit_test(test_workers_notice_that_their_scheduler_is_gone),
       cmocka_unit_test(test_a_worker_that_stays_slow_is_dropped),
-      cmocka_unit_test(test_who_has_left_a_group_does_not_come_back_by_itself),
   };
   return cmocka_run_group_tests_name("api.job", tests, open_cluster, close_cluster);
 }

@@ -35,6 +35,12 @@ said '^next:  pawl predict train.model train.svm$'
 [ -s train.model ] || fail 'there is no model'
 if grep -q "$(printf '\033')" out err; then fail 'a progress line where there is no terminal'; fi
 
+if command -v script >/dev/null; then # a terminal
+  TERM=xterm timeout 60 script -qec "'$pawl' train logistic train.svm -o shown.model" shown.out </dev/null >/dev/null || fail 'a terminal'
+  grep -q "$(printf '\033')\[K.*round [0-9]*  objective " shown.out || fail "no progress line: $(cat shown.out)"
+  grep -q '^next: ' shown.out || fail 'no summary'
+fi
+
 expect 0 "$pawl" train logistic train.svm --valid test.svm --l1 1 -o sparse.model --workers 1 --json
 [ "$(wc -l <out | tr -d ' ')" -eq 1 ] || fail "one line, not: $(cat out)"
 for name in objective nnz seconds iterations accuracy wait_pct bytes_sent bytes_received model why rows features load_seconds \
@@ -79,6 +85,10 @@ for value in 10 1 0.1; do
   [ -d "boards/l1=$value" ] || fail "no run for $value"
   said "  path.l1=$value.model$"
 done
+said '^next:  pawl predict path.l1=0.1.model train.svm'
+expect 0 "$pawl" train logistic train.svm --l1 1,300 --valid test.svm -o best.model
+said '^  best  *best.l1=1.model, by its validation loss$'
+said '^next:  pawl predict best.l1=1.model test.svm'
 [ ! -e path.model ] || fail 'a model that nobody asked for'
 expect 0 "$pawl" train logistic train.svm --l1 1 --l2 1,2 -o grid --json
 said '"models":\[{.*"model":"grid.l2=1".*"model":"grid.l2=2"'
@@ -128,12 +138,18 @@ refused() {
 : >empty.svm
 printf '+1 1:1\n+1 2:1\n' >one.svm
 printf '+1 1:1\n-1 2:nan\n' >nan.svm
+printf '1 1:1\n2 2:1\n3 1:2\n' >three.svm
 printf '+1 1:1\n-1 99999999999999999999:1\n' >id.svm
 refused 'nowhere.svm' nowhere.svm
 refused 'nowhere.svm' train.svm --valid nowhere.svm
 refused 'empty.svm.*empty' empty.svm
 refused 'no\*\.svm' 'no*.svm'
 refused 'nowhere.model' train.svm --start nowhere.model
+refused 'nan.svm:2:4: ' nan.svm
+[ "$(grep -c '^worker 1: ' err)" -eq 0 ] || fail "the same is said by a worker and about it: $(cat err)"
+refused 'id.svm:2:4: the feature id' id.svm
+refused 'nothing to tell apart' one.svm
+refused 'not of two classes' three.svm
 refused 'no row has the label 3; there are -1 and 1' train.svm --class-weight 3=2
 refused 'one only' one.svm --class-weight balanced
 refused 'nothing to resume from in .*kept.model.checkpoints' train.svm --resume
@@ -141,6 +157,38 @@ expect 1 "$pawl" train logistic train.svm -o nowhere/x.model
 complained 'cannot be written to nowhere/'
 expect 1 "$pawl" train logistic train.svm -o .
 complained 'which is a folder'
+
+# Nothing wrong with these.
+printf '+1 1:1\n-1 2:1\n' >two.svm
+expect 0 "$pawl" train logistic two.svm --workers 5 -o two.model
+said 'accuracy  *100.00 % of 2 rows'
+printf '+1 1:1\n-1 2:1\n-1 2:nan\n' >bad.svm
+expect 0 "$pawl" train logistic bad.svm --skip-bad 1 -o bad.model
+said '^  skipped  *1 bad row'
+printf '+1\n-1\n+1\n' >bare.svm
+expect 0 "$pawl" train logistic bare.svm -o bare.model
+said 'accuracy  *66.67 % of 3 rows'
+
+# --- the same result, however it is come by -------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic train.svm --l1 1 --workers 1 -o one.model --json
+one=$(figure objective)
+for workers in 2 3; do
+  expect 0 "$pawl" train logistic train.svm --l1 1 --workers $workers -o several.model --json
+  awk "BEGIN { d = $(figure objective) / $one - 1; exit !(d < 1e-9 && d > -1e-9) }" ||
+    fail "$workers workers reach $(figure objective), one $one"
+done
+expect 0 "$pawl" predict several.model train.svm --json
+awk "BEGIN { d = $(figure objective) / $one - 1; exit !(d < 1e-9 && d > -1e-9) }" ||
+  fail "predicted $(figure objective), trained $one"
+expect 0 "$pawl" predict several.model test.svm --json
+awk "BEGIN { exit !($(figure accuracy) > 0.8) }" || fail "accuracy $(figure accuracy)"
+expect 0 "$pawl" train logistic train.svm --l1 1 --start one.model -o again.model --json
+awk "BEGIN { exit !($(figure objective) <= $one * 1.0000001) }" || fail "worse than where it began: $(figure objective)"
+expect 0 "$pawl" train logistic train.svm --l1 1 --workers 1:3 -o elastic.model --json
+awk "BEGIN { d = $(figure objective) / $one - 1; exit !(d < 1e-9 && d > -1e-9) }" || fail "1:3 reaches $(figure objective)"
+expect 0 "$pawl" train logistic train.svm --valid test.svm --early-stop 2 --tolerance 1e-12 --l2 0.001 -o early.model --json
+said '"why":"\(early stop\|converged\)"'
 
 # --- accidents ------------------------------------------------------------------------------------------------------------------------
 
@@ -158,7 +206,7 @@ set_out() {
   name=$1
   shift
   rm -f "$name.jsonl"
-  "$pawl" train logistic train.svm -o "$name.model" --log "$name.jsonl" --rounds 100000 "$@" >"$name.out" 2>"$name.log" &
+  "$pawl" train logistic train.svm -o "$name.model" --log "$name.jsonl" --rounds 1000000 --tolerance 1e-15 "$@" >"$name.out" 2>"$name.log" &
   trainer=$!
   pids="$pids $trainer"
   within 30 test -s "$name.jsonl" || fail "$name does not begin"
@@ -213,6 +261,14 @@ kill -INT "$trainer"
 ends 130
 [ -s served.model ] || fail 'there is no model'
 
+within 10 grep -q 'a server was lost' served.log || fail 'the loss is not told'
+
+# One without copies is killed: there is nothing to wait for.
+set_out lost --workers 1
+kill -KILL "$(children $trainer server | head -n 1)"
+ends 1
+grep -q 'nobody has a copy of what it held.*--replicas 1' lost.log || fail 'what is lost is not said'
+
 # Nothing stays behind when the scheduler is killed.
 set_out murdered --workers 2
 children $trainer worker >left
@@ -222,6 +278,20 @@ children $trainer manager >>left
 kill -KILL "$trainer"
 ends 137
 while read -r pid; do within 20 is_gone "$pid" || fail "process $pid stays behind"; done <left
+
+# What was killed is resumed, and the log goes on.
+set_out resumed --workers 2 --checkpoint-every 0.2
+within 30 test -s resumed.model.checkpoints/train.json || fail 'there is no checkpoint'
+kill -KILL "$trainer"
+ends 137
+[ ! -e resumed.model ] || fail 'a run that was killed has written a model'
+before=$(lines_of resumed.jsonl)
+expect 0 "$pawl" train logistic train.svm -o resumed.model --log resumed.jsonl --resume --rounds 3 --json
+complained 'resuming from round [1-9]'
+[ -s resumed.model ] || fail 'there is no model'
+[ "$(lines_of resumed.jsonl)" -gt "$before" ] || fail 'the log does not go on'
+expect 1 "$pawl" train logistic train.svm -o resumed.model --resume --l1 7
+complained 'another loss, method or penalty'
 
 # --- a cluster --------------------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,34 @@
+/* Looks after the servers of a cluster that was started for this run. If one dies whose keys nobody else has, everybody would wait
+ * for it for ever: then the command ends, and says why. It has a thread of its own, for all others may be waiting. */
+#ifndef PWI_CLI_TRAIN_WATCH_H
+#define PWI_CLI_TRAIN_WATCH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pwi_train_watch {
+  const char *address;
+  const char *name; /* of the command, for what is said */
+  const char *file; /* to be removed at such an end; "": none */
+  uint32_t replicas;
+  bool has_checkpoints;
+  _Atomic int64_t beat_ns; /* when it was last seen that training goes on */
+  _Atomic uint32_t lost;   /* servers */
+  _Atomic bool is_ending;
+  bool is_running;
+  pthread_t thread;
+};
+
+/* The fields above `beat_ns` are set. Without a thread to be had, nothing is watched. */
+void pwi_train_watch_start(struct pwi_train_watch *watch);
+void pwi_train_watch_stop(struct pwi_train_watch *watch); /* if it runs */
+
+/* Training goes on. */
+void pwi_train_watch_beat(struct pwi_train_watch *watch);
+
+/* Servers that were lost so far. */
+uint32_t pwi_train_watch_lost(const struct pwi_train_watch *watch);
+
+#endif

@@ -1,0 +1,248 @@
+/* Jobs whose workers and schedulers are processes that are killed, and stopped and continued. */
+#include "job_scene.h"
+
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+
+static int signs[2]; /* a pipe: processes write a byte to it when they are at work */
+
+/* This program, in another role. */
+static pid_t launch(const char *role, const char *job) {
+  char sign[16];
+  snprintf(sign, sizeof sign, "%d", signs[1]);
+  pid_t pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+  execl("/proc/self/exe", "job_test", role, pawl_session_address(base), job, sign, (char *)NULL);
+  _exit(127);
+}
+
+static void await_sign(void) {
+  char byte;
+  assert_int_equal(read(signs[0], &byte, 1), 1);
+}
+
+static void give_sign(void) {
+  if (write(signs[1], "w", 1) != 1) _exit(1);
+}
+
+static int reap(pid_t pid) {
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  return status;
+}
+
+enum { HOLD = 4711 }; /* a round in which processes work until they are told otherwise */
+
+static pawl_status work_and_sign(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
+  struct hand *hand = context;
+  uint32_t number = 0;
+  if (size == sizeof number) memcpy(&number, argument, size);
+  atomic_store(&hand->hold, number == HOLD);
+  if (number == HOLD) give_sign();
+  return work(worker, context, argument, size);
+}
+
+static int be_worker(const char *address, const char *job) {
+  static struct hand hand;
+  struct pawl_worker_calls own = calls;
+  own.work = work_and_sign;
+  pawl_status status = pawl_worker_run(open_listening(address), job, &own, &hand, PATIENCE);
+  return status == PAWL_OK ? 10 + hand.begun : 1;
+}
+
+static int be_scheduler(const char *address, const char *job) {
+  struct pawl_round *round;
+  uint32_t hold = HOLD;
+  session = open_listening(address);
+  struct pawl_job *mine = create_job(job, 2, PAWL_LOSS_STOP, NULL);
+  give_sign();
+  (void)pawl_job_round(mine, &hold, sizeof hold, PAWL_FOREVER, &round);
+  return 1;
+}
+
+/* Joins a group and leaves it, and is then stopped until it is taken for dead: it must not come back into the group. */
+static int be_leaver(const char *address, const char *name) {
+  struct pawl_group *group, *other;
+  struct pawl_session *own = open_listening(address);
+  uint64_t before = pawl_session_node(own).id;
+  must(pawl_group_join(own, name, 0, PATIENCE, &group));
+  pawl_group_leave(group);
+  give_sign();
+  while (pawl_session_node(own).id == before || pawl_session_node(own).id == 0) nap(1000000);
+  must(pawl_group_join(own, "left/other", 0, PATIENCE,
+                       &other)); /* all that was asked of the manager before has been done */
+  give_sign();
+  return pause();
+}
+
+static void test_who_has_left_a_group_does_not_come_back_by_itself(void **state) {
+  (void)state;
+  struct pawl_group *group;
+  must(pawl_group_join(session, "left/one", 0, PATIENCE, &group));
+  pid_t leaver = launch("leaver", "left/one");
+  await_sign();
+  halt(leaver);
+  nap(3 * PAWL_SECOND);
+  assert_int_equal(kill(leaver, SIGCONT), 0);
+  await_sign();
+  must(pawl_group_barrier(group, 5 * PAWL_SECOND)); /* it would wait for a member that never comes */
+  assert_int_equal(pawl_group_size(group), 1);
+  assert_int_equal(kill(leaver, SIGKILL), 0);
+  reap(leaver);
+  pawl_group_leave(group);
+}
+
+/* A round that a process is in the middle of when it is killed. */
+static void kill_in_mid_round(struct pawl_job *job, pid_t victim, int signal) {
+  struct pawl_round *round = NULL;
+  uint32_t hold = HOLD;
+  pawl_status status = pawl_job_round(job, &hold, sizeof hold, 0, &round);
+  struct timespec begun, ended;
+  fd_set set;
+  for (int ready = 0; !ready;) {
+    struct timeval moment = {0, 1000};
+    assert_int_equal(status, PAWL_TIMED_OUT);
+    FD_ZERO(&set);
+    FD_SET(signs[0], &set);
+    ready = select(signs[0] + 1, &set, NULL, NULL, &moment) > 0;
+    if (!ready) status = pawl_job_await(job, 1000000, &round);
+  }
+  await_sign();
+  clock_gettime(CLOCK_MONOTONIC, &begun);
+  assert_int_equal(kill(victim, signal), 0);
+  if (status == PAWL_TIMED_OUT) status = pawl_job_await(job, PATIENCE, &round);
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  print_message("lost after %.1f ms\n",
+                (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6);
+  if (status == PAWL_OK) {
+    struct pawl_report report;
+    int lost = 0;
+    assert_false(pawl_round_is_whole(round));
+    for (size_t i = 0; i < pawl_round_count(round); i++) {
+      must(pawl_round_get(round, i, &report));
+      assert_int_equal(report.status, report.pid == (uint64_t)victim ? PAWL_NODE_GONE : PAWL_OK);
+      lost += report.status != PAWL_OK;
+    }
+    assert_int_equal(lost, 1);
+    pawl_round_destroy(round);
+  } else {
+    must_fail(status, PAWL_NODE_GONE, "was lost");
+  }
+}
+
+static void test_without_a_lost_worker_the_others_go_on(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hands[2] = {0};
+  struct pawl_job *job = create_job("without", 3, PAWL_LOSS_CONTINUE, &seen);
+  pid_t victim = launch("worker", "without");
+  for (int i = 0; i < 2; i++) hire(&hands[i], "without");
+  do_round(job, 1, 3);
+  kill_in_mid_round(job, victim, SIGKILL);
+  do_round(job, 2, 2);
+  do_round(job, 3, 2);
+  assert_int_equal(seen.count[PAWL_JOB_LOST], 1);
+  assert_int_equal(seen.moved, 4);
+  pawl_job_end(job);
+  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+  reap(victim);
+}
+
+static void test_a_lost_worker_is_replaced(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hands[2] = {0};
+  struct pawl_job *job = create_job("again", 2, PAWL_LOSS_REPLACE, &seen);
+  pid_t victim = launch("worker", "again");
+  hire(&hands[0], "again");
+  do_round(job, 1, 2);
+  kill_in_mid_round(job, victim, SIGKILL);
+  hire(&hands[1], "again"); /* the round waits for it */
+  do_round(job, 2, 2);
+  assert_int_equal(seen.count[PAWL_JOB_LOST], 1);
+  assert_int_equal(seen.count[PAWL_JOB_JOINED], 3);
+  assert_int_equal(seen.moved, 6);
+  assert_int_equal(hands[0].took, 6);
+  pawl_job_end(job);
+  for (int i = 0; i < 2; i++) assert_int_equal(discharge(&hands[i]), PAWL_OK);
+  reap(victim);
+}
+
+static void test_a_lost_worker_can_be_the_end_of_the_job(void **state) {
+  (void)state;
+  struct hand hand = {0};
+  struct pawl_round *round;
+  struct pawl_job *job = create_job("over", 2, PAWL_LOSS_STOP, NULL);
+  pid_t victim = launch("worker", "over");
+  hire(&hand, "over");
+  do_round(job, 1, 2);
+  kill_in_mid_round(job, victim, SIGKILL);
+  must_fail(pawl_job_round(job, NULL, 0, PATIENCE, &round), PAWL_NODE_GONE, "was lost");
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hand), PAWL_OK);
+  reap(victim);
+}
+
+/* Its place is filled when it wakes up: by itself, under another number. */
+static void test_a_worker_that_was_taken_for_dead_joins_anew(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hand = {0};
+  struct pawl_job *job = create_job("asleep", 2, PAWL_LOSS_CONTINUE, &seen);
+  pid_t sleeper = launch("worker", "asleep");
+  hire(&hand, "asleep");
+  do_round(job, 1, 2);
+  kill_in_mid_round(job, sleeper, SIGSTOP);
+  do_round(job, 2, 1);
+  assert_int_equal(kill(sleeper, SIGCONT), 0);
+  must(pawl_job_resize(job, 2, 2));
+  do_round(job, 3, 2);
+  do_round(job, 4, 2);
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hand), PAWL_OK);
+  int status = reap(sleeper);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 12); /* it ended well, and had begun twice */
+}
+
+static void test_workers_notice_that_their_scheduler_is_gone(void **state) {
+  (void)state;
+  struct hand hands[2] = {0};
+  pid_t scheduler = launch("scheduler", "orphan");
+  await_sign();
+  for (int i = 0; i < 2; i++) hire(&hands[i], "orphan");
+  while (atomic_load(&hands[0].working) == 0) nap(1000000);
+  struct timespec begun, ended;
+  clock_gettime(CLOCK_MONOTONIC, &begun);
+  assert_int_equal(kill(scheduler, SIGKILL), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(discharge(&hands[i]), PAWL_NODE_GONE);
+    assert_int_equal(hands[i].ended, 1);
+  }
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  print_message("noticed after %.1f ms, sessions closed\n",
+                (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6);
+  reap(scheduler);
+  /* The name is free again. */
+  pawl_job_end(create_job("orphan", 1, PAWL_LOSS_STOP, NULL));
+}
+
+int main(int argc, char **argv) {
+  if (argc == 5) {
+    signs[1] = atoi(argv[4]);
+    if (strcmp(argv[1], "leaver") == 0) return be_leaver(argv[2], argv[3]);
+    return strcmp(argv[1], "worker") == 0 ? be_worker(argv[2], argv[3]) : be_scheduler(argv[2], argv[3]);
+  }
+  if (pipe(signs) != 0) return 1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_who_has_left_a_group_does_not_come_back_by_itself),
+      cmocka_unit_test(test_without_a_lost_worker_the_others_go_on),
+      cmocka_unit_test(test_a_lost_worker_is_replaced),
+      cmocka_unit_test(test_a_lost_worker_can_be_the_end_of_the_job),
+      cmocka_unit_test(test_a_worker_that_was_taken_for_dead_joins_anew),
+      cmocka_unit_test(test_workers_notice_that_their_scheduler_is_gone),
+  };
+  return cmocka_run_group_tests_name("api.job_loss", tests, open_cluster, close_cluster);
+}
