@@ -80,13 +80,23 @@ static void hear_blocks(struct linear_control *control, const struct linear_outc
   adjust_damping(control, outcome);
 }
 
+/* A dual objective that falls means that steps were too long together: shorter ones, and never again as long. Twice the number of
+ * workers is always short enough (dual.c). */
+static void adjust_dual_damping(struct linear_control *control, const struct linear_outcome *outcome) {
+  double most = 2 * control->workers;
+  if (outcome->dual < control->last_dual) {
+    control->least_damping = fmin(1.2 * control->damping, most);
+    control->damping = fmin(2 * control->damping, most);
+  } else {
+    control->damping = fmax(control->least_damping, 0.9 * control->damping);
+  }
+  control->last_dual = outcome->dual;
+}
+
 static void hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->is_whole || !isfinite(outcome->objective)) return;
   double gap = outcome->objective - outcome->dual;
-  bool fell = outcome->dual < control->last_dual;
-  control->damping =
-      fell ? fmin(2 * control->damping, DAMPING_MOST) : fmax(control->least_damping, 0.9 * control->damping);
-  control->last_dual = outcome->dual;
+  adjust_dual_damping(control, outcome);
   control->is_done = gap <= control->tolerance * fabs(outcome->objective);
   if (control->first_violation == 0) control->first_violation = gap;
   double slope = log(gap / control->first_violation) / (double)control->rounds;

@@ -180,9 +180,9 @@ char *linear_reply_write(const struct linear_reply *reply) {
   json_t *labels = json_array();
   for (size_t i = 0; i < census->label_count; i++)
     json_array_append_new(labels, json_pack("[f, o]", census->labels[i], wide(census->label_rows[i])));
-  json_t *described =
-      json_pack("{s:o, s:o, s:o, s:o, s:o}", "rows", wide(census->rows), "entries", wide(census->entries), "max_id",
-                wide(census->max_id), "skipped", wide(census->skipped), "labels", labels);
+  json_t *described = json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "rows",
+                                wide(census->rows), "entries", wide(census->entries), "max_id", wide(census->max_id),
+                                "skipped", wide(census->skipped), "labels", labels);
   return print(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o}", "census", described, "rows",
                          wide(reply->rows), "correct", wide(reply->correct), "loss", number(reply->loss), "violation",
                          number(reply->violation), "violation_max", number(reply->violation_max), "looked_at",
@@ -193,8 +193,8 @@ char *linear_reply_write(const struct linear_reply *reply) {
 
 static bool read_census(json_t *object, struct linear_census *census) {
   json_t *rows, *entries, *max_id, *skipped, *labels;
-  if (json_unpack(object, "{s:o, s:o, s:o, s:o, s:o}", "rows", &rows, "entries", &entries, "max_id", &max_id, "skipped",
-                  &skipped, "labels", &labels))
+  if (json_unpack(object, "{s:F, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "rows", &rows, "entries",
+                  &entries, "max_id", &max_id, "skipped", &skipped, "labels", &labels))
     return false;
   census->label_count = json_array_size(labels);
   if (census->label_count > sizeof census->labels / sizeof *census->labels) return false;
