@@ -59,6 +59,11 @@ static void judge_violation(struct linear_control *control, const struct linear_
  * this converges, what is left is the sum of a geometric series. Of three factors in a row the worst is believed. */
 static void judge_objective(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->was_full) return;
+  if (outcome->objective == 0) { /* nothing can be less: rows that are told apart without a penalty */
+    control->left = 0;
+    control->is_done = true;
+    return;
+  }
   double fallen = fabs(control->last_full - outcome->objective), factor = 1;
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
   double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
