@@ -267,6 +267,10 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
+  if (!isfinite(run->result.objective)) { /* the rounds have failed: what they came to so far */
+    run->result.objective = run->progress.objective;
+    run->result.nonzeros = model.count;
+  }
   model.objective = run->result.objective;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = model.features;
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
@@ -304,6 +308,7 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   run->validation.best = INFINITY;
   run->validation.worse = 0;
+  run->result.objective = run->result.accuracy = NAN;
   pawl_status ended = rounds(run);
   if (ended && run->order.round < 2) return ended; /* nothing has been learned yet */
   if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
