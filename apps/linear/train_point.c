@@ -154,6 +154,7 @@ static pawl_status sweep(struct linear_run *run) {
   if (status) return status;
   status = read_penalty(run, &penalty, &nonzeros);
   if (status) return linear_fail(run, status, "the penalty cannot be computed: %s", pawl_error_text());
+  if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
   outcome.is_whole = is_whole && run->moved == run->seen_moved;
   outcome.was_full = run->order.is_full;
   outcome.violation = sum.violation;
@@ -185,7 +186,7 @@ static pawl_status gather(struct linear_run *run) {
     delete_one(run, &before, LINEAR_BIAS);
     before = run->order;
     is_whole = is_whole && run->moved == run->seen_moved;
-    run->seen_moved = run->moved;
+    run->seen_moved = run->gathered_moved = run->moved;
   }
   return PAWL_OK;
 }
@@ -213,7 +214,7 @@ static pawl_status rounds(struct linear_run *run) {
   pawl_status status = PAWL_OK;
   run->result.why = NULL;
   while (!status && !run->result.why) {
-    if (gathers && (run->control.rounds == 0 || run->moved != run->seen_moved)) status = gather(run);
+    if (gathers && (run->control.rounds == 0 || run->moved != run->gathered_moved)) status = gather(run);
     if (!status) status = sweep(run);
     if (status) break;
     linear_show(run, "training");
