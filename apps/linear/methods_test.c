@@ -140,6 +140,35 @@ static void test_a_third_label_in_the_middle_of_a_stream_ends_it(void **state) {
   assert_non_null(strstr(outcome.error, "label 7"));
 }
 
+static bool stop(void *context) {
+  (void)context;
+  return true;
+}
+
+static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  begin_options(&options, &problem, &point, &path, &outcome);
+  char copy[160], command[600];
+  const char *paths[] = {copy};
+  snprintf(copy, sizeof copy, "%s/long", folder);
+  snprintf(command, sizeof command, "for i in $(seq 200); do cat %s; done > %s", rows.path,
+           copy); /* for some seconds */
+  assert_int_equal(system(command), 0);
+  options.paths = paths;
+  options.method = LINEAR_METHOD_SGD;
+  options.minibatch = 1;
+  options.rate = 0.05;
+  options.reading.piece_bytes = 20000;
+  options.stopping = stop;
+  must_train(&options, 1, &outcome);
+  assert_string_equal(outcome.last.why, "interrupted");
+  assert_int_equal(outcome.models, 1);
+  assert_int_equal(outcome.results[0].nonzeros, rows.features);
+  double zeros[FEATURES_MOST + 1] = {0};
+  assert_true(objective_of(&problem, outcome.w[0]) < 0.9 * objective_of(&problem, zeros));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_hinge_by_its_dual),
@@ -152,6 +181,7 @@ int main(void) {
       cmocka_unit_test(test_ftrl_comes_near),
       cmocka_unit_test(test_streams_learn_the_other_losses_too),
       cmocka_unit_test(test_a_third_label_in_the_middle_of_a_stream_ends_it),
+      cmocka_unit_test(test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned),
   };
   return cmocka_run_group_tests_name("apps.linear.methods", tests, begin, close_cluster);
 }

@@ -269,6 +269,7 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   pawl_status status = linear_read_model(run, &model);
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
   model.objective = run->result.objective;
+  run->result.nonzeros = model.count;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = model.features;
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
   linear_model_fini(&model);
@@ -305,8 +306,10 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   run->validation.best = INFINITY;
   run->validation.worse = 0;
+  run->result.objective = run->result.accuracy = NAN; /* those of the point before are not this one's */
   pawl_status ended = rounds(run);
-  if (ended && run->order.round < 2) return ended; /* nothing has been learned yet */
+  bool is_cut_short = ended == PAWL_CANCELLED && linear_calls_of(run->spec.method)->streams; /* it learns as it goes */
+  if (ended && run->order.round < 2 && !is_cut_short) return ended; /* nothing was learned yet */
   if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");
   if (!ended) ended = evaluate(run);
