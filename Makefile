@@ -107,7 +107,7 @@ lint: ## check the layout, the layers, the scripts, and the sources with clang-t
 	@tools/deps lint
 	@tools/format --check
 	@tools/layers
-	@shellcheck tools/* .ci/run fuzz/run bench/osdi/lines $(wildcard tests/*/*.sh)
+	@shellcheck $(filter-out tools/demo-data,$(wildcard tools/*)) .ci/run fuzz/run bench/osdi/lines $(wildcard tests/*/*.sh)
 	$(call configure,$(BUILD))
 	@sed -n 's/.*"file": "\(.*\)".*/\1/p' $(BUILD)/compile_commands.json | sort -u | grep /src/ | grep -v _test \
 		| xargs -P $(TEST_JOBS) -n 1 clang-tidy --quiet -p $(BUILD)

@@ -234,7 +234,8 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
     if (worker->spec.bias && is_due(s, blocks->count, 4)) status = begin_step(worker, order, 0, true, reply);
     if (!status) status = begin_step(worker, order, blocks->order[s], false, reply);
   }
-  if (!status && worker->spec.tau == 0) status = drain(worker, order, reply);
+  if (!status)
+    status = drain(worker, order, reply); /* whoever joins between rounds has no part in steps that began before */
   reply->loss = linear_losses(worker->spec.loss, worker->share.rows, blocks->y, blocks->z, blocks->c);
   reply->rows = worker->share.rows;
   reply->worked_s = (double)(linear_now() - begun) * 1e-9 - reply->waited_s;

@@ -59,6 +59,11 @@ static void judge_violation(struct linear_control *control, const struct linear_
  * this converges, what is left is the sum of a geometric series. Of three factors in a row the worst is believed. */
 static void judge_objective(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->was_full) return;
+  if (outcome->objective == 0) { /* nothing can be less: rows that are told apart without a penalty */
+    control->left = 0;
+    control->is_done = true;
+    return;
+  }
   double fallen = fabs(control->last_full - outcome->objective), factor = 1;
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
   double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
@@ -80,13 +85,23 @@ static void hear_blocks(struct linear_control *control, const struct linear_outc
   adjust_damping(control, outcome);
 }
 
+/* A dual objective that falls means that steps were too long together: shorter ones, and never again as long. Twice the number of
+ * workers is always short enough (dual.c). */
+static void adjust_dual_damping(struct linear_control *control, const struct linear_outcome *outcome) {
+  double most = 2 * control->workers;
+  if (outcome->dual < control->last_dual) {
+    control->least_damping = fmin(1.2 * control->damping, most);
+    control->damping = fmin(2 * control->damping, most);
+  } else {
+    control->damping = fmax(control->least_damping, 0.9 * control->damping);
+  }
+  control->last_dual = outcome->dual;
+}
+
 static void hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->is_whole || !isfinite(outcome->objective)) return;
   double gap = outcome->objective - outcome->dual;
-  bool fell = outcome->dual < control->last_dual;
-  control->damping =
-      fell ? fmin(2 * control->damping, DAMPING_MOST) : fmax(control->least_damping, 0.9 * control->damping);
-  control->last_dual = outcome->dual;
+  adjust_dual_damping(control, outcome);
   control->is_done = gap <= control->tolerance * fabs(outcome->objective);
   if (control->first_violation == 0) control->first_violation = gap;
   double slope = log(gap / control->first_violation) / (double)control->rounds;

@@ -1,4 +1,5 @@
 /* Options of linear methods, and what is wrong with them: see linear.h. */
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,11 +50,27 @@ static bool check_method(const struct linear_options *options, enum linear_metho
   return true;
 }
 
+/* Workers are told by JSON, which is UTF-8, what to read. */
+static bool check_names(const struct linear_options *options, char error[LINEAR_TEXT_MAX]) {
+  for (size_t i = 0; i < options->path_count; i++) {
+    json_t *name = json_string(options->paths[i]);
+    json_decref(name);
+    if (name) continue;
+    snprintf(error, LINEAR_TEXT_MAX, "the name of the file %s is not UTF-8: rename it", options->paths[i]);
+    return false;
+  }
+  const char *label = options->reading.label;
+  if (label && strlen(label) >= sizeof((struct linear_spec *)0)->label)
+    return wrong(error, "--label takes a name of at most 127 bytes: give the column's number instead");
+  return true;
+}
+
 bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_MAX]) {
   enum linear_method method = options->method;
   if (method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE) method = LINEAR_METHOD_DUAL;
   if (method == LINEAR_METHOD_AUTO) method = LINEAR_METHOD_BLOCKS;
   if (options->path_count == 0) return wrong(error, "no data is given");
+  if (!check_names(options, error)) return false;
   if (!check_points(options, method, error) || !check_method(options, method, error)) return false;
   for (size_t i = 0; i < 2; i++)
     if (!isfinite(options->class_weights[i]) || options->class_weights[i] < 0)

@@ -86,12 +86,17 @@ void linear_census_add(struct linear_census *census, const struct pawl_batch *ba
   census->skipped += batch->skipped;
   if (batch->max_id > census->max_id) census->max_id = batch->max_id;
   for (size_t i = 0; i < batch->rows; i++) count_label(census, (double)batch->labels[i]);
+  if (!batch->values) census->squares += (double)batch->entries;
+  for (size_t k = 0; batch->values && k < batch->entries; k++)
+    census->squares += (double)batch->values[k] * (double)batch->values[k];
 }
 
 void linear_share_count(const struct linear_share *share, struct linear_census *census_out) {
   *census_out =
       (struct linear_census){.rows = share->rows, .entries = share->features ? share->starts[share->features] : 0};
   for (size_t i = 0; i < share->rows; i++) count_label(census_out, (double)share->labels[i]);
+  for (uint64_t k = 0; k < census_out->entries; k++)
+    census_out->squares += (double)share->values[k] * (double)share->values[k];
   for (size_t i = 0; i < share->features; i++)
     if (share->ids[i] > census_out->max_id) census_out->max_id = share->ids[i];
   for (size_t i = 0; i < share->piece_count; i++)

@@ -64,7 +64,8 @@ static void tell_event(void *context, const struct pawl_job_event *event) {
     linear_show(run, "starting");
     break;
   case PAWL_JOB_REFUSED:
-    linear_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
+    if (run->order.round > 0) /* before that it is the end, and said then */
+      linear_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
     break;
   }
 }
@@ -80,6 +81,7 @@ static void add_census(struct linear_census *sum, const struct linear_census *pa
   sum->rows += part->rows;
   sum->entries += part->entries;
   sum->skipped += part->skipped;
+  sum->squares += part->squares;
   if (part->max_id > sum->max_id) sum->max_id = part->max_id;
   for (size_t i = 0; i < part->label_count; i++) {
     size_t k = 0;
@@ -230,6 +232,9 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   linear_control_init(&run->control, run->options, run->spec.method, census->rows,
                       2 * per_row * (run->spec.tau + 1) / run->order.blocks);
   if (run->control.rate == 0) run->control.rate = run->spec.rate;
+  /* Of the whole gradient: one over the highest curvature would be right. That of all directions together is some times as much. */
+  if (run->options->rate == 0 && run->spec.method == LINEAR_METHOD_SUBGRADIENT)
+    run->control.rate = (run->spec.loss == LINEAR_LOGISTIC ? 16 : 4) / fmax(census->squares + (double)census->rows, 1);
   return PAWL_OK;
 }
 

@@ -17,7 +17,7 @@ struct linear_validation {
 /* What is kept from one checkpoint to the next start. */
 struct linear_state {
   char checkpoint[PAWL_CHECKPOINT_NAME_MAX + 1];
-  uint64_t round, features, rows, entries, fingerprint;
+  uint64_t round, first_round, features, rows, entries;
   size_t point;
   uint32_t generation, blocks;
   double labels[2], damping, rate, objective;
@@ -37,6 +37,7 @@ struct linear_run {
   struct linear_progress progress;
   struct linear_result result;
   int64_t begun_ns, trained_ns, saved_ns;
+  uint64_t first_round; /* of the point */
   double waited_s, worked_s;
   uint64_t moved,
       seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round */

@@ -251,7 +251,7 @@ static pawl_status evaluate(struct linear_run *run) {
 static void sum_up(struct linear_run *run) {
   struct linear_result *result = &run->result;
   double busy = run->waited_s + run->worked_s;
-  result->rounds = run->order.round > 0 ? run->order.round - 1 : 0;
+  result->rounds = run->order.round - run->first_round;
   result->seconds = (double)(linear_now() - run->begun_ns) * 1e-9;
   result->train_s = (double)(linear_now() - run->trained_ns) * 1e-9;
   result->wait_pct = busy > 0 ? 100 * run->waited_s / busy : 0;
@@ -284,6 +284,7 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->progress.l2 = run->order.l2;
   run->progress.rounds = run->options->rounds;
   if (resumes) return linear_make_vectors(run);
+  run->first_round = run->order.round;
   linear_control_next(&run->control);
   if (point > 0 && run->weights && !linear_calls_of(run->spec.method)->streams &&
       !linear_calls_of(run->spec.method)->gathers)

@@ -21,9 +21,10 @@ static bool state_path(const struct linear_run *run, const char *suffix, char *p
 
 static json_t *describe(const struct linear_run *run, const char *checkpoint) {
   const struct linear_order *order = &run->order;
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:[f, f], s:f, s:f, s:o, s:f, s:f, s:i, s:i}",
-                   "checkpoint", checkpoint, "round", (json_int_t)order->round, "point", (json_int_t)order->point,
-                   "features", (json_int_t)order->features, "rows", (json_int_t)order->rows, "entries",
+  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:[f, f], s:f, s:f, s:o, s:f, s:f, s:i, s:i}",
+                   "checkpoint", checkpoint, "round", (json_int_t)order->round, "first_round",
+                   (json_int_t)run->first_round, "point", (json_int_t)order->point, "features",
+                   (json_int_t)order->features, "rows", (json_int_t)order->rows, "entries",
                    (json_int_t)run->result.entries, "job", run->spec.job, "generation", (json_int_t)order->generation,
                    "blocks", (json_int_t)order->blocks, "labels", order->labels[0], order->labels[1], "damping",
                    run->control.damping, "rate", run->control.rate, "objective",
@@ -68,21 +69,22 @@ pawl_status linear_state_save(struct linear_run *run) {
 
 static bool unpack(json_t *object, const struct linear_run *run, struct linear_state *state) {
   const char *checkpoint;
-  json_int_t round, point, features, rows, entries, generation, blocks;
+  json_int_t round, first_round, point, features, rows, entries, generation, blocks;
   json_t *objective;
   int loss, method;
   double l1, l2;
-  if (json_unpack(object, "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[F, F], s:F, s:F, s:o, s:F, s:F, s:i, s:i}",
-                  "checkpoint", &checkpoint, "round", &round, "point", &point, "features", &features, "rows", &rows,
-                  "entries", &entries, "generation", &generation, "blocks", &blocks, "labels", &state->labels[0],
-                  &state->labels[1], "damping", &state->damping, "rate", &state->rate, "objective", &objective, "l1",
-                  &l1, "l2", &l2, "loss", &loss, "method", &method))
+  if (json_unpack(object, "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[F, F], s:F, s:F, s:o, s:F, s:F, s:i, s:i}",
+                  "checkpoint", &checkpoint, "round", &round, "first_round", &first_round, "point", &point, "features",
+                  &features, "rows", &rows, "entries", &entries, "generation", &generation, "blocks", &blocks, "labels",
+                  &state->labels[0], &state->labels[1], "damping", &state->damping, "rate", &state->rate, "objective",
+                  &objective, "l1", &l1, "l2", &l2, "loss", &loss, "method", &method))
     return false;
-  if (strlen(checkpoint) > PAWL_CHECKPOINT_NAME_MAX || round < 1 || point < 0 || generation < 0 || blocks < 1 ||
-      blocks > 1 << 20)
+  if (strlen(checkpoint) > PAWL_CHECKPOINT_NAME_MAX || round < 1 || first_round < 0 || first_round > round ||
+      point < 0 || generation < 0 || blocks < 1 || blocks > 1 << 20)
     return false;
   memcpy(state->checkpoint, checkpoint, strlen(checkpoint) + 1);
   state->round = (uint64_t)round;
+  state->first_round = (uint64_t)first_round;
   state->point = (size_t)point;
   state->features = (uint64_t)features;
   state->rows = (uint64_t)rows;
@@ -129,6 +131,7 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   if (status)
     return linear_fail(run, status, "the checkpoint %s cannot be loaded: %s", state.checkpoint, pawl_error_text());
   run->order.round = state.round;
+  run->first_round = state.first_round;
   run->order.point = state.point;
   run->order.generation = state.generation;
   run->order.blocks = state.blocks;

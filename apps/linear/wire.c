@@ -33,10 +33,10 @@ static json_t *wide(uint64_t value) { return json_sprintf("%" PRIx64, value); }
 
 static bool wide_of(const json_t *value, uint64_t *number_out) {
   const char *text = json_string_value(value);
-  char *end;
-  if (!text || !*text) return false;
-  *number_out = strtoull(text, &end, 16);
-  return !*end;
+  size_t length = json_string_length(value);
+  if (!text || length < 1 || length > 16 || strspn(text, "0123456789abcdef") != length) return false;
+  *number_out = strtoull(text, NULL, 16);
+  return true;
 }
 
 /* --- spec --------------------------------------------------------------------------------------------------------------------- */
@@ -49,7 +49,11 @@ void linear_spec_fini(struct linear_spec *spec) {
 
 char *linear_spec_write(const struct linear_spec *spec) {
   json_t *paths = json_array();
-  for (size_t i = 0; i < spec->path_count; i++) json_array_append_new(paths, json_string(spec->paths[i]));
+  for (size_t i = 0; i < spec->path_count; i++)
+    if (json_array_append_new(paths, json_string(spec->paths[i]))) { /* no memory, or no UTF-8: linear_check looks */
+      json_decref(paths);
+      return NULL;
+    }
   const struct pawl_data_options *is = &spec->reading;
   json_t *reading = json_pack("{s:i, s:i, s:s, s:b, s:b, s:o, s:o}", "format", (int)is->format, "hash_bits",
                               (int)is->hash_bits, "label", spec->label, "binary", is->binary, "unit_rows",
@@ -105,8 +109,8 @@ static bool read_spec(json_t *object, struct linear_spec *spec) {
                   "tau", &tau, "threads", &threads, "minibatch", &minibatch, "rate", &spec->rate))
     return false;
   if (strcmp(app, "linear") || strlen(job) >= sizeof spec->job || tau < 0 || tau > UINT16_MAX || threads < 0 ||
-      threads > 4096 || minibatch < 0 || minibatch > UINT32_MAX || !wide_of(fingerprint, &spec->fingerprint) ||
-      !wide_of(pieces, &spec->pieces) || spec->pieces > UINT32_MAX)
+      threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || loss < LINEAR_LOGISTIC || loss > LINEAR_SQUARED ||
+      !wide_of(fingerprint, &spec->fingerprint) || !wide_of(pieces, &spec->pieces) || spec->pieces > UINT32_MAX)
     return false;
   memcpy(spec->job, job, strlen(job) + 1);
   spec->loss = (enum linear_loss)loss;
@@ -156,7 +160,8 @@ bool linear_order_read(const void *bytes, size_t size, struct linear_order *orde
                    &order.rate) &&
       wide_of(round, &order.round) && wide_of(features, &order.features) && wide_of(rows, &order.rows) &&
       wide_of(seed, &order.seed) && what >= LINEAR_DESCRIBE && what <= LINEAR_GATHER && point >= 0 && generation >= 0 &&
-      blocks >= 0 && blocks < (1 << 24) && (what == LINEAR_DESCRIBE || (order.features > 0 && blocks > 0));
+      generation <= UINT32_MAX && order.features <= UINT64_C(1) << 63 && blocks >= 0 && blocks < (1 << 24) &&
+      (what == LINEAR_DESCRIBE || (order.features > 0 && blocks > 0));
   json_decref(object);
   if (!is_whole) return false;
   order.what = (enum linear_do)what;
@@ -175,9 +180,9 @@ char *linear_reply_write(const struct linear_reply *reply) {
   json_t *labels = json_array();
   for (size_t i = 0; i < census->label_count; i++)
     json_array_append_new(labels, json_pack("[f, o]", census->labels[i], wide(census->label_rows[i])));
-  json_t *described =
-      json_pack("{s:o, s:o, s:o, s:o, s:o}", "rows", wide(census->rows), "entries", wide(census->entries), "max_id",
-                wide(census->max_id), "skipped", wide(census->skipped), "labels", labels);
+  json_t *described = json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "rows",
+                                wide(census->rows), "entries", wide(census->entries), "max_id", wide(census->max_id),
+                                "skipped", wide(census->skipped), "labels", labels);
   return print(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o}", "census", described, "rows",
                          wide(reply->rows), "correct", wide(reply->correct), "loss", number(reply->loss), "violation",
                          number(reply->violation), "violation_max", number(reply->violation_max), "looked_at",
@@ -188,8 +193,8 @@ char *linear_reply_write(const struct linear_reply *reply) {
 
 static bool read_census(json_t *object, struct linear_census *census) {
   json_t *rows, *entries, *max_id, *skipped, *labels;
-  if (json_unpack(object, "{s:o, s:o, s:o, s:o, s:o}", "rows", &rows, "entries", &entries, "max_id", &max_id, "skipped",
-                  &skipped, "labels", &labels))
+  if (json_unpack(object, "{s:F, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "rows", &rows, "entries",
+                  &entries, "max_id", &max_id, "skipped", &skipped, "labels", &labels))
     return false;
   census->label_count = json_array_size(labels);
   if (census->label_count > sizeof census->labels / sizeof *census->labels) return false;

@@ -1,13 +1,19 @@
 #include "api/job_mail.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <pawl/call.h>
 
 #include "base/bytes.h"
 
 #define VERSION 1
 #define ORDER_BYTES 32 /* behind what the application says */
 #define ANSWER_BYTES 28
+
+static_assert(PAWL_JOB_BYTES + PWI_SCHEDULER_TEXT + ANSWER_BYTES <= PAWL_CALL_BYTES, "a report fits into an answer");
+static_assert(PAWL_JOB_BYTES + ORDER_BYTES + PAWL_NAME_MAX <= PAWL_CALL_BYTES, "and what is ordered into a call");
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 

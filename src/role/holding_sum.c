@@ -176,7 +176,15 @@ static void tell_one(struct pwi_holding *holding, const struct part *part, pwi_t
   }
 }
 
-/* It was applied without some: they may still come, and do not wait for those who were in it. */
+/* Whether nobody is missing who was there when the group began. */
+static bool is_full_strength(const struct pwi_holding *holding, const struct pwi_gathering *gathering) {
+  size_t count = 0;
+  const struct pwi_roster_group *known = pwi_roster_group(holding->roster, gathering->group);
+  pwi_roster_members(holding->roster, gathering->group, &count);
+  return known && count >= known->size;
+}
+
+/* It was applied without some: they may still come, perhaps under a new id, and do not wait for those who were in it. */
 static void outlive(struct pwi_gathering *gathering) {
   size_t kept = 0;
   for (size_t i = 0; i < gathering->count; i++) {
@@ -198,7 +206,7 @@ void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gath
   for (size_t i = 0; i < gathering->count; i++)
     if (waits(&gathering->parts[i])) tell_one(holding, &gathering->parts[i], tell, context);
   struct pwi_gathering place = *gathering;
-  bool is_over = !gathering->early && pwi_gathering_has_all(holding, gathering);
+  bool is_over = !gathering->early && pwi_gathering_has_all(holding, gathering) && is_full_strength(holding, gathering);
   if (is_over)
     pwi_gathering_forget(holding, gathering);
   else

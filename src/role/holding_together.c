@@ -25,14 +25,16 @@
  *
  * A part of a sender that is not live any more stays in, and is applied with those of the living; whoever asks meanwhile what
  * that sender did has to ask again. What it pushed early has taken no effect, and never will. Only where the group is not
- * complete yet, and may never be, the sum is applied at once; who was in it is then remembered, so that those who come later do
- * not wait for them. */
+ * complete yet, and may never be, the sum is applied at once.
+ *
+ * While members are missing it is remembered for a few ticks who was in a sum: whoever was taken for dead comes back under a new
+ * id, late, and must not wait for them. */
 #include "base/memory.h"
 #include "role/holding_gathering.h"
 
 #define EARLY_MAX 4096                  /* parts that are kept for a tick of an arc; */
 #define EARLY_BYTES ((size_t)256 << 20) /* beyond either the sender keeps them */
-#define IDLE_MAX 16                     /* ticks of one arc that nobody waits for the end of */
+#define IDLE_MAX 8                      /* ticks of one arc that nobody waits for the end of */
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);

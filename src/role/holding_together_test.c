@@ -661,6 +661,28 @@ static void test_the_part_of_one_who_is_retired_is_applied_with_the_others(void 
   stop(&f);
 }
 
+/* It comes back under a new id with what it could not push, and the others are ticks ahead, on other keys. */
+static void test_one_who_comes_back_late_does_not_wait_for_those_who_went_on(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 3);
+  retire(&f, 2);
+  push(&f, 1, 1, 1, 1);
+  push(&f, 3, 1, 1, 2);
+  assert_stored(&f, 3);
+  assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){4}), PAWL_OK);
+  pwi_holding_set_roster(f.holding, &f.roster);
+  struct pwi_served served = push(&f, 4, 1, 1, 4);
+  assert_waits(&served);
+  assert_stored(&f, 7);
+  assert_int_equal(told(4), 1);
+  for (uint64_t id = 1; id <= 4; id++)
+    if (id != 2) push(&f, id, 2, 2, 1);
+  assert_stored(&f, 10);
+  assert_int_equal(f.sums, 3);
+  stop(&f);
+}
+
 /* A group that is not complete may never be: the part takes effect at once, and who comes later waits for nobody who was in it. */
 static void test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once(void **state) {
   (void)state;
@@ -841,6 +863,7 @@ int main(void) {
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),
       cmocka_unit_test(test_one_who_leaves_is_not_waited_for),
       cmocka_unit_test(test_the_part_of_one_who_is_retired_is_applied_with_the_others),
+      cmocka_unit_test(test_one_who_comes_back_late_does_not_wait_for_those_who_went_on),
       cmocka_unit_test(test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effect_at_once),
       cmocka_unit_test(test_nothing_is_applied_before_the_group_has_been_complete),
       cmocka_unit_test(test_parts_are_sent_elsewhere_when_the_arc_goes),

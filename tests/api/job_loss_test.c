@@ -48,7 +48,9 @@ static int be_worker(const char *address, const char *job) {
   static struct hand hand;
   struct pawl_worker_calls own = calls;
   own.work = work_and_sign;
-  pawl_status status = pawl_worker_run(open_listening(address), job, &own, &hand, PATIENCE);
+  struct pawl_session *mine = open_listening(address);
+  pawl_status status = pawl_worker_run(mine, job, &own, &hand, PATIENCE);
+  must(pawl_session_close(mine, PATIENCE));
   return status == PAWL_OK ? 10 + hand.begun : 1;
 }
 

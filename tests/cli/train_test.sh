@@ -257,11 +257,10 @@ ends 1
 set_out served --workers 2 --servers 2 --replicas 1
 kill -KILL "$(children $trainer server | head -n 1)"
 goes_on served.jsonl
+within 10 grep -q 'a server was lost' served.log || fail 'the loss is not told'
 kill -INT "$trainer"
 ends 130
 [ -s served.model ] || fail 'there is no model'
-
-within 10 grep -q 'a server was lost' served.log || fail 'the loss is not told'
 
 # One without copies is killed: there is nothing to wait for.
 set_out lost --workers 1

@@ -10,6 +10,6 @@ cd "$PAWL_SOURCE"
 flags=$PAWL_BUILD/second_compiler.flags
 # Without UCX its headers are lacking too.
 if grep -q 'PAWL_HAS_UCX=0' "$flags"; then unread='^src/net/ucx/ucx_'; else unread='^$'; fi
-# Applications are compiled by their own rules; what the install test compiles is a project of its own.
-tools/sources | grep -E '^(src|tests|bench|fuzz)/.*\.c$' | grep -v -e "$unread" -e '^tests/install/' |
+# What the install test compiles is a project of its own.
+tools/sources | grep -E '^(src|apps|tests|bench|fuzz)/.*\.c$' | grep -v -e "$unread" -e '^tests/install/' |
   xargs -P 2 -n 4 "$compiler" "@$flags" -fsyntax-only

@@ -1,0 +1,289 @@
+/* What the scheduler decides, from rounds that are made up: objectives that fall as those of real runs do. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "apps/linear/control.h"
+
+static struct linear_control begin(enum linear_method method, double tolerance, uint32_t tau, uint32_t workers) {
+  struct linear_options options;
+  struct linear_control control;
+  linear_options_init(&options);
+  options.tolerance = tolerance;
+  options.tau = tau;
+  options.workers = options.workers_most = workers;
+  options.rate = 0.5;
+  linear_control_init(&control, &options, method, 1000, 0.5);
+  return control;
+}
+
+static struct linear_outcome whole(const struct linear_control *control, double objective) {
+  return (struct linear_outcome){
+      .is_whole = true, .was_full = control->is_full, .objective = objective, .violation = 10, .violation_max = 5};
+}
+
+static void hear(struct linear_control *control, double objective) {
+  struct linear_outcome outcome = whole(control, objective);
+  linear_control_hear(control, &outcome);
+}
+
+/* --- blocks: when it stops -------------------------------------------------------------------------------------------------------- */
+
+/* The objective falls towards 100 by a constant factor a round. Returns how far it was, as a part, when it was done; 1 if it never was. */
+static double stops_at(double tolerance, double factor, double first, int most) {
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, tolerance, 0, 1);
+  double above = first;
+  for (int round = 0; round < most && !control.is_done; round++) {
+    hear(&control, 100 + above);
+    above *= factor;
+  }
+  above /= factor;
+  return control.is_done ? above / (100 + above) : 1;
+}
+
+static void test_it_stops_near_the_optimum_whatever_the_factor(void **state) {
+  (void)state;
+  static const double factors[] = {0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99};
+  static const double tolerances[] = {1e-2, 1e-4, 1e-6};
+  for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+    for (size_t k = 0; k < 3; k++) {
+      double left = stops_at(tolerances[k], factors[i], 1000, 5000);
+      if (!(left <= tolerances[k])) fail_msg("factor %g: stopped at %g, not %g", factors[i], left, tolerances[k]);
+      if (!(left > tolerances[k] * 1e-3 * pow(factors[i], 12)))
+        fail_msg("factor %g: went on until %g, for %g", factors[i], left, tolerances[k]);
+    }
+}
+
+static void test_a_tail_that_becomes_slow_does_not_stop_it_early(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  double quick = 500, slow = 1; /* a hundredth of what there is falls by 3 % a round */
+  int round = 0;
+  for (; round < 1000 && !control.is_done; round++) {
+    hear(&control, 100 + quick + slow);
+    quick *= 0.4;
+    slow *= 0.97;
+  }
+  assert_true(control.is_done);
+  assert_true((quick + slow) / 0.97 / 100 <= 1e-4);
+}
+
+static void test_rounds_of_active_features_alone_do_not_stop_it(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  struct linear_outcome outcome = {.is_whole = true, .was_full = false, .objective = 100};
+  for (int round = 0; round < 50; round++) linear_control_hear(&control, &outcome);
+  assert_false(control.is_done);
+}
+
+static void test_an_objective_that_stands_still_is_done(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  for (int round = 0; round < 30 && !control.is_done; round++) hear(&control, 100);
+  assert_true(control.is_done);
+  control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  for (int round = 0; round < 30 && !control.is_done; round++)
+    hear(&control, 0); /* rows that are told apart, no penalty */
+  assert_true(control.is_done);
+}
+
+static void test_nothing_is_decided_by_an_objective_that_is_not_known(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  for (int round = 0; round < 20; round++) hear(&control, NAN);
+  assert_false(control.is_done);
+  assert_true(control.damping == 1);
+  assert_int_equal(control.rounds, 20);
+  assert_true(isnan(linear_control_left(&control)));
+}
+
+/* --- blocks: which features, and how far --------------------------------------------------------------------------------------------- */
+
+static void test_full_rounds_come_first_and_then_every_third(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-9, 0, 1);
+  for (int round = 0; round < 12; round++) {
+    assert_int_equal(control.is_full, round % 3 == 0);
+    hear(&control, 1000 / (round + 1.0));
+  }
+}
+
+static void test_without_the_filter_every_round_is_full(void **state) {
+  (void)state;
+  struct linear_options options;
+  struct linear_control control;
+  linear_options_init(&options);
+  options.keep_all = true;
+  linear_control_init(&control, &options, LINEAR_METHOD_BLOCKS, 10, 0);
+  for (int round = 0; round < 6; round++) {
+    assert_true(control.is_full);
+    hear(&control, 1000 / (round + 1.0));
+  }
+}
+
+static void test_a_round_that_is_not_whole_makes_the_next_one_full(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  hear(&control, 1000);
+  assert_false(control.is_full);
+  double slack = control.slack;
+  struct linear_outcome lost = {.is_whole = false, .objective = 1e-9, .violation_max = 1e9};
+  linear_control_hear(&control, &lost);
+  assert_true(control.is_full);
+  assert_false(control.is_done); /* what half of the workers say is nothing to go by */
+  assert_true(control.slack == slack);
+  assert_true(control.previous == 1000 && control.best == 1000);
+}
+
+static void test_the_filter_lets_all_through_until_something_is_known(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  assert_true(control.slack >= 1e300 && isfinite(control.slack));
+  hear(&control, 1000);
+  assert_true(control.slack ==
+              5.0 / 1000); /* the largest violation over the number of rows (OSDI'14 5.1, as Yuan et al. 2012) */
+  linear_control_next(&control);
+  assert_true(control.slack >= 1e300 && control.is_full && control.rounds == 0);
+}
+
+static void test_steps_become_shorter_when_the_objective_rises(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  hear(&control, 1000);
+  hear(&control, 900);
+  assert_true(control.damping == 1);
+  hear(&control, 1100);
+  assert_true(control.damping == 2);
+  assert_true(control.is_full);
+  hear(&control, 1200);
+  assert_true(control.damping == 4);
+  for (int round = 0; round < 200; round++) hear(&control, 1000 - round);
+  assert_true(control.damping == 1); /* slowly back */
+  for (int round = 0; round < 60; round++) hear(&control, 1e3 * (round + 1));
+  assert_true(control.damping == 1e6);
+}
+
+static void test_crowded_blocks_begin_with_shorter_steps_and_keep_them(void **state) {
+  (void)state;
+  struct linear_options options;
+  struct linear_control control;
+  linear_options_init(&options);
+  linear_control_init(&control, &options, LINEAR_METHOD_BLOCKS, 1000, 3);
+  assert_true(control.damping == 3);
+  for (int round = 0; round < 50; round++) hear(&control, 1000.0 / (round + 1));
+  assert_true(control.damping == 3);
+}
+
+static void test_a_new_penalty_keeps_the_damping_that_was_found(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  hear(&control, 1000);
+  hear(&control, 1100);
+  linear_control_next(&control);
+  assert_true(control.damping == 2);
+  hear(&control, 1e6); /* the objective of another penalty is not a rise */
+  assert_true(control.damping < 2);
+}
+
+static void test_what_is_left_is_guessed_from_how_it_falls(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
+  double above = 1000;
+  for (int round = 0; round < 30; round++, above *= 0.9) hear(&control, 100 + above);
+  /* above / 100 is to become 1e-4 */
+  double really = log(1e-2 / above) / log(0.9), guess = linear_control_left(&control);
+  assert_true(guess > really / 2 && guess < really * 2);
+}
+
+/* --- the dual method ---------------------------------------------------------------------------------------------------------------- */
+
+static void hear_gap(struct linear_control *control, double objective, double dual) {
+  struct linear_outcome outcome = {.is_whole = true, .objective = objective, .dual = dual};
+  linear_control_hear(control, &outcome);
+}
+
+static void test_the_dual_method_is_done_when_the_gap_is_small(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 2);
+  hear_gap(&control, 200, 50);
+  assert_false(control.is_done);
+  hear_gap(&control, 101, 99);
+  assert_false(control.is_done);
+  hear_gap(&control, 100.05, 99.99);
+  assert_true(control.is_done);
+  assert_true(linear_control_left(&control) == 0);
+}
+
+static void test_the_dual_method_goes_on_while_somebody_is_missing(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 2);
+  struct linear_outcome outcome = {.is_whole = false, .objective = 100, .dual = 100};
+  linear_control_hear(&control, &outcome);
+  assert_false(control.is_done);
+}
+
+static void test_the_dual_method_steps_shorter_when_its_objective_falls(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 4);
+  assert_true(control.damping == 1);
+  hear_gap(&control, 200, 50);
+  hear_gap(&control, 200, 40);
+  assert_true(control.damping == 2);
+  for (int round = 0; round < 40; round++) hear_gap(&control, 200, 60 + round);
+  assert_true(control.damping > 1 && control.damping < 2); /* never again as long as when they were too long */
+  for (int round = 0; round < 40; round++) hear_gap(&control, 200, 50 - round);
+  assert_true(control.damping == 8); /* twice the workers is always short enough */
+}
+
+static void test_with_delay_the_dual_method_begins_with_what_is_safe(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 4, 4);
+  assert_true(control.damping == 4);
+}
+
+/* --- gradients ---------------------------------------------------------------------------------------------------------------------- */
+
+static void test_the_rate_of_gradients_is_halved_when_the_objective_rises(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_SUBGRADIENT, 1e-4, 0, 1);
+  hear(&control, 1000);
+  assert_false(control.lowers_rate);
+  hear(&control, 2000);
+  assert_true(control.lowers_rate);
+  assert_true(control.rate == 0.25);
+  hear(&control, 900);
+  assert_false(control.lowers_rate);
+  assert_false(control.is_done);
+  hear(&control, 900 * (1 - 1e-7));
+  assert_true(control.is_done);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_it_stops_near_the_optimum_whatever_the_factor),
+      cmocka_unit_test(test_a_tail_that_becomes_slow_does_not_stop_it_early),
+      cmocka_unit_test(test_rounds_of_active_features_alone_do_not_stop_it),
+      cmocka_unit_test(test_an_objective_that_stands_still_is_done),
+      cmocka_unit_test(test_nothing_is_decided_by_an_objective_that_is_not_known),
+      cmocka_unit_test(test_full_rounds_come_first_and_then_every_third),
+      cmocka_unit_test(test_without_the_filter_every_round_is_full),
+      cmocka_unit_test(test_a_round_that_is_not_whole_makes_the_next_one_full),
+      cmocka_unit_test(test_the_filter_lets_all_through_until_something_is_known),
+      cmocka_unit_test(test_steps_become_shorter_when_the_objective_rises),
+      cmocka_unit_test(test_crowded_blocks_begin_with_shorter_steps_and_keep_them),
+      cmocka_unit_test(test_a_new_penalty_keeps_the_damping_that_was_found),
+      cmocka_unit_test(test_what_is_left_is_guessed_from_how_it_falls),
+      cmocka_unit_test(test_the_dual_method_is_done_when_the_gap_is_small),
+      cmocka_unit_test(test_the_dual_method_goes_on_while_somebody_is_missing),
+      cmocka_unit_test(test_the_dual_method_steps_shorter_when_its_objective_falls),
+      cmocka_unit_test(test_with_delay_the_dual_method_begins_with_what_is_safe),
+      cmocka_unit_test(test_the_rate_of_gradients_is_halved_when_the_objective_rises),
+  };
+  return cmocka_run_group_tests_name("apps.linear.control", tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* Options: what is right passes, and what is wrong is told in a sentence. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "apps/linear/linear.h"
+
+static const char *const paths[] = {"/data/a"};
+static struct linear_point point;
+static struct linear_options options;
+static char error[LINEAR_TEXT_MAX];
+
+static int begin(void **state) {
+  (void)state;
+  linear_options_init(&options);
+  options.paths = paths;
+  options.path_count = 1;
+  point = (struct linear_point){0, 1};
+  options.points = &point;
+  options.point_count = 1;
+  *error = 0;
+  return 0;
+}
+
+static void passes(void) {
+  if (!linear_check(&options, error)) fail_msg("refused: %s", error);
+}
+
+static void is_refused(const char *words) {
+  *error = 0;
+  assert_false(linear_check(&options, error));
+  if (!strstr(error, words)) fail_msg("'%s' is not in '%s'", words, error);
+}
+
+static void test_what_the_defaults_are_is_fine(void **state) {
+  (void)state;
+  passes();
+  assert_int_equal(options.loss, LINEAR_LOGISTIC);
+  assert_true(options.bias);
+}
+
+static void test_every_loss_goes_with_its_methods(void **state) {
+  (void)state;
+  static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED};
+  for (size_t i = 0; i < 3; i++)
+    for (int method = LINEAR_METHOD_AUTO; method < LINEAR_METHOD_DUAL; method++) {
+      options.loss = losses[i];
+      options.method = (enum linear_method)method;
+      passes();
+    }
+  options.loss = LINEAR_HINGE;
+  options.method = LINEAR_METHOD_AUTO;
+  passes();
+  options.method = LINEAR_METHOD_DUAL;
+  passes();
+  options.method = LINEAR_METHOD_SGD;
+  passes();
+}
+
+static void test_the_hinge_loss_is_not_for_every_method(void **state) {
+  (void)state;
+  options.loss = LINEAR_HINGE;
+  options.method = LINEAR_METHOD_BLOCKS;
+  is_refused("no curvature");
+  options.method = LINEAR_METHOD_DUAL;
+  point = (struct linear_point){1, 1};
+  is_refused("no --l1");
+  point = (struct linear_point){0, 0};
+  is_refused("--l2 above 0");
+  point = (struct linear_point){0, 1};
+  struct linear_model model = {0};
+  options.start = &model;
+  is_refused("cannot begin with a model");
+  options.start = NULL;
+  options.loss = LINEAR_LOGISTIC;
+  is_refused("for the hinge loss");
+}
+
+static void test_penalties_are_numbers_that_are_not_below_zero(void **state) {
+  (void)state;
+  static const double wrong[] = {-1, NAN, INFINITY, -INFINITY};
+  for (size_t i = 0; i < 4; i++) {
+    point = (struct linear_point){wrong[i], 0};
+    is_refused("--l1 and --l2");
+    point = (struct linear_point){0, wrong[i]};
+    is_refused("--l1 and --l2");
+  }
+  point = (struct linear_point){0, 0};
+  passes();
+  const struct linear_point path[] = {{1, 0}, {0.5, -1}};
+  options.points = path;
+  options.point_count = 2;
+  is_refused("--l1 and --l2");
+  options.point_count = 0;
+  is_refused("no penalty");
+}
+
+static void test_adagrad_takes_no_l1(void **state) {
+  (void)state;
+  options.method = LINEAR_METHOD_ADAGRAD;
+  passes();
+  point.l1 = 1;
+  is_refused("adagrad takes no --l1");
+}
+
+static void test_numbers_out_of_bounds_are_named(void **state) {
+  (void)state;
+  options.tau = 4097;
+  is_refused("--tau");
+  options.tau = 4096;
+  options.blocks = (1 << 20) + 1;
+  is_refused("--blocks");
+  options.blocks = 1 << 20;
+  passes();
+  options.tolerance = -1;
+  is_refused("--tolerance");
+  options.tolerance = NAN;
+  is_refused("--tolerance");
+  options.tolerance = 0;
+  options.rate = INFINITY;
+  is_refused("--rate");
+  options.rate = 0;
+  options.class_weights[1] = -2;
+  is_refused("weights of classes");
+  options.class_weights[1] = NAN;
+  is_refused("weights of classes");
+  options.class_weights[1] = 3;
+  passes();
+}
+
+static void test_options_that_need_others_say_which(void **state) {
+  (void)state;
+  options.patience = 3;
+  is_refused("--valid");
+  options.valid_paths = paths;
+  options.valid_count = 1;
+  passes();
+  options.resume = true;
+  is_refused("directory of checkpoints");
+  options.checkpoints = "/tmp";
+  passes();
+  options.workers = 4;
+  options.workers_most = 2;
+  is_refused("MIN:MAX");
+  options.workers_most = 0;
+  passes();
+  options.job = "0123456789012345678901234567890123456789012345678";
+  is_refused("48 characters");
+  options.job = NULL;
+  options.path_count = 0;
+  is_refused("no data");
+}
+
+static void test_names_that_cannot_travel_are_refused(void **state) {
+  (void)state;
+  const char *strange[] = {"/data/a", "/data/\xff"};
+  options.paths = strange;
+  options.path_count = 2;
+  is_refused("UTF-8");
+  options.path_count = 1;
+  passes();
+  char label[200];
+  memset(label, 'x', sizeof label);
+  label[199] = 0;
+  options.reading.label = label;
+  is_refused("--label");
+  label[127] = 0;
+  passes();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(test_what_the_defaults_are_is_fine, begin),
+      cmocka_unit_test_setup(test_every_loss_goes_with_its_methods, begin),
+      cmocka_unit_test_setup(test_the_hinge_loss_is_not_for_every_method, begin),
+      cmocka_unit_test_setup(test_penalties_are_numbers_that_are_not_below_zero, begin),
+      cmocka_unit_test_setup(test_adagrad_takes_no_l1, begin),
+      cmocka_unit_test_setup(test_numbers_out_of_bounds_are_named, begin),
+      cmocka_unit_test_setup(test_options_that_need_others_say_which, begin),
+      cmocka_unit_test_setup(test_names_that_cannot_travel_are_refused, begin),
+  };
+  return cmocka_run_group_tests_name("apps.linear.options", tests, NULL, NULL);
+}

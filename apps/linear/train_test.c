@@ -1,0 +1,300 @@
+/* Whole trainings on a cluster of processes, with threads as workers, against a serial solver. */
+#include "apps/linear/train_test.h"
+
+static struct rows rows, numbers, small;
+static struct linear_options options;
+static struct linear_point point;
+static const char *path;
+static struct outcome outcome;
+static double w[FEATURES_MOST + 1];
+
+static int begin(void **state) {
+  int status = open_cluster(state);
+  if (status) return status;
+  draw_rows(&rows, "rows", 400, 48, 1, false, 1);
+  draw_rows(&numbers, "numbers", 300, 30, 0.5, true, 2);
+  return 0;
+}
+
+/* Within a thousandth of the optimum, by two workers. */
+static void check(const struct problem *problem) {
+  double best = solve(problem, w);
+  begin_options(&options, problem, &point, &path, &outcome);
+  must_train(&options, 2, &outcome);
+  assert_string_equal(outcome.last.why, "converged");
+  assert_int_equal(outcome.last.rows, problem->rows->count);
+  check_model(problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_logistic_regression_with_l1(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 2};
+  check(&problem);
+  uint64_t zeros = 0;
+  for (size_t j = 1; j <= rows.features; j++) zeros += outcome.w[0][j] == 0;
+  assert_true(zeros > 5);
+  assert_int_equal(outcome.last.nonzeros, rows.features - zeros);
+  assert_true(outcome.last.accuracy > 0.7);
+}
+
+static void test_logistic_regression_with_l2(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1};
+  check(&problem);
+  for (size_t j = 1; j <= rows.features; j++) assert_true(fabs(outcome.w[0][j] - w[j]) < 0.1);
+}
+
+static void test_logistic_regression_with_the_elastic_net_and_a_bias(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .l2 = 0.5, .bias = true};
+  check(&problem);
+  assert_true(outcome.w[0][0] != 0);
+}
+
+static void test_classes_that_weigh_differently(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true, .class_weights = {1, 3}};
+  check(&problem);
+}
+
+static void test_the_squared_hinge(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_SQUARED_HINGE, .l2 = 1, .bias = true};
+  check(&problem);
+  problem = (struct problem){.rows = &rows, .loss = LINEAR_SQUARED_HINGE, .l1 = 3};
+  check(&problem);
+}
+
+static void test_least_squares(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &numbers, .loss = LINEAR_SQUARED, .l2 = 0.5, .bias = true};
+  check(&problem);
+  assert_true(isnan(outcome.last.accuracy));
+  problem = (struct problem){.rows = &numbers, .loss = LINEAR_SQUARED, .l1 = 5, .bias = true};
+  check(&problem);
+}
+
+/* --- how many, and how late -------------------------------------------------------------------------------------------------------- */
+
+static void test_without_delay_the_weights_do_not_depend_on_the_number_of_workers(void **state) {
+  (void)state;
+  static struct outcome first;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  for (uint32_t workers = 1; workers <= 3; workers++) {
+    begin_options(&options, &problem, &point, &path, &outcome);
+    must_train(&options, workers, &outcome);
+    if (workers == 1) first = outcome;
+    assert_int_equal(outcome.last.rounds, first.last.rounds);
+    for (size_t j = 0; j <= rows.features; j++) assert_true(fabs(outcome.w[0][j] - first.w[0][j]) < 1e-6);
+  }
+}
+
+static void test_delay_leads_to_the_same_optimum(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  double best = solve(&problem, w);
+  for (uint32_t workers = 1; workers <= 3; workers += 2) {
+    begin_options(&options, &problem, &point, &path, &outcome);
+    options.tau = 4;
+    must_train(&options, workers, &outcome);
+    check_model(&problem, &outcome, 0, best, 1e-3);
+  }
+}
+
+static void test_without_the_filter_it_is_the_same_optimum(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 2};
+  double best = solve(&problem, w);
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.keep_all = true;
+  must_train(&options, 2, &outcome);
+  check_model(&problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_one_block_of_all_features_converges_too(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  double best = solve(&problem, w);
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.blocks = 1;
+  options.tau = 2;
+  must_train(&options, 2, &outcome);
+  check_model(&problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_more_workers_than_rows(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &small, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  draw_rows(&small, "small", 3, 4, 0, false, 3);
+  small.labels[0] = -1;
+  small.labels[1] = small.labels[2] = 1;
+  write_rows(&small, "small");
+  double best = solve(&problem, w);
+  begin_options(&options, &problem, &point, &path, &outcome);
+  must_train(&options, 5, &outcome);
+  check_model(&problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_rows_without_any_feature_leave_the_bias(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &small, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  memset(&small, 0, sizeof small);
+  small.count = 40;
+  for (size_t i = 0; i < small.count; i++) small.labels[i] = i % 4 ? 1 : -1;
+  write_rows(&small, "empty");
+  begin_options(&options, &problem, &point, &path, &outcome);
+  must_train(&options, 2, &outcome);
+  assert_true(fabs(outcome.w[0][0] - log(3)) < 0.05); /* three of four */
+  assert_int_equal(outcome.last.nonzeros, 0);
+}
+
+/* --- paths, beginnings, validation --------------------------------------------------------------------------------------------------- */
+
+static void test_a_path_of_penalties_gives_each_its_optimum(void **state) {
+  (void)state;
+  static const struct linear_point points[] = {{8, 0}, {2, 0}, {0.5, 0.1}};
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .bias = true};
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.points = points;
+  options.point_count = 3;
+  must_train(&options, 2, &outcome);
+  assert_int_equal(outcome.models, 3);
+  for (size_t i = 0; i < 3; i++) {
+    problem.l1 = points[i].l1;
+    problem.l2 = points[i].l2;
+    check_model(&problem, &outcome, i, solve(&problem, w), 1e-3);
+  }
+}
+
+static void test_a_model_to_start_with_saves_rounds(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  double best = solve(&problem, w), weights[FEATURES_MOST];
+  uint64_t ids[FEATURES_MOST];
+  struct linear_model model = {.loss = LINEAR_LOGISTIC,
+                               .labels = {-1, 1},
+                               .has_bias = true,
+                               .bias = w[0],
+                               .features = rows.features,
+                               .ids = ids,
+                               .weights = weights};
+  for (size_t j = 1; j <= rows.features; j++) {
+    if (w[j] == 0) continue;
+    ids[model.count] = j;
+    weights[model.count++] = w[j];
+  }
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.start = &model;
+  must_train(&options, 2, &outcome);
+  check_model(&problem, &outcome, 0, best, 1e-4);
+  assert_true(outcome.last.rounds <= 8);
+  for (size_t i = 0; i < model.count; i++) weights[i] = -weights[i]; /* the same, with labels that fall */
+  model.labels[0] = 1;
+  model.labels[1] = -1;
+  model.bias = -model.bias;
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.start = &model;
+  options.rounds = 1;
+  must_train(&options, 2, &outcome);
+  check_model(&problem, &outcome, 0, best, 1e-4);
+}
+
+static void test_validation_is_measured_and_ends_what_only_gets_worse(void **state) {
+  (void)state;
+  static struct rows noise, valid;
+  struct problem problem = {.rows = &noise, .loss = LINEAR_LOGISTIC, .l2 = 1e-4, .bias = true};
+  draw_rows(&noise, "noise", 60, 48, 3, false, 5);  /* fewer rows than it takes: learned by heart */
+  draw_rows(&valid, "valid", 300, 60, 1, false, 6); /* with features that nobody has trained */
+  begin_options(&options, &problem, &point, &path, &outcome);
+  const char *valid_paths[] = {valid.path};
+  options.valid_paths = valid_paths;
+  options.valid_count = 1;
+  options.patience = 2;
+  must_train(&options, 2, &outcome);
+  assert_string_equal(outcome.last.why, "early stop");
+  struct problem measured = {.rows = &valid, .loss = LINEAR_LOGISTIC, .bias = true};
+  double loss = objective_of(&measured, outcome.w[0]) / (double)valid.count;
+  assert_true(fabs(outcome.last.valid_loss - loss) < 1e-6 * loss);
+  assert_true(outcome.last.valid_accuracy > 0.4 && outcome.last.valid_accuracy < 1);
+}
+
+static bool stop_after_three(void *context) { return ((struct outcome *)context)->rounds >= 3; }
+
+static void test_who_interrupts_keeps_what_there_is(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1};
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.stopping = stop_after_three;
+  options.tolerance = 1e-12;
+  must_train(&options, 2, &outcome);
+  assert_string_equal(outcome.last.why, "interrupted");
+  assert_int_equal(outcome.last.rounds, 3);
+  check_model(&problem, &outcome, 0, solve(&problem, w), 0.5);
+}
+
+static void test_a_run_goes_on_from_its_checkpoint(void **state) {
+  (void)state;
+  char checkpoints[160];
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder);
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.checkpoints = checkpoints;
+  options.job = "resumed";
+  options.resume = true;
+  assert_int_equal(train(&options, 2, &outcome), PAWL_NOT_FOUND);
+  options.resume = false;
+  options.rounds = 4;
+  options.tolerance = 1e-12;
+  must_train(&options, 2, &outcome);
+  double after_four = outcome.last.objective;
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.checkpoints = checkpoints;
+  options.job = "resumed";
+  options.resume = true;
+  options.rounds = 1;
+  must_train(&options, 3, &outcome);
+  assert_non_null(strstr(outcome.told, "resuming from round 4"));
+  assert_true(outcome.last.objective < after_four);
+  point.l1 = 2;
+  assert_int_equal(train(&options, 2, &outcome), PAWL_MISMATCH);
+  assert_non_null(strstr(outcome.error, "another loss, method or penalty"));
+}
+
+static void test_what_cannot_be_learned_is_said(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &numbers, .loss = LINEAR_LOGISTIC, .l2 = 1};
+  begin_options(&options, &problem, &point, &path, &outcome);
+  assert_int_equal(train(&options, 2, &outcome), PAWL_INVALID);
+  assert_non_null(strstr(outcome.error, "not of two classes"));
+  small = rows;
+  for (size_t i = 0; i < small.count; i++) small.labels[i] = 1;
+  write_rows(&small, "alike");
+  problem.rows = &small;
+  begin_options(&options, &problem, &point, &path, &outcome);
+  assert_int_equal(train(&options, 2, &outcome), PAWL_INVALID);
+  assert_non_null(strstr(outcome.error, "nothing to tell apart"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_logistic_regression_with_l1),
+      cmocka_unit_test(test_logistic_regression_with_l2),
+      cmocka_unit_test(test_logistic_regression_with_the_elastic_net_and_a_bias),
+      cmocka_unit_test(test_classes_that_weigh_differently),
+      cmocka_unit_test(test_the_squared_hinge),
+      cmocka_unit_test(test_least_squares),
+      cmocka_unit_test(test_without_delay_the_weights_do_not_depend_on_the_number_of_workers),
+      cmocka_unit_test(test_delay_leads_to_the_same_optimum),
+      cmocka_unit_test(test_without_the_filter_it_is_the_same_optimum),
+      cmocka_unit_test(test_one_block_of_all_features_converges_too),
+      cmocka_unit_test(test_more_workers_than_rows),
+      cmocka_unit_test(test_rows_without_any_feature_leave_the_bias),
+      cmocka_unit_test(test_a_path_of_penalties_gives_each_its_optimum),
+      cmocka_unit_test(test_a_model_to_start_with_saves_rounds),
+      cmocka_unit_test(test_validation_is_measured_and_ends_what_only_gets_worse),
+      cmocka_unit_test(test_who_interrupts_keeps_what_there_is),
+      cmocka_unit_test(test_a_run_goes_on_from_its_checkpoint),
+      cmocka_unit_test(test_what_cannot_be_learned_is_said),
+  };
+  return cmocka_run_group_tests_name("apps.linear.train", tests, begin, close_cluster);
+}
