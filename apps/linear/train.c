@@ -58,7 +58,10 @@ static void tell_event(void *context, const struct pawl_job_event *event) {
     break;
   case PAWL_JOB_MOVED:
     run->moved++;
-    if (run->order.round > 0) linear_tell(run, "%llu pieces of the data have changed hands", pieces);
+    if (run->order.round > 0)
+      linear_tell(run,
+                  pieces == 1 ? "1 piece of the data has changed hands" : "%llu pieces of the data have changed hands",
+                  pieces);
     break;
   case PAWL_JOB_WAITING:
     linear_show(run, "starting");

@@ -48,13 +48,13 @@ static double fills(const struct scale *scale, const struct pwi_demo_round *roun
 static void print_row(const struct scale *scale, const struct pwi_paint *paint,
                       const struct pwi_demo_training *training, int row) {
   printf("  %6g |", pow(10, scale->top - row));
+  printf("%s", pwi_paint_ink(paint, PWI_INK_GREEN));
   for (size_t i = 0; i < scale->rounds; i++) {
-    bool is_after = training->killed && i >= training->killed_after;
-    printf("%s", pwi_paint_ink(paint, is_after ? PWI_INK_BLUE : PWI_INK_GREEN));
+    if (training->killed && i == training->killed_after) printf("%s", pwi_paint_ink(paint, PWI_INK_BLUE));
     for (int cell = 0; cell < scale->cells; cell++)
       printf("%s", pwi_paint_level(paint, fills(scale, &training->rounds[i], row)));
-    printf("%s", pwi_paint_ink(paint, PWI_INK_PLAIN));
   }
+  printf("%s", pwi_paint_ink(paint, PWI_INK_PLAIN));
   printf("\n");
 }
 
