@@ -108,6 +108,7 @@ struct linear_worker {
   const struct linear_method_calls *calls;
   void *method; /* what the method keeps */
   bool is_begun;
+  bool has_said; /* by pawl_worker_say, why the work fails */
 };
 
 /* y of a label: -1 or +1, or for regression the label itself. c: the weight of a row of that class. */

@@ -87,6 +87,7 @@ static pawl_status check_labels(struct linear_worker *worker, const struct linea
     if (label == order->labels[0] || label == order->labels[1]) continue;
     pawl_worker_say(worker->worker, "a row has the label %g, and the classes are %g and %g", label, order->labels[0],
                     order->labels[1]);
+    worker->has_said = true;
     return PAWL_INVALID;
   }
   return PAWL_OK;

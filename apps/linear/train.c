@@ -67,8 +67,7 @@ static void tell_event(void *context, const struct pawl_job_event *event) {
     linear_show(run, "starting");
     break;
   case PAWL_JOB_REFUSED:
-    if (run->order.round > 0) /* before that it is the end, and said then */
-      linear_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
+    linear_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
     break;
   }
 }

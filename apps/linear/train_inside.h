@@ -40,7 +40,8 @@ struct linear_run {
   uint64_t first_round; /* of the point */
   double waited_s, worked_s;
   uint64_t moved,
-      seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round */
+      seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
+  uint64_t gathered_moved; /* and when the weights were last gathered */
   bool is_stopping;
   double class_rows[2];
   char *error; /* LINEAR_TEXT_MAX */

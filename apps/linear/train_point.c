@@ -154,6 +154,7 @@ static pawl_status sweep(struct linear_run *run) {
   if (status) return status;
   status = read_penalty(run, &penalty, &nonzeros);
   if (status) return linear_fail(run, status, "the penalty cannot be computed: %s", pawl_error_text());
+  if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
   outcome.is_whole = is_whole && run->moved == run->seen_moved;
   outcome.was_full = run->order.is_full;
   outcome.violation = sum.violation;
@@ -185,7 +186,7 @@ static pawl_status gather(struct linear_run *run) {
     delete_one(run, &before, LINEAR_BIAS);
     before = run->order;
     is_whole = is_whole && run->moved == run->seen_moved;
-    run->seen_moved = run->moved;
+    run->seen_moved = run->gathered_moved = run->moved;
   }
   return PAWL_OK;
 }
@@ -213,7 +214,7 @@ static pawl_status rounds(struct linear_run *run) {
   pawl_status status = PAWL_OK;
   run->result.why = NULL;
   while (!status && !run->result.why) {
-    if (gathers && (run->control.rounds == 0 || run->moved != run->seen_moved)) status = gather(run);
+    if (gathers && (run->control.rounds == 0 || run->moved != run->gathered_moved)) status = gather(run);
     if (!status) status = sweep(run);
     if (status) break;
     linear_show(run, "training");
@@ -267,11 +268,9 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
-  if (!isfinite(run->result.objective)) { /* the rounds have failed: what they came to so far */
-    run->result.objective = run->progress.objective;
-    run->result.nonzeros = model.count;
-  }
+  if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
+  run->result.nonzeros = model.count;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = model.features;
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
   linear_model_fini(&model);
@@ -308,9 +307,10 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   run->validation.best = INFINITY;
   run->validation.worse = 0;
-  run->result.objective = run->result.accuracy = NAN;
+  run->result.objective = run->result.accuracy = NAN; /* those of the point before are not this one's */
   pawl_status ended = rounds(run);
-  if (ended && run->order.round < 2) return ended; /* nothing has been learned yet */
+  bool is_cut_short = ended == PAWL_CANCELLED && linear_calls_of(run->spec.method)->streams; /* it learns as it goes */
+  if (ended && run->order.round < 2 && !is_cut_short) return ended; /* nothing was learned yet */
   if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");
   if (!ended) ended = evaluate(run);

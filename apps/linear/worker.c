@@ -183,9 +183,11 @@ static pawl_status work(struct pawl_worker *handle, void *context, const void *a
   struct linear_reply reply = {0};
   struct pawl_session_figures figures;
   if (!linear_order_read(argument, size, &order)) return PAWL_CORRUPT;
+  worker->has_said = false;
   pawl_status status = obey(worker, &order, &reply);
   if (status) {
-    pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+    if (!worker->has_said)
+      pawl_worker_say(handle, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
     return status;
   }
   pawl_session_figures(worker->session, &figures);

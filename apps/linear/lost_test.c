@@ -1,0 +1,163 @@
+/* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
+#include "apps/linear/train_test.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+static struct rows rows;
+static struct linear_options options;
+static struct linear_point point;
+static const char *path;
+static struct outcome outcome;
+static double w[FEATURES_MOST + 1];
+
+static int begin(void **state) {
+  int status = open_cluster(state);
+  if (status) return status;
+  draw_rows(&rows, "rows", 400, 40, 1, false, 11);
+  return 0;
+}
+
+/* --- workers that are processes --------------------------------------------------------------------------------------------------- */
+
+enum { PROCESSES = 8 };
+
+static const char *job;
+static pid_t pids[PROCESSES];
+static size_t pid_count;
+
+/* This program, as a worker. */
+static pawl_status launch(void *context) {
+  (void)context;
+  assert_in_range(pid_count, 0, PROCESSES - 1);
+  pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+    execl("/proc/self/exe", "lost_test", pawl_session_address(base), job, (char *)NULL);
+    _exit(127);
+  }
+  pids[pid_count++] = pid;
+  return pid > 0 ? PAWL_OK : PAWL_IO;
+}
+
+static int be_worker(const char *address, const char *name) {
+  char error[LINEAR_TEXT_MAX];
+  return linear_work(open_listening(address), name, PATIENCE, error) == PAWL_OK ? 0 : 1;
+}
+
+/* After so many rounds, and so much later: from a thread of its own, wherever training may be then. */
+static uint64_t kill_at;
+static useconds_t kill_after;
+static pthread_t killer;
+static bool has_killer;
+
+static void *kill_later(void *context) {
+  (void)context;
+  usleep(kill_after);
+  kill(pids[0], SIGKILL);
+  return NULL;
+}
+
+static void kill_one(void *context, const struct linear_progress *progress) {
+  count_round(context, progress);
+  if (strcmp(progress->stage, "training") != 0 || progress->round != kill_at || has_killer) return;
+  has_killer = pthread_create(&killer, NULL, kill_later, NULL) == 0;
+}
+
+/* Every worker that was not killed ends well. */
+static void reap(void) {
+  if (has_killer) pthread_join(killer, NULL);
+  has_killer = false;
+  for (size_t i = 0; i < pid_count; i++) {
+    int status = 0;
+    assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+    if (i > 0) assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  pid_count = 0;
+}
+
+static pawl_status train_and_kill(const struct problem *problem, const char *name, enum pawl_on_loss on_loss,
+                                  uint32_t tau) {
+  begin_options(&options, problem, &point, &path, &outcome);
+  options.job = job = name;
+  options.workers = options.workers_most = 2;
+  options.start_worker = launch;
+  options.on_loss = on_loss;
+  options.progress = kill_one;
+  options.tau = tau;
+  options.tolerance = problem->loss == LINEAR_HINGE ? 1e-3 : 1e-6; /* some rounds after the blow */
+  pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
+  reap();
+  return status;
+}
+
+static void check_killed_after(const struct problem *problem, const char *name, enum pawl_on_loss on_loss, uint32_t tau,
+                               double best) {
+  pawl_status status = train_and_kill(problem, name, on_loss, tau);
+  if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
+  assert_string_equal(outcome.last.why, "converged");
+  assert_in_range(outcome.last.workers_lost, kill_after == 0, 1); /* a quick machine may be done before a late blow */
+  assert_int_equal(outcome.last.rows, rows.count);
+  assert_int_equal(strstr(outcome.told, "is lost") != NULL, outcome.last.workers_lost);
+  check_model(problem, &outcome, 0, best, 1e-3);
+}
+
+/* At once, and in the middle of a round or the next. */
+static void check_killed(const struct problem *problem, const char *name, enum pawl_on_loss on_loss, uint32_t tau) {
+  static const useconds_t delays[] = {0, 300, 1500, 5000};
+  double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
+  kill_at = 2;
+  for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+    kill_after = delays[i];
+    check_killed_after(problem, name, on_loss, tau, best);
+  }
+}
+
+static const struct problem logistic = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+static const struct problem hinge = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 2};
+
+static void test_a_worker_that_is_killed_is_replaced(void **state) {
+  (void)state;
+  check_killed(&logistic, "replaced", PAWL_LOSS_REPLACE, 0);
+  assert_non_null(strstr(outcome.told, "joined"));
+}
+
+static void test_a_worker_that_is_killed_leaves_its_rows_to_the_others(void **state) {
+  (void)state;
+  check_killed(&logistic, "continued", PAWL_LOSS_CONTINUE, 0);
+}
+
+static void test_a_worker_that_is_killed_with_steps_under_way(void **state) {
+  (void)state;
+  check_killed(&logistic, "delayed", PAWL_LOSS_REPLACE, 4);
+}
+
+static void test_the_multipliers_of_a_killed_worker_live_on(void **state) {
+  (void)state;
+  check_killed(&hinge, "dual-replaced", PAWL_LOSS_REPLACE, 0);
+  check_killed(&hinge, "dual-continued", PAWL_LOSS_CONTINUE, 2);
+}
+
+static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
+  (void)state;
+  kill_at = 2;
+  kill_after = 0;
+  assert_int_equal(train_and_kill(&logistic, "stopped", PAWL_LOSS_STOP, 0), PAWL_NODE_GONE);
+  assert_int_equal(outcome.models, 1);
+  double zeros[FEATURES_MOST + 1] = {0};
+  assert_true(objective_of(&logistic, outcome.w[0]) < objective_of(&logistic, zeros));
+  assert_true(outcome.error[0] != 0);
+}
+
+int main(int count, char **words) {
+  if (count == 3) return be_worker(words[1], words[2]);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_worker_that_is_killed_is_replaced),
+      cmocka_unit_test(test_a_worker_that_is_killed_leaves_its_rows_to_the_others),
+      cmocka_unit_test(test_a_worker_that_is_killed_with_steps_under_way),
+      cmocka_unit_test(test_the_multipliers_of_a_killed_worker_live_on),
+      cmocka_unit_test(test_a_job_that_is_to_stop_hands_out_what_it_has),
+  };
+  return cmocka_run_group_tests_name("apps.linear.lost", tests, begin, close_cluster);
+}

@@ -1,0 +1,187 @@
+/* The other methods, against a serial solver: the dual one to the optimum, gradients and streams near it. */
+#include "apps/linear/train_test.h"
+
+static struct rows rows;
+static struct linear_options options;
+static struct linear_point point;
+static const char *path;
+static struct outcome outcome;
+static double w[FEATURES_MOST + 1];
+
+static int begin(void **state) {
+  int status = open_cluster(state);
+  if (status) return status;
+  draw_rows(&rows, "rows", 400, 40, 1, false, 7);
+  return 0;
+}
+
+static void test_the_hinge_by_its_dual(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 1};
+  double best = solve_hinge(&problem, w);
+  for (uint32_t workers = 1; workers <= 3; workers++) {
+    begin_options(&options, &problem, &point, &path, &outcome);
+    options.tolerance = 1e-3;
+    must_train(&options, workers, &outcome);
+    assert_string_equal(outcome.last.why, "converged");
+    check_model(&problem, &outcome, 0, best, 1e-3);
+  }
+}
+
+static void test_the_hinge_with_a_bias_weights_and_delay(void **state) {
+  (void)state;
+  struct problem problem = {
+      .rows = &rows, .loss = LINEAR_HINGE, .l2 = 0.5, .bias = true, .penalises_bias = true, .class_weights = {2, 1}};
+  double best = solve_hinge(&problem, w);
+  for (uint32_t tau = 0; tau <= 4; tau += 4) {
+    begin_options(&options, &problem, &point, &path, &outcome);
+    options.tau = tau;
+    options.tolerance = 1e-3;
+    must_train(&options, 3, &outcome);
+    assert_string_equal(outcome.last.why, "converged");
+    check_model(&problem, &outcome, 0, best, 1e-3);
+  }
+}
+
+static void test_a_path_of_the_dual_method(void **state) {
+  (void)state;
+  static const struct linear_point points[] = {{0, 10}, {0, 1}};
+  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 1};
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.points = points;
+  options.point_count = 2;
+  options.tolerance = 1e-3;
+  must_train(&options, 2, &outcome);
+  for (size_t i = 0; i < 2; i++) {
+    problem.l2 = points[i].l2;
+    check_model(&problem, &outcome, i, solve_hinge(&problem, w), 1e-3);
+  }
+}
+
+static void test_subgradients_come_within_a_hundredth(void **state) {
+  (void)state;
+  static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE};
+  for (size_t i = 0; i < 2; i++) {
+    struct problem problem = {.rows = &rows, .loss = losses[i], .l1 = 1, .l2 = 0.1, .bias = true};
+    double best = solve(&problem, w);
+    begin_options(&options, &problem, &point, &path, &outcome);
+    options.method = LINEAR_METHOD_SUBGRADIENT;
+    must_train(&options, 3, &outcome);
+    check_model(&problem, &outcome, 0, best, 1e-2);
+  }
+}
+
+static void test_a_rate_that_is_too_high_is_lowered(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  double best = solve(&problem, w);
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.method = LINEAR_METHOD_SUBGRADIENT;
+  options.rate = 50;
+  must_train(&options, 2, &outcome);
+  check_model(&problem, &outcome, 0, best, 1e-2);
+}
+
+/* Streams see a minibatch at a time, and end near the optimum and not at it. */
+static void stream(enum linear_method method, const struct problem *problem, uint32_t tau, double rate, double within) {
+  double best = solve(problem, w);
+  begin_options(&options, problem, &point, &path, &outcome);
+  options.method = method;
+  options.minibatch = 10;
+  options.rounds = 40;
+  options.rate = rate;
+  options.tau = tau;
+  must_train(&options, 2, &outcome);
+  assert_string_equal(outcome.last.why, "streamed");
+  assert_int_equal(outcome.last.rounds, 40);
+  check_model(problem, &outcome, 0, best, within);
+}
+
+static void test_sgd_comes_near(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  stream(LINEAR_METHOD_SGD, &problem, 0, 0, 0.05);
+  problem.l1 = 0.5;
+  stream(LINEAR_METHOD_SGD, &problem, 3, 0, 0.05);
+}
+
+static void test_adagrad_comes_near(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  stream(LINEAR_METHOD_ADAGRAD, &problem, 0, 0, 0.05);
+}
+
+static void test_ftrl_comes_near(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  stream(LINEAR_METHOD_FTRL, &problem, 0, 0, 0.05);
+  stream(LINEAR_METHOD_FTRL, &problem, 4, 0, 0.05);
+}
+
+static void test_streams_learn_the_other_losses_too(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_SQUARED_HINGE, .l2 = 1, .bias = true};
+  stream(LINEAR_METHOD_SGD, &problem, 0, 0.1, 0.1);
+  problem.loss = LINEAR_SQUARED;
+  stream(LINEAR_METHOD_SGD, &problem, 0, 0.1, 0.1);
+}
+
+static void test_a_third_label_in_the_middle_of_a_stream_ends_it(void **state) {
+  (void)state;
+  static struct rows odd;
+  struct problem problem = {.rows = &odd, .loss = LINEAR_LOGISTIC, .l2 = 1};
+  odd = rows;
+  odd.labels[odd.count - 1] = 7;
+  write_rows(&odd, "odd");
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.method = LINEAR_METHOD_SGD;
+  options.reading.piece_bytes = 4000;
+  assert_int_equal(train(&options, 1, &outcome), PAWL_INVALID);
+  assert_non_null(strstr(outcome.error, "label 7"));
+}
+
+static bool stop(void *context) {
+  (void)context;
+  return true;
+}
+
+static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  begin_options(&options, &problem, &point, &path, &outcome);
+  char copy[160], command[600];
+  const char *paths[] = {copy};
+  snprintf(copy, sizeof copy, "%s/long", folder);
+  snprintf(command, sizeof command, "for i in $(seq 200); do cat %s; done > %s", rows.path,
+           copy); /* for some seconds */
+  assert_int_equal(system(command), 0);
+  options.paths = paths;
+  options.method = LINEAR_METHOD_SGD;
+  options.minibatch = 1;
+  options.rate = 0.05;
+  options.reading.piece_bytes = 20000;
+  options.stopping = stop;
+  must_train(&options, 1, &outcome);
+  assert_string_equal(outcome.last.why, "interrupted");
+  assert_int_equal(outcome.models, 1);
+  assert_int_equal(outcome.results[0].nonzeros, rows.features);
+  double zeros[FEATURES_MOST + 1] = {0};
+  assert_true(objective_of(&problem, outcome.w[0]) < 0.9 * objective_of(&problem, zeros));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_hinge_by_its_dual),
+      cmocka_unit_test(test_the_hinge_with_a_bias_weights_and_delay),
+      cmocka_unit_test(test_a_path_of_the_dual_method),
+      cmocka_unit_test(test_subgradients_come_within_a_hundredth),
+      cmocka_unit_test(test_a_rate_that_is_too_high_is_lowered),
+      cmocka_unit_test(test_sgd_comes_near),
+      cmocka_unit_test(test_adagrad_comes_near),
+      cmocka_unit_test(test_ftrl_comes_near),
+      cmocka_unit_test(test_streams_learn_the_other_losses_too),
+      cmocka_unit_test(test_a_third_label_in_the_middle_of_a_stream_ends_it),
+      cmocka_unit_test(test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned),
+  };
+  return cmocka_run_group_tests_name("apps.linear.methods", tests, begin, close_cluster);
+}
