@@ -5,6 +5,7 @@
 #   CMAKE_ARGS=          passed on, such as CMAKE_ARGS=-DCMAKE_C_COMPILER=clang
 #   JOBS, TEST_JOBS      how many things are compiled, or tested, at a time
 #   FUZZ_SECONDS=20      how long each fuzz target runs
+#   LEARN_FOLDER=        where `make bench-learn` unpacks and makes its data, and keeps it; LEARN_SHARED=../shared has the sources
 BUILD            ?= build
 PREFIX           ?= /usr/local
 CMAKE_ARGS       ?=
@@ -12,6 +13,8 @@ JOBS             ?= $(shell nproc)
 TEST_JOBS        ?= 2
 BENCH_TRANSPORTS ?= tcp tls unix ucx
 FUZZ_SECONDS     ?= 20
+LEARN_FOLDER     ?= /tmp/pawl-bench-learn
+LEARN_SHARED     ?= ../shared
 export FUZZ_SECONDS FUZZ_RUNS
 
 # $(call configure,folder,options): quiet unless it fails. A folder keeps its generator and its earlier options.
@@ -22,7 +25,7 @@ build     = @cmake --build $(1) -j $(JOBS) $(if $(2),--target $(2))
 check     = @$(3) ctest --test-dir $(1) -j $(TEST_JOBS) --output-on-failure --no-tests=error $(if $(2),-LE '$(2)'); \
 	status=$$?; tools/skipped $(1); exit $$status
 
-.PHONY: all help deps demo test test-long bench asan tsan fuzz format lint install clean
+.PHONY: all help deps demo test test-long bench bench-learn asan tsan fuzz format lint install clean
 
 all: ## build the command at build/pawl, and the libraries
 	@tools/deps build
@@ -64,6 +67,18 @@ bench: ## measure the network, push and pull, and everything in bench/; one JSON
 	for source in $(wildcard bench/*.c); do $(BUILD)/bench/$$(basename $$source .c) || status=1; done; \
 	exit $$status
 
+bench-learn: ## how good and how fast learning is, beside LIBLINEAR, and figures of OSDI'14; 20 minutes
+	@tools/deps bench
+	$(call configure,$(BUILD))
+	$(call build,$(BUILD),pawl_command bench_working_set)
+	@mkdir -p $(BUILD)/osdi; status=0; options="--pawl $(BUILD)/pawl --shared $(LEARN_SHARED) --folder $(LEARN_FOLDER)"; \
+	bench/learn_quality $$options || status=1; \
+	bench/learn_speed $$options || status=1; \
+	bench/osdi/working_set $$options --counter $(BUILD)/bench/working_set --out $(BUILD)/osdi || status=1; \
+	bench/osdi/convergence $$options --out $(BUILD)/osdi || status=1; \
+	bench/osdi/lines || status=1; \
+	exit $$status
+
 asan: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/deps test
 	$(call configure,$(BUILD)-asan,-DPAWL_TESTS=ON -DPAWL_SANITIZE=address$(comma)undefined)
@@ -92,7 +107,7 @@ lint: ## check the layout, the layers, the scripts, and the sources with clang-t
 	@tools/deps lint
 	@tools/format --check
 	@tools/layers
-	@shellcheck tools/* .ci/run fuzz/run $(wildcard tests/*/*.sh)
+	@shellcheck $(filter-out tools/demo-data,$(wildcard tools/*)) .ci/run fuzz/run bench/osdi/lines $(wildcard tests/*/*.sh)
 	$(call configure,$(BUILD))
 	@sed -n 's/.*"file": "\(.*\)".*/\1/p' $(BUILD)/compile_commands.json | sort -u | grep /src/ | grep -v _test \
 		| xargs -P $(TEST_JOBS) -n 1 clang-tidy --quiet -p $(BUILD)

@@ -1,6 +1,7 @@
-# bench/keys.c becomes build/bench/keys. Benchmarks are built by the target `bench` and not by default.
+# bench/keys.c becomes build/bench/keys, and bench/osdi/x.c build/bench/x. Benchmarks are built by the target `bench` and not by
+# default.
 add_custom_target(bench)
-file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
+file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c bench/osdi/*.c)
 foreach(source ${bench_sources})
   get_filename_component(name ${source} NAME_WE)
   add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})

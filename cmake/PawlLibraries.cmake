@@ -49,6 +49,7 @@ install(TARGETS pawl_static EXPORT pawlStaticTargets ARCHIVE)
 install(DIRECTORY include/pawl TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(FILES man/pawl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC OPTIONAL)
+install(DIRECTORY examples/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pawl)
 install(FILES ${PROJECT_BINARY_DIR}/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_BINARY_DIR}/pawlConfig.cmake ${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake
         DESTINATION ${package_dir})

@@ -58,14 +58,16 @@ static void tell_event(void *context, const struct pawl_job_event *event) {
     break;
   case PAWL_JOB_MOVED:
     run->moved++;
-    if (run->order.round > 0) linear_tell(run, "%llu pieces of the data have changed hands", pieces);
+    if (run->order.round > 0)
+      linear_tell(run,
+                  pieces == 1 ? "1 piece of the data has changed hands" : "%llu pieces of the data have changed hands",
+                  pieces);
     break;
   case PAWL_JOB_WAITING:
     linear_show(run, "starting");
     break;
   case PAWL_JOB_REFUSED:
-    if (run->order.round > 0) /* before that it is the end, and said then */
-      linear_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
+    linear_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
     break;
   }
 }

@@ -268,6 +268,7 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
+  if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
   run->result.nonzeros = model.count;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = model.features;

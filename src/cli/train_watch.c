@@ -34,7 +34,6 @@ static void *run(void *context) {
   uint32_t lost, servers;
   while (!atomic_load(&watch->is_ending)) {
     pwi_embedded_look(watch->address, &lost, &servers);
-    atomic_store(&watch->lost, lost);
     if (is_hopeless(watch, lost, servers)) give_up(watch);
     usleep(LOOK_US);
   }
@@ -59,4 +58,9 @@ void pwi_train_watch_stop(struct pwi_train_watch *watch) {
 
 void pwi_train_watch_beat(struct pwi_train_watch *watch) { atomic_store(&watch->beat_ns, pwi_host_now()); }
 
-uint32_t pwi_train_watch_lost(const struct pwi_train_watch *watch) { return atomic_load(&watch->lost); }
+/* Looks for itself: a run may be over before the thread looks again. */
+uint32_t pwi_train_watch_lost(const struct pwi_train_watch *watch) {
+  uint32_t lost, servers;
+  pwi_embedded_look(watch->address, &lost, &servers);
+  return lost;
+}

@@ -15,7 +15,6 @@ struct pwi_train_watch {
   uint32_t replicas;
   bool has_checkpoints;
   _Atomic int64_t beat_ns; /* when it was last seen that training goes on */
-  _Atomic uint32_t lost;   /* servers */
   _Atomic bool is_ending;
   bool is_running;
   pthread_t thread;

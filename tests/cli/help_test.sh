@@ -47,7 +47,7 @@ explains() {
   cmp -s "$work/out" "$work/help" || fail "'pawl help $command' differs from 'pawl $command --help'"
 }
 
-explains demo --seed --json --verbose --log-level
+explains demo --all --data --seed --json --verbose --log-level
 explains env --json
 explains version --json
 explains key 'pawl key new' 'pawl key show'
