@@ -8,6 +8,7 @@
 enum { ACTIVE_ROUNDS = 2 };
 
 #define DAMPING_MOST 1e6
+#define ROUNDING 2e-8 /* of the objective: what slopes and exponentials of single precision leave of it */
 
 void linear_control_next(struct linear_control *control) {
   control->rounds = 0;
@@ -68,7 +69,8 @@ static void judge_objective(struct linear_control *control, const struct linear_
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
   double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
   control->left = fallen * worst / (1 - worst) / fabs(outcome->objective);
-  control->is_done = fmax(control->left, fallen / fabs(outcome->objective) / 2) <= control->tolerance;
+  bool is_still = fmax(fallen, control->last_fall) <= ROUNDING * fabs(outcome->objective);
+  control->is_done = is_still || fmax(control->left, fallen / fabs(outcome->objective) / 2) <= control->tolerance;
   control->last_factors[1] = control->last_factors[0];
   control->last_factors[0] = factor;
   control->last_fall = fallen;

@@ -93,6 +93,16 @@ static void test_an_objective_that_stands_still_is_done(void **state) {
   assert_true(control.is_done);
 }
 
+static void test_what_only_trembles_is_done_however_small_the_tolerance(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-12, 0, 1);
+  int round = 0;
+  for (double above = 100; round < 300 && !control.is_done; round++, above *= 0.5)
+    hear(&control, 100 + above + (round % 2 ? 5e-7 : 0));
+  assert_true(control.is_done);
+  assert_in_range(round, 30, 60);
+}
+
 static void test_nothing_is_decided_by_an_objective_that_is_not_known(void **state) {
   (void)state;
   struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
@@ -270,6 +280,7 @@ int main(void) {
       cmocka_unit_test(test_a_tail_that_becomes_slow_does_not_stop_it_early),
       cmocka_unit_test(test_rounds_of_active_features_alone_do_not_stop_it),
       cmocka_unit_test(test_an_objective_that_stands_still_is_done),
+      cmocka_unit_test(test_what_only_trembles_is_done_however_small_the_tolerance),
       cmocka_unit_test(test_nothing_is_decided_by_an_objective_that_is_not_known),
       cmocka_unit_test(test_full_rounds_come_first_and_then_every_third),
       cmocka_unit_test(test_without_the_filter_every_round_is_full),

@@ -150,6 +150,37 @@ static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
   assert_true(outcome.error[0] != 0);
 }
 
+/* --- workers that come later ---------------------------------------------------------------------------------------------------- */
+
+static void hire_one(void *context, const struct linear_progress *progress) {
+  count_round(context, progress);
+  if (strcmp(progress->stage, "training") == 0 && progress->round == 2 && pid_count == 1) launch(NULL);
+}
+
+/* The second comes after two rounds, when it likes. Its rows have been others' until then. */
+static void check_joined(const struct problem *problem, const char *name, uint32_t tau) {
+  double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
+  begin_options(&options, problem, &point, &path, &outcome);
+  options.job = job = name;
+  options.workers_most = 2;
+  options.start_worker = launch;
+  options.progress = hire_one;
+  options.tau = tau;
+  options.tolerance = 1e-9;
+  options.rounds = 100;
+  pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
+  reap();
+  if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
+  check_model(problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state) {
+  (void)state;
+  check_joined(&logistic, "joined", 0);
+  check_joined(&logistic, "joined-late", 4);
+  check_joined(&hinge, "joined-dual", 0);
+}
+
 int main(int count, char **words) {
   if (count == 3) return be_worker(words[1], words[2]);
   const struct CMUnitTest tests[] = {
@@ -158,6 +189,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_a_worker_that_is_killed_with_steps_under_way),
       cmocka_unit_test(test_the_multipliers_of_a_killed_worker_live_on),
       cmocka_unit_test(test_a_job_that_is_to_stop_hands_out_what_it_has),
+      cmocka_unit_test(test_a_worker_that_joins_in_the_middle_takes_its_share),
   };
   return cmocka_run_group_tests_name("apps.linear.lost", tests, begin, close_cluster);
 }

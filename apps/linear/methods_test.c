@@ -169,6 +169,83 @@ static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_le
   assert_true(objective_of(&problem, outcome.w[0]) < 0.9 * objective_of(&problem, zeros));
 }
 
+static void test_the_hinge_with_more_workers_than_rows(void **state) {
+  (void)state;
+  static struct rows few;
+  struct problem problem = {.rows = &few, .loss = LINEAR_HINGE, .l2 = 1, .bias = true, .penalises_bias = true};
+  draw_rows(&few, "few", 3, 4, 0, false, 3);
+  few.labels[0] = -1;
+  few.labels[1] = few.labels[2] = 1;
+  write_rows(&few, "few");
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.tau = 2;
+  options.tolerance = 1e-3;
+  must_train(&options, 5, &outcome);
+  check_model(&problem, &outcome, 0, solve_hinge(&problem, w), 1e-3);
+}
+
+/* --- beginnings, and going on --------------------------------------------------------------------------------------------------- */
+
+/* One pass in steps that are next to nothing: what it ends with is what it began with. */
+static void test_gradients_and_streams_begin_with_the_model_that_they_are_given(void **state) {
+  (void)state;
+  static const enum linear_method methods[] = {LINEAR_METHOD_SUBGRADIENT, LINEAR_METHOD_SGD, LINEAR_METHOD_ADAGRAD};
+  struct problem problem = {.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  double best = solve(&problem, w), weights[FEATURES_MOST];
+  uint64_t ids[FEATURES_MOST];
+  struct linear_model model = {.loss = LINEAR_LOGISTIC,
+                               .labels = {-1, 1},
+                               .has_bias = true,
+                               .bias = w[0],
+                               .features = rows.features,
+                               .count = rows.features,
+                               .ids = ids,
+                               .weights = weights};
+  for (size_t j = 0; j < rows.features; j++) {
+    ids[j] = j + 1;
+    weights[j] = w[j + 1];
+  }
+  for (size_t i = 0; i < 3; i++) {
+    begin_options(&options, &problem, &point, &path, &outcome);
+    options.method = methods[i];
+    options.start = &model;
+    options.rate = 1e-9;
+    options.rounds = 1;
+    must_train(&options, 2, &outcome);
+    check_model(&problem, &outcome, 0, best, 1e-4);
+  }
+}
+
+static void go_on(const struct problem *problem, enum linear_method method, const char *job, double best,
+                  double within) {
+  char checkpoints[160];
+  snprintf(checkpoints, sizeof checkpoints, "%s/%s", folder, job);
+  for (int turn = 0; turn < 2; turn++) {
+    begin_options(&options, problem, &point, &path, &outcome);
+    options.method = method;
+    options.checkpoints = checkpoints;
+    options.job = job;
+    options.resume = turn == 1;
+    options.rounds = turn == 0 ? 20 : 1;
+    options.minibatch = 10;
+    options.tolerance = 1e-9;
+    must_train(&options, turn == 0 ? 2 : 3, &outcome);
+  }
+  assert_non_null(strstr(outcome.told, "resuming from round 20"));
+  check_model(problem, &outcome, 0, best, within); /* one round from zeros would not get there */
+}
+
+static void test_other_methods_go_on_from_a_checkpoint_too(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = LINEAR_HINGE, .l2 = 5};
+  go_on(&problem, LINEAR_METHOD_DUAL, "on-dual", solve_hinge(&problem, w), 1e-2);
+  problem = (struct problem){.rows = &rows, .loss = LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  double best = solve(&problem, w);
+  go_on(&problem, LINEAR_METHOD_SGD, "on-sgd", best, 0.02);
+  go_on(&problem, LINEAR_METHOD_FTRL, "on-ftrl", best, 0.12);
+  go_on(&problem, LINEAR_METHOD_SUBGRADIENT, "on-gradient", best, 0.2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_hinge_by_its_dual),
@@ -182,6 +259,9 @@ int main(void) {
       cmocka_unit_test(test_streams_learn_the_other_losses_too),
       cmocka_unit_test(test_a_third_label_in_the_middle_of_a_stream_ends_it),
       cmocka_unit_test(test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned),
+      cmocka_unit_test(test_the_hinge_with_more_workers_than_rows),
+      cmocka_unit_test(test_gradients_and_streams_begin_with_the_model_that_they_are_given),
+      cmocka_unit_test(test_other_methods_go_on_from_a_checkpoint_too),
   };
   return cmocka_run_group_tests_name("apps.linear.methods", tests, begin, close_cluster);
 }

@@ -45,6 +45,10 @@ static bool check_method(const struct linear_options *options, enum linear_metho
     return wrong(error,
                  "the dual method cannot begin with a model: it would need the rows' multipliers, which models do "
                  "not have");
+  if (method == LINEAR_METHOD_FTRL && options->start)
+    return wrong(error,
+                 "ftrl cannot begin with a model: its weights are made of sums, which models do not have. Use --method "
+                 "sgd or adagrad");
   if (options->blocks > 1 << 20) return wrong(error, "--blocks takes at most 1048576");
   if (options->tau > 4096) return wrong(error, "--tau takes at most 4096");
   return true;

@@ -102,6 +102,16 @@ static void test_penalties_are_numbers_that_are_not_below_zero(void **state) {
   is_refused("no penalty");
 }
 
+static void test_ftrl_begins_with_nothing_but_zeros(void **state) {
+  (void)state;
+  struct linear_model model = {0};
+  options.start = &model;
+  options.method = LINEAR_METHOD_ADAGRAD;
+  passes();
+  options.method = LINEAR_METHOD_FTRL;
+  is_refused("ftrl cannot begin with a model");
+}
+
 static void test_adagrad_takes_no_l1(void **state) {
   (void)state;
   options.method = LINEAR_METHOD_ADAGRAD;
@@ -181,6 +191,7 @@ int main(void) {
       cmocka_unit_test_setup(test_every_loss_goes_with_its_methods, begin),
       cmocka_unit_test_setup(test_the_hinge_loss_is_not_for_every_method, begin),
       cmocka_unit_test_setup(test_penalties_are_numbers_that_are_not_below_zero, begin),
+      cmocka_unit_test_setup(test_ftrl_begins_with_nothing_but_zeros, begin),
       cmocka_unit_test_setup(test_adagrad_takes_no_l1, begin),
       cmocka_unit_test_setup(test_numbers_out_of_bounds_are_named, begin),
       cmocka_unit_test_setup(test_options_that_need_others_say_which, begin),

@@ -307,7 +307,8 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   run->validation.best = INFINITY;
   run->validation.worse = 0;
-  run->result.objective = run->result.accuracy = NAN; /* those of the point before are not this one's */
+  run->progress.objective = run->result.objective = run->result.accuracy =
+      NAN; /* those of the point before are not this one's */
   pawl_status ended = rounds(run);
   bool is_cut_short = ended == PAWL_CANCELLED && linear_calls_of(run->spec.method)->streams; /* it learns as it goes */
   if (ended && run->order.round < 2 && !is_cut_short) return ended; /* nothing was learned yet */
