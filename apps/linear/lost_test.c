@@ -43,7 +43,10 @@ static pawl_status launch(void *context) {
 
 static int be_worker(const char *address, const char *name) {
   char error[LINEAR_TEXT_MAX];
-  return linear_work(open_listening(address), name, PATIENCE, error) == PAWL_OK ? 0 : 1;
+  struct pawl_session *own = open_listening(address);
+  pawl_status status = linear_work(own, name, PATIENCE, error);
+  pawl_session_close(own, PATIENCE);
+  return status == PAWL_OK ? 0 : 1;
 }
 
 /* After so many rounds, and so much later: from a thread of its own, wherever training may be then. */
