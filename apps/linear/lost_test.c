@@ -1,10 +1,12 @@
 /* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
 #include "apps/linear/train_test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+static int signs[2]; /* a pipe: a process writes a byte to it when it is about to ask for work */
 static struct rows rows;
 static struct linear_options options;
 static struct linear_point point;
@@ -14,7 +16,7 @@ static double w[FEATURES_MOST + 1];
 
 static int begin(void **state) {
   int status = open_cluster(state);
-  if (status) return status;
+  if (status || pipe(signs)) return -1;
   draw_rows(&rows, "rows", 400, 40, 1, false, 11);
   return 0;
 }
@@ -34,16 +36,19 @@ static pawl_status launch(void *context) {
   pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
-    execl("/proc/self/exe", "lost_test", pawl_session_address(base), job, (char *)NULL);
+    char sign[16];
+    snprintf(sign, sizeof sign, "%d", signs[1]);
+    execl("/proc/self/exe", "lost_test", pawl_session_address(base), job, sign, (char *)NULL);
     _exit(127);
   }
   pids[pid_count++] = pid;
   return pid > 0 ? PAWL_OK : PAWL_IO;
 }
 
-static int be_worker(const char *address, const char *name) {
+static int be_worker(const char *address, const char *name, int sign) {
   char error[LINEAR_TEXT_MAX];
   struct pawl_session *own = open_listening(address);
+  if (write(sign, "w", 1) != 1) return 1;
   pawl_status status = linear_work(own, name, PATIENCE, error);
   pawl_session_close(own, PATIENCE);
   return status == PAWL_OK ? 0 : 1;
@@ -78,6 +83,11 @@ static void reap(void) {
     if (i > 0) assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   pid_count = 0;
+  fcntl(signs[0], F_SETFL, O_NONBLOCK); /* signs that nobody waited for */
+  char bytes[PROCESSES];
+  ssize_t left = read(signs[0], bytes, sizeof bytes);
+  (void)left;
+  fcntl(signs[0], F_SETFL, 0);
 }
 
 static pawl_status train_and_kill(const struct problem *problem, const char *name, enum pawl_on_loss on_loss,
@@ -155,12 +165,24 @@ static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
 
 /* --- workers that come later ---------------------------------------------------------------------------------------------------- */
 
-static void hire_one(void *context, const struct linear_progress *progress) {
-  count_round(context, progress);
-  if (strcmp(progress->stage, "training") == 0 && progress->round == 2 && pid_count == 1) launch(NULL);
+static void await_signs(size_t count) {
+  char byte;
+  for (size_t i = 0; i < count; i++) assert_int_equal(read(signs[0], &byte, 1), 1);
 }
 
-/* The second comes after two rounds, when it likes. Its rows have been others' until then. */
+/* Rounds take their time until the newcomer is in. */
+static void hire_one(void *context, const struct linear_progress *progress) {
+  const struct outcome *is = context;
+  count_round(context, progress);
+  if (strcmp(progress->stage, "training") != 0 || progress->round < 2) return;
+  if (pid_count == 1) {
+    launch(NULL);
+    await_signs(2);
+  }
+  if (!strstr(is->told, "2 now")) usleep(20000);
+}
+
+/* The second comes after two rounds. Its rows have been the first one's until then. */
 static void check_joined(const struct problem *problem, const char *name, uint32_t tau) {
   double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
   begin_options(&options, problem, &point, &path, &outcome);
@@ -174,6 +196,8 @@ static void check_joined(const struct problem *problem, const char *name, uint32
   pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
   reap();
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
+  assert_non_null(strstr(outcome.told, "2 now"));
+  assert_non_null(strstr(outcome.told, "changed hands"));
   check_model(problem, &outcome, 0, best, 1e-3);
 }
 
@@ -185,7 +209,7 @@ static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state)
 }
 
 int main(int count, char **words) {
-  if (count == 3) return be_worker(words[1], words[2]);
+  if (count == 4) return be_worker(words[1], words[2], atoi(words[3]));
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_worker_that_is_killed_is_replaced),
       cmocka_unit_test(test_a_worker_that_is_killed_leaves_its_rows_to_the_others),
