@@ -38,7 +38,7 @@ help: ## list the targets
 deps: ## install the Debian or Ubuntu packages that are lacking
 	@tools/deps build test fuzz lint
 
-demo: ## show pawl at work on this machine
+demo: ## train a model on this machine, and kill a server on the way
 	@tools/deps build
 	$(call configure,$(BUILD))
 	$(call build,$(BUILD),pawl_command)

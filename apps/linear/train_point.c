@@ -211,10 +211,10 @@ static const char *why_to_end(struct linear_run *run) {
 
 static pawl_status rounds(struct linear_run *run) {
   bool gathers = linear_calls_of(run->spec.method)->gathers;
-  pawl_status status = PAWL_OK;
+  pawl_status status = gathers ? gather(run) : PAWL_OK;
   run->result.why = NULL;
   while (!status && !run->result.why) {
-    if (gathers && (run->control.rounds == 0 || run->moved != run->gathered_moved)) status = gather(run);
+    if (gathers && run->moved != run->gathered_moved) status = gather(run);
     if (!status) status = sweep(run);
     if (status) break;
     linear_show(run, "training");

@@ -1,5 +1,6 @@
 /* Checkpoints of a job: the vectors are saved by the servers (<pawl/checkpoint.h>), and a small file beside them says how far the
  * job had got. A file is there whole or not at all, and names a checkpoint that is. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -49,6 +50,25 @@ static pawl_status write_file(const struct linear_run *run, json_t *object) {
   return is_good ? PAWL_OK : errno == ENOSPC ? PAWL_NO_SPACE : PAWL_IO;
 }
 
+/* A checkpoint that two newer ones have taken the place of. What is in its directory is the servers', and nothing else. */
+static void remove_checkpoint(const struct linear_run *run, const char *name) {
+  char path[4096];
+  int length = snprintf(path, sizeof path, "%s/%s", run->options->checkpoints, name);
+  if (!*name || length < 0 || (size_t)length >= sizeof path) return;
+  DIR *directory = opendir(path);
+  if (!directory) return;
+  for (const struct dirent *entry; (entry = readdir(directory));)
+    if (entry->d_name[0] != '.') unlinkat(dirfd(directory), entry->d_name, 0);
+  closedir(directory);
+  rmdir(path);
+}
+
+static void keep_two(struct linear_run *run, const char *newest) {
+  remove_checkpoint(run, run->saved[1]);
+  memcpy(run->saved[1], run->saved[0], sizeof run->saved[1]);
+  snprintf(run->saved[0], sizeof run->saved[0], "%s", newest);
+}
+
 /* Training goes on without a checkpoint that could not be made: losing the run for it would be worse. */
 pawl_status linear_state_save(struct linear_run *run) {
   struct pawl_checkpoint_options options;
@@ -59,7 +79,9 @@ pawl_status linear_state_save(struct linear_run *run) {
   options.directory = run->options->checkpoints;
   pawl_status status = pawl_checkpoint_save(run->session, &options, &info);
   if (!status) status = write_file(run, describe(run, info.name));
-  if (status)
+  if (!status)
+    keep_two(run, info.name);
+  else
     linear_tell(run, "no checkpoint could be written to %s: %s", run->options->checkpoints,
                 *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   return PAWL_OK;
@@ -134,7 +156,9 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   status = pawl_checkpoint_load(run->session, &options, &info);
   if (status)
     return linear_fail(run, status, "the checkpoint %s cannot be loaded: %s", state.checkpoint, pawl_error_text());
+  snprintf(run->saved[0], sizeof run->saved[0], "%s", state.checkpoint);
   run->order.round = state.round;
+  run->control.rounds = state.round - state.first_round;
   run->first_round = state.first_round;
   run->order.point = state.point;
   run->order.generation = state.generation;

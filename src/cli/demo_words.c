@@ -1,6 +1,5 @@
 /* The data of the demonstration: where it is, how good a model is on it, and which words matter. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,16 +120,18 @@ int pwi_demo_top_init(struct pwi_demo_top *top, const struct pwi_command *comman
   *top = (struct pwi_demo_top){0};
   snprintf(path, sizeof path, "%.3800s/%s", data, PWI_DEMO_VOCABULARY);
   FILE *file = fopen(path, "re");
+  if (!file) return pwi_cli_failure(command, "cannot read %s: %s", path, strerror(errno));
   struct weight *sorted = pwi_alloc_zero(model->count + 1, sizeof *sorted);
-  bool good = file && sorted;
+  bool good = sorted != NULL;
   for (size_t i = 0; good && i < model->count; i++)
     sorted[i] = (struct weight){.value = model->weights[i], .id = model->ids[i]};
   if (good) qsort(sorted, model->count, sizeof *sorted, by_value);
   good = good && read_words(top, sorted, model->count, file);
-  if (!good) pwi_cli_failure(command, "cannot read %s: %s", path, strerror(errno));
-  if (file) fclose(file);
+  bool is_unreadable = ferror(file) != 0;
+  fclose(file);
   pwi_free(sorted);
-  return good ? PWI_EXIT_OK : PWI_EXIT_FAILURE;
+  if (is_unreadable) return pwi_cli_failure(command, "cannot read %s", path);
+  return good ? PWI_EXIT_OK : pwi_cli_failure(command, "out of memory");
 }
 
 void pwi_demo_top_fini(struct pwi_demo_top *top) {
