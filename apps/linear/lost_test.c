@@ -1,6 +1,7 @@
 /* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
 #include "apps/linear/train_test.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -15,8 +16,8 @@ static struct outcome outcome;
 static double w[FEATURES_MOST + 1];
 
 static int begin(void **state) {
-  int status = open_cluster(state);
-  if (status || pipe(signs)) return -1;
+  (void)state;
+  if (open_cluster_of(4, 1) || pipe(signs)) return -1; /* three servers are to die, one after the other */
   draw_rows(&rows, "rows", 400, 40, 1, false, 11);
   return 0;
 }
@@ -208,6 +209,62 @@ static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state)
   check_joined(&hinge, "joined-dual", 0);
 }
 
+/* --- servers ---------------------------------------------------------------------------------------------------------------------- */
+
+/* A child of this process that is a server. */
+static pid_t find_server(void) {
+  pid_t found = 0;
+  DIR *processes = opendir("/proc");
+  assert_non_null(processes);
+  for (const struct dirent *entry; !found && (entry = readdir(processes)) != NULL;) {
+    char name[300], text[4096];
+    int parent = 0;
+    snprintf(name, sizeof name, "/proc/%s/stat", entry->d_name);
+    FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(name, "re") : NULL;
+    if (!file) continue;
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = 0;
+    const char *after = strrchr(text, ')'); /* the name may hold anything */
+    if (!after || sscanf(after + 1, " %*c %d", &parent) != 1 || parent != getpid() || after[2] == 'Z') continue;
+    snprintf(name, sizeof name, "/proc/%s/cmdline", entry->d_name);
+    file = fopen(name, "re");
+    if (!file) continue;
+    size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    if (memmem(text, size, "\0server", 8)) found = (pid_t)atoi(entry->d_name);
+  }
+  closedir(processes);
+  return found;
+}
+
+static void kill_server(void *context, const struct linear_progress *progress) {
+  count_round(context, progress);
+  if (strcmp(progress->stage, "training") != 0 || progress->round != 2) return;
+  pid_t server = find_server();
+  assert_true(server > 0);
+  assert_int_equal(kill(server, SIGKILL), 0);
+}
+
+static void check_served(const struct problem *problem, uint32_t tau) {
+  double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
+  begin_options(&options, problem, &point, &path, &outcome);
+  options.progress = kill_server;
+  options.tau = tau;
+  options.tolerance = problem->loss == LINEAR_HINGE ? 1e-3 : 1e-6;
+  must_train(&options, 2, &outcome);
+  assert_string_equal(outcome.last.why, "converged");
+  assert_int_equal(outcome.last.workers_lost, 0);
+  check_model(problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_a_server_that_is_killed_has_a_replica(void **state) {
+  (void)state;
+  check_served(&logistic, 0);
+  check_served(&logistic, 4);
+  check_served(&hinge, 0);
+}
+
 int main(int count, char **words) {
   if (count == 4) return be_worker(words[1], words[2], atoi(words[3]));
   const struct CMUnitTest tests[] = {
@@ -217,6 +274,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_the_multipliers_of_a_killed_worker_live_on),
       cmocka_unit_test(test_a_job_that_is_to_stop_hands_out_what_it_has),
       cmocka_unit_test(test_a_worker_that_joins_in_the_middle_takes_its_share),
+      cmocka_unit_test(test_a_server_that_is_killed_has_a_replica),
   };
   return cmocka_run_group_tests_name("apps.linear.lost", tests, begin, close_cluster);
 }
