@@ -1,10 +1,13 @@
 /* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
 #include "apps/linear/train_test.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+static int signs[2]; /* a pipe: a process writes a byte to it when it is about to ask for work */
 static struct rows rows;
 static struct linear_options options;
 static struct linear_point point;
@@ -13,8 +16,8 @@ static struct outcome outcome;
 static double w[FEATURES_MOST + 1];
 
 static int begin(void **state) {
-  int status = open_cluster(state);
-  if (status) return status;
+  (void)state;
+  if (open_cluster_of(4, 1) || pipe(signs)) return -1; /* three servers are to die, one after the other */
   draw_rows(&rows, "rows", 400, 40, 1, false, 11);
   return 0;
 }
@@ -34,16 +37,22 @@ static pawl_status launch(void *context) {
   pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
-    execl("/proc/self/exe", "lost_test", pawl_session_address(base), job, (char *)NULL);
+    char sign[16];
+    snprintf(sign, sizeof sign, "%d", signs[1]);
+    execl("/proc/self/exe", "lost_test", pawl_session_address(base), job, sign, (char *)NULL);
     _exit(127);
   }
   pids[pid_count++] = pid;
   return pid > 0 ? PAWL_OK : PAWL_IO;
 }
 
-static int be_worker(const char *address, const char *name) {
+static int be_worker(const char *address, const char *name, int sign) {
   char error[LINEAR_TEXT_MAX];
-  return linear_work(open_listening(address), name, PATIENCE, error) == PAWL_OK ? 0 : 1;
+  struct pawl_session *own = open_listening(address);
+  if (write(sign, "w", 1) != 1) return 1;
+  pawl_status status = linear_work(own, name, PATIENCE, error);
+  pawl_session_close(own, PATIENCE);
+  return status == PAWL_OK ? 0 : 1;
 }
 
 /* After so many rounds, and so much later: from a thread of its own, wherever training may be then. */
@@ -75,6 +84,11 @@ static void reap(void) {
     if (i > 0) assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
   pid_count = 0;
+  fcntl(signs[0], F_SETFL, O_NONBLOCK); /* signs that nobody waited for */
+  char bytes[PROCESSES];
+  ssize_t left = read(signs[0], bytes, sizeof bytes);
+  (void)left;
+  fcntl(signs[0], F_SETFL, 0);
 }
 
 static pawl_status train_and_kill(const struct problem *problem, const char *name, enum pawl_on_loss on_loss,
@@ -152,12 +166,24 @@ static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
 
 /* --- workers that come later ---------------------------------------------------------------------------------------------------- */
 
-static void hire_one(void *context, const struct linear_progress *progress) {
-  count_round(context, progress);
-  if (strcmp(progress->stage, "training") == 0 && progress->round == 2 && pid_count == 1) launch(NULL);
+static void await_signs(size_t count) {
+  char byte;
+  for (size_t i = 0; i < count; i++) assert_int_equal(read(signs[0], &byte, 1), 1);
 }
 
-/* The second comes after two rounds, when it likes. Its rows have been others' until then. */
+/* Rounds take their time until the newcomer is in. */
+static void hire_one(void *context, const struct linear_progress *progress) {
+  const struct outcome *is = context;
+  count_round(context, progress);
+  if (strcmp(progress->stage, "training") != 0 || progress->round < 2) return;
+  if (pid_count == 1) {
+    launch(NULL);
+    await_signs(2);
+  }
+  if (!strstr(is->told, "2 now")) usleep(20000);
+}
+
+/* The second comes after two rounds. Its rows have been the first one's until then. */
 static void check_joined(const struct problem *problem, const char *name, uint32_t tau) {
   double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
   begin_options(&options, problem, &point, &path, &outcome);
@@ -171,6 +197,8 @@ static void check_joined(const struct problem *problem, const char *name, uint32
   pawl_status status = linear_train(session, &options, &outcome.last, outcome.error);
   reap();
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
+  assert_non_null(strstr(outcome.told, "2 now"));
+  assert_non_null(strstr(outcome.told, "changed hands"));
   check_model(problem, &outcome, 0, best, 1e-3);
 }
 
@@ -181,8 +209,64 @@ static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state)
   check_joined(&hinge, "joined-dual", 0);
 }
 
+/* --- servers ---------------------------------------------------------------------------------------------------------------------- */
+
+/* A child of this process that is a server. */
+static pid_t find_server(void) {
+  pid_t found = 0;
+  DIR *processes = opendir("/proc");
+  assert_non_null(processes);
+  for (const struct dirent *entry; !found && (entry = readdir(processes)) != NULL;) {
+    char name[300], text[4096];
+    int parent = 0;
+    snprintf(name, sizeof name, "/proc/%s/stat", entry->d_name);
+    FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(name, "re") : NULL;
+    if (!file) continue;
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = 0;
+    const char *after = strrchr(text, ')'); /* the name may hold anything */
+    if (!after || sscanf(after + 1, " %*c %d", &parent) != 1 || parent != getpid() || after[2] == 'Z') continue;
+    snprintf(name, sizeof name, "/proc/%s/cmdline", entry->d_name);
+    file = fopen(name, "re");
+    if (!file) continue;
+    size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    if (memmem(text, size, "\0server", 8)) found = (pid_t)atoi(entry->d_name);
+  }
+  closedir(processes);
+  return found;
+}
+
+static void kill_server(void *context, const struct linear_progress *progress) {
+  count_round(context, progress);
+  if (strcmp(progress->stage, "training") != 0 || progress->round != 2) return;
+  pid_t server = find_server();
+  assert_true(server > 0);
+  assert_int_equal(kill(server, SIGKILL), 0);
+}
+
+static void check_served(const struct problem *problem, uint32_t tau) {
+  double best = problem->loss == LINEAR_HINGE ? solve_hinge(problem, w) : solve(problem, w);
+  begin_options(&options, problem, &point, &path, &outcome);
+  options.progress = kill_server;
+  options.tau = tau;
+  options.tolerance = problem->loss == LINEAR_HINGE ? 1e-3 : 1e-6;
+  must_train(&options, 2, &outcome);
+  assert_string_equal(outcome.last.why, "converged");
+  assert_int_equal(outcome.last.workers_lost, 0);
+  check_model(problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_a_server_that_is_killed_has_a_replica(void **state) {
+  (void)state;
+  check_served(&logistic, 0);
+  check_served(&logistic, 4);
+  check_served(&hinge, 0);
+}
+
 int main(int count, char **words) {
-  if (count == 3) return be_worker(words[1], words[2]);
+  if (count == 4) return be_worker(words[1], words[2], atoi(words[3]));
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_worker_that_is_killed_is_replaced),
       cmocka_unit_test(test_a_worker_that_is_killed_leaves_its_rows_to_the_others),
@@ -190,6 +274,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_the_multipliers_of_a_killed_worker_live_on),
       cmocka_unit_test(test_a_job_that_is_to_stop_hands_out_what_it_has),
       cmocka_unit_test(test_a_worker_that_joins_in_the_middle_takes_its_share),
+      cmocka_unit_test(test_a_server_that_is_killed_has_a_replica),
   };
   return cmocka_run_group_tests_name("apps.linear.lost", tests, begin, close_cluster);
 }

@@ -51,7 +51,7 @@ pawl_status linear_minibatch_fill(struct linear_minibatch *minibatch, const stru
     minibatch->entry_room = 2 * (last - first);
   }
   if (status) return status;
-  memcpy(minibatch->keys, minibatch->index.ids, features * sizeof *minibatch->keys);
+  if (features) memcpy(minibatch->keys, minibatch->index.ids, features * sizeof *minibatch->keys);
   qsort(minibatch->keys, features, sizeof *minibatch->keys, by_value);
   /* counts, which have done their work, now say where each id stands in the sorted list */
   for (size_t j = 0; j < features; j++)

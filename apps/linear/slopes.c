@@ -7,9 +7,10 @@
 
 #include "apps/linear/losses.h"
 
-/* exp(x) for x <= 0, to about 2e-7 of itself: 2^n e^r with |r| <= ln 2 / 2. Below -87 it is exp(-87), which is next to nothing. */
+/* exp(x) for x <= 0, to about 2e-7 of itself: 2^n e^r with |r| <= ln 2 / 2. Below -87, and for what is no number, it is
+ * exp(-87), which is next to nothing. */
 static inline float exp_below_zero(float x) {
-  x = x < -87.0f ? -87.0f : x;
+  x = x > -87.0f ? x : -87.0f;
   int n = (int)(x * 1.44269504f - 0.5f);
   float r = x - (float)n * 0.693359375f - (float)n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -86,7 +87,7 @@ static double logistic_losses(size_t count, const float *y, const double *z, con
     for (size_t k = 0; k < 8; k++) {
       double m = (double)y[i + k] * z[i + k], away = m < 0 ? -m : m;
       double e = (double)exp_below_zero((float)-away);
-      sums[k] += (double)c[i + k] * (log_above_one(e) + (m < 0 ? away : 0));
+      sums[k] += (double)c[i + k] * (log_above_one(e) + (m > 0 ? 0 : away)); /* what is no number stays none */
     }
   for (; i < count; i++) all += (double)c[i] * linear_log_loss((double)y[i] * z[i]);
   for (size_t k = 0; k < 8; k++) all += sums[k];

@@ -232,6 +232,17 @@ static void test_who_interrupts_keeps_what_there_is(void **state) {
   check_model(&problem, &outcome, 0, solve(&problem, w), 0.5);
 }
 
+/* Directories in a directory. */
+static size_t count_directories(const char *place) {
+  char line[64] = "", command[256];
+  snprintf(command, sizeof command, "find %s -mindepth 1 -maxdepth 1 -type d | wc -l", place);
+  FILE *pipe = popen(command, "r");
+  assert_non_null(pipe);
+  assert_non_null(fgets(line, sizeof line, pipe));
+  pclose(pipe);
+  return (size_t)atoi(line);
+}
+
 static void test_a_run_goes_on_from_its_checkpoint(void **state) {
   (void)state;
   char checkpoints[160];
@@ -245,7 +256,9 @@ static void test_a_run_goes_on_from_its_checkpoint(void **state) {
   options.resume = false;
   options.rounds = 4;
   options.tolerance = 1e-12;
+  options.checkpoint_every_s = 1e-9; /* after each round: the two newest are kept */
   must_train(&options, 2, &outcome);
+  assert_int_equal(count_directories(checkpoints), 2);
   double after_four = outcome.last.objective;
   begin_options(&options, &problem, &point, &path, &outcome);
   options.checkpoints = checkpoints;

@@ -178,17 +178,22 @@ static inline struct pawl_session *open_listening(const char *address) {
   return opened;
 }
 
-static inline int open_cluster(void **state) {
-  (void)state;
+static inline int open_cluster_of(uint32_t servers, uint32_t replicas) {
   struct pawl_session_options options;
   if (!mkdtemp(folder)) return -1;
   setenv("PAWL_KEY", "pawl1-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
   pawl_session_options_init(&options);
-  options.servers = 2;
+  options.servers = servers;
+  options.replicas = replicas;
   options.shards = 1;
   must(pawl_session_open(&options, &base));
   session = open_listening(pawl_session_address(base));
   return 0;
+}
+
+static inline int open_cluster(void **state) {
+  (void)state;
+  return open_cluster_of(2, 0);
 }
 
 static inline int close_cluster(void **state) {
