@@ -11,12 +11,13 @@ struct linear_validation {
   struct linear_scatter scatter;
   struct linear_worker reader; /* only its vectors and scatter are used, for pulling */
   double best;
-  uint32_t worse; /* rounds since the best */
+  uint32_t worse;            /* rounds since the best */
+  struct linear_model model; /* of the best round, if there may be an early stop */
 };
 
 /* What is kept from one checkpoint to the next start. */
 struct linear_state {
-  char checkpoint[PAWL_CHECKPOINT_NAME_MAX + 1];
+  char checkpoint[PAWL_CHECKPOINT_NAME_MAX + 1], before[PAWL_CHECKPOINT_NAME_MAX + 1];
   uint64_t round, first_round, features, rows, entries;
   size_t point;
   uint32_t generation, blocks;

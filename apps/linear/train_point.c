@@ -263,6 +263,15 @@ static void sum_up(struct linear_run *run) {
   result->valid_accuracy = run->progress.valid_accuracy;
 }
 
+/* After an early stop: the weights of the round that validated best. */
+static pawl_status go_back(struct linear_run *run) {
+  if (!run->result.why || strcmp(run->result.why, "early stop") != 0) return PAWL_OK;
+  pawl_status status = linear_write_start(run, &run->validation.model);
+  if (status) return linear_fail(run, status, "the best model cannot be written back: %s", pawl_error_text());
+  linear_tell(run, "back to the weights of %u rounds before, which validated best", run->validation.worse);
+  return linear_validate(run);
+}
+
 /* Whatever the rounds came to, what there is is handed out. */
 static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
@@ -314,6 +323,7 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   if (ended && run->order.round < 2 && !is_cut_short) return ended; /* nothing was learned yet */
   if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");
+  if (!ended) ended = go_back(run);
   if (!ended) ended = evaluate(run);
   sum_up(run);
   status = hand_out(run, point);

@@ -22,15 +22,15 @@ static bool state_path(const struct linear_run *run, const char *suffix, char *p
 
 static json_t *describe(const struct linear_run *run, const char *checkpoint) {
   const struct linear_order *order = &run->order;
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:[f, f], s:f, s:f, s:o, s:f, s:f, s:i, s:i}",
-                   "checkpoint", checkpoint, "round", (json_int_t)order->round, "first_round",
-                   (json_int_t)run->first_round, "point", (json_int_t)order->point, "features",
-                   (json_int_t)order->features, "rows", (json_int_t)order->rows, "entries",
-                   (json_int_t)run->result.entries, "job", run->spec.job, "generation", (json_int_t)order->generation,
-                   "blocks", (json_int_t)order->blocks, "labels", order->labels[0], order->labels[1], "damping",
-                   run->control.damping, "rate", run->control.rate, "objective",
-                   isfinite(run->progress.objective) ? json_real(run->progress.objective) : json_null(), "l1",
-                   order->l1, "l2", order->l2, "loss", (int)run->spec.loss, "method", (int)run->spec.method);
+  return json_pack(
+      "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:[f, f], s:f, s:f, s:o, s:f, s:f, s:i, s:i}",
+      "checkpoint", checkpoint, "before", run->saved[0], "round", (json_int_t)order->round, "first_round",
+      (json_int_t)run->first_round, "point", (json_int_t)order->point, "features", (json_int_t)order->features, "rows",
+      (json_int_t)order->rows, "entries", (json_int_t)run->result.entries, "job", run->spec.job, "generation",
+      (json_int_t)order->generation, "blocks", (json_int_t)order->blocks, "labels", order->labels[0], order->labels[1],
+      "damping", run->control.damping, "rate", run->control.rate, "objective",
+      isfinite(run->progress.objective) ? json_real(run->progress.objective) : json_null(), "l1", order->l1, "l2",
+      order->l2, "loss", (int)run->spec.loss, "method", (int)run->spec.method);
 }
 
 static pawl_status write_file(const struct linear_run *run, json_t *object) {
@@ -90,7 +90,7 @@ pawl_status linear_state_save(struct linear_run *run) {
 /* --- loading ------------------------------------------------------------------------------------------------------------------------- */
 
 static bool unpack(json_t *object, const struct linear_run *run, struct linear_state *state) {
-  const char *checkpoint;
+  const char *checkpoint, *before = "";
   json_int_t round, first_round, point, features, rows, entries, generation, blocks;
   json_t *objective;
   int loss, method;
@@ -101,10 +101,13 @@ static bool unpack(json_t *object, const struct linear_run *run, struct linear_s
                   &state->labels[0], &state->labels[1], "damping", &state->damping, "rate", &state->rate, "objective",
                   &objective, "l1", &l1, "l2", &l2, "loss", &loss, "method", &method))
     return false;
-  if (strlen(checkpoint) > PAWL_CHECKPOINT_NAME_MAX || round < 1 || first_round < 0 || first_round > round ||
-      point < 0 || generation < 0 || blocks < 1 || blocks > 1 << 20)
+  json_unpack(object, "{s:s}", "before", &before);
+  if (strlen(checkpoint) > PAWL_CHECKPOINT_NAME_MAX || strlen(before) > PAWL_CHECKPOINT_NAME_MAX ||
+      strchr(before, '/') || round < 1 || first_round < 0 || first_round > round || point < 0 || generation < 0 ||
+      blocks < 1 || blocks > 1 << 20)
     return false;
   memcpy(state->checkpoint, checkpoint, strlen(checkpoint) + 1);
+  memcpy(state->before, before, strlen(before) + 1);
   state->round = (uint64_t)round;
   state->first_round = (uint64_t)first_round;
   state->point = (size_t)point;
@@ -156,7 +159,8 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   status = pawl_checkpoint_load(run->session, &options, &info);
   if (status)
     return linear_fail(run, status, "the checkpoint %s cannot be loaded: %s", state.checkpoint, pawl_error_text());
-  snprintf(run->saved[0], sizeof run->saved[0], "%s", state.checkpoint);
+  memcpy(run->saved[0], state.checkpoint, sizeof run->saved[0]);
+  memcpy(run->saved[1], state.before, sizeof run->saved[1]);
   run->order.round = state.round;
   run->control.rounds = state.round - state.first_round;
   run->first_round = state.first_round;

@@ -215,6 +215,7 @@ static void test_validation_is_measured_and_ends_what_only_gets_worse(void **sta
   struct problem measured = {.rows = &valid, .loss = LINEAR_LOGISTIC, .bias = true};
   double loss = objective_of(&measured, outcome.w[0]) / (double)valid.count;
   assert_true(fabs(outcome.last.valid_loss - loss) < 1e-6 * loss);
+  assert_true(fabs(outcome.best_valid_loss - loss) < 1e-6 * loss); /* the best round's weights, not the last one's */
   assert_true(outcome.last.valid_accuracy > 0.4 && outcome.last.valid_accuracy < 1);
 }
 

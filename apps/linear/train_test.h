@@ -230,7 +230,8 @@ struct outcome {
   double w[MODELS][FEATURES_MOST + 1]; /* the bias in w[0] */
   struct linear_result results[MODELS];
   struct linear_result last;
-  uint64_t rounds; /* that were shown */
+  uint64_t rounds;        /* that were shown */
+  double best_valid_loss; /* of those rounds */
   char told[4096];
   char error[LINEAR_TEXT_MAX];
 };
@@ -258,7 +259,10 @@ static inline void keep_line(void *context, const char *line) {
 
 static inline void count_round(void *context, const struct linear_progress *progress) {
   struct outcome *outcome = context;
-  if (strcmp(progress->stage, "training") == 0) outcome->rounds = progress->round;
+  if (strcmp(progress->stage, "training") != 0) return;
+  outcome->rounds = progress->round;
+  if (progress->round == 1 || progress->valid_loss < outcome->best_valid_loss)
+    outcome->best_valid_loss = progress->valid_loss;
 }
 
 /* The options for a problem, all of it in pieces of some rows. They point to `outcome`, `path` and `point`. */

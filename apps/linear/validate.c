@@ -35,7 +35,10 @@ pawl_status linear_validation_load(struct linear_run *run) {
   return status;
 }
 
-void linear_validation_fini(struct linear_run *run) { linear_share_fini(&run->validation.share); }
+void linear_validation_fini(struct linear_run *run) {
+  linear_share_fini(&run->validation.share);
+  linear_model_fini(&run->validation.model);
+}
 
 /* Features that the training data does not have lie beyond the vector's span, or were never written: their weights are 0. */
 static size_t known_features(const struct linear_share *share, uint64_t span) {
@@ -120,6 +123,10 @@ pawl_status linear_validate(struct linear_run *run) {
     for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
       z[share->row_of[k]] += w[j] * (double)share->values[k];
   if (!status) judge(run, z, bias);
+  if (!status && run->options->patience && run->validation.worse == 0) { /* an early stop goes back to it */
+    linear_model_fini(&run->validation.model);
+    status = linear_read_model(run, &run->validation.model);
+  }
   free(w);
   free(z);
   return status ? linear_fail(run, status, "validation: %s", pawl_error_text()) : PAWL_OK;
