@@ -18,6 +18,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BENCH = os.path.basename(sys.argv[0])
+PATIENCE = 900  # seconds for a command
 
 
 def fail(what):
@@ -123,10 +124,13 @@ def run(command, watch=None, check=True):
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
     begun = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-    if watch:
-        while process.poll() is None:
-            watch.look(begun, 0.02)
-    process.wait()
+    while watch and process.poll() is None and time.monotonic() - begun < PATIENCE:
+        watch.look(begun, 0.02)
+    try:
+        process.wait(max(0, begun + PATIENCE - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        fail("%s\ndid not end in %d seconds" % (" ".join(command), PATIENCE))
     outcome = Outcome()
     outcome.wall = time.monotonic() - begun
     while watch and watch.look(begun, 0):

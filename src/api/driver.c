@@ -221,11 +221,13 @@ bool pwi_driver_wait(struct pwi_driver *driver, struct pwi_event *event, int64_t
 
 /* --- our own thread ------------------------------------------------------------------------------------------------- */
 
-/* Polls until somebody wants in. */
+/* Polls until somebody wants in. A driver that yields wants back in, and is not among those who are counted: whoever gets the gate
+ * from it must not stay. */
 static void drive_alone(struct pwi_driver *driver, int64_t deadline) {
   struct pwi_work *work;
   do {
     if (atomic_load(&driver->wanting) > 0 || !try_as_caller(driver)) return;
+    if (atomic_load(&driver->is_yielding)) deadline = 0;
     do {
       look(driver, deadline);
       if (driver->must_tell) tell(driver);
