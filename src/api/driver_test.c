@@ -251,6 +251,21 @@ static void test_the_own_thread_drives_while_nobody_waits(void **state) {
   teardown(&fake, &driver);
 }
 
+/* A driver that lets others in comes back, and is not counted among those who want in. If the own thread slipped in and stayed, as it does
+ * while there is no driver, the driver would wait for ever: that happened once in some ten thousand rounds of training. */
+static void test_the_own_thread_does_not_stay_when_a_driver_has_yielded_to_it(void **state) {
+  struct fake fake;
+  struct pwi_driver driver;
+  (void)state;
+  setup(&fake, &driver);
+  atomic_store(&driver.is_yielding, true); /* as yield_gate leaves it while the driver is out */
+  assert_int_equal(pwi_driver_start(&driver), PAWL_OK);
+  pwi_driver_hurry(&driver);
+  while (atomic_load(&fake.polls) == 0) sched_yield();
+  while (atomic_load(&driver.is_held)) sched_yield();
+  teardown(&fake, &driver);
+}
+
 static void test_calls_that_nobody_waits_for_look_at_the_net_themselves(void **state) {
   struct fake fake;
   struct pwi_driver driver;
@@ -362,6 +377,7 @@ int main(void) {
       cmocka_unit_test(test_those_who_sleep_hear_of_their_event_from_the_driver),
       cmocka_unit_test(test_a_sleeper_takes_over_when_the_driver_goes),
       cmocka_unit_test(test_the_own_thread_drives_while_nobody_waits),
+      cmocka_unit_test(test_the_own_thread_does_not_stay_when_a_driver_has_yielded_to_it),
       cmocka_unit_test(test_calls_that_nobody_waits_for_look_at_the_net_themselves),
       cmocka_unit_test(test_work_is_run_outside_the_gate_and_may_wait),
       cmocka_unit_test(test_many_threads_call_and_wait_and_all_come_through),
