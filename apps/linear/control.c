@@ -71,6 +71,7 @@ static void judge_objective(struct linear_control *control, const struct linear_
   control->left = fallen * worst / (1 - worst) / fabs(outcome->objective);
   bool is_still = fmax(fallen, control->last_fall) <= ROUNDING * fabs(outcome->objective);
   control->is_done = is_still || fmax(control->left, fallen / fabs(outcome->objective) / 2) <= control->tolerance;
+  if (control->tolerance <= LINEAR_NEVER_DONE) control->is_done = false;
   control->last_factors[1] = control->last_factors[0];
   control->last_factors[0] = factor;
   control->last_fall = fallen;

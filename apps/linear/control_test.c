@@ -103,6 +103,15 @@ static void test_what_only_trembles_is_done_however_small_the_tolerance(void **s
   assert_in_range(round, 30, 60);
 }
 
+static void test_the_least_tolerance_means_all_rounds(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_BLOCKS, LINEAR_NEVER_DONE, 0, 1);
+  for (int round = 0; round < 300; round++) {
+    hear(&control, 100); /* it does not even tremble */
+    assert_false(control.is_done);
+  }
+}
+
 static void test_nothing_is_decided_by_an_objective_that_is_not_known(void **state) {
   (void)state;
   struct linear_control control = begin(LINEAR_METHOD_BLOCKS, 1e-4, 0, 1);
@@ -281,6 +290,7 @@ int main(void) {
       cmocka_unit_test(test_rounds_of_active_features_alone_do_not_stop_it),
       cmocka_unit_test(test_an_objective_that_stands_still_is_done),
       cmocka_unit_test(test_what_only_trembles_is_done_however_small_the_tolerance),
+      cmocka_unit_test(test_the_least_tolerance_means_all_rounds),
       cmocka_unit_test(test_nothing_is_decided_by_an_objective_that_is_not_known),
       cmocka_unit_test(test_full_rounds_come_first_and_then_every_third),
       cmocka_unit_test(test_without_the_filter_every_round_is_full),

@@ -37,6 +37,8 @@ enum linear_method {
       6, /* dual coordinate ascent at each worker, sums of steps on the servers; hinge losses, l2 only */
 };
 
+#define LINEAR_NEVER_DONE 1e-15 /* a tolerance with which Algorithm 3 goes on for all its rounds */
+
 struct linear_point {
   double l1, l2;
 };

@@ -20,10 +20,14 @@ sed -n '/^## Train a model/,/^## A cluster/p' "$PAWL_SOURCE/README.md" |
 
 # A newcomer waits a few seconds before a kill, and before looking: until a further checkpoint is there, and what is to be read is.
 cat >wait_a_little <<'END'
-count() { ls long.model.checkpoints 2>/dev/null | grep -c '^checkpoint-' || true; }
-more=$(($(count) + 2)) left=600
-while [ "$(count)" -lt $more ] && [ $left -gt 0 ] && kill -0 $!; do sleep 0.1; left=$((left - 1)); done
-[ "$(count)" -ge $more ] || { echo 'no further checkpoint'; exit 1; }
+newest() { ls long.model.checkpoints 2>/dev/null | sed -n 's/^checkpoint-0*\([0-9][0-9]*\)$/\1/p' | sort -n | tail -n 1; }
+more=$(newest) left=600
+more=$((${more:-0} + 2))
+while [ "$(newest || true)" -lt $more ] 2>/dev/null || [ -z "$(newest)" ]; do
+  [ $left -gt 0 ] && kill -0 $! || { echo 'no further checkpoint'; exit 1; }
+  sleep 0.1
+  left=$((left - 1))
+done
 END
 sed -e '/^kill /i. ./wait_a_little' -e '/^cat /i. ./wait_a_little' commands >script
 printf 'trap - EXIT\necho "everything was run"\n' >>script
