@@ -119,7 +119,6 @@ static int by_size(const void *a, const void *b) {
 
 /* How much longer than the median the slowest worker took. */
 static void find_slowest(struct linear_run *run, const struct pawl_round *round) {
-  static char host[256];
   size_t count = pawl_round_count(round), known = 0;
   int64_t *times = malloc((count + 1) * sizeof *times), most = -1;
   run->progress.slowest = 1;
@@ -129,10 +128,10 @@ static void find_slowest(struct linear_run *run, const struct pawl_round *round)
     times[known++] = report.took_ns;
     if (report.took_ns <= most) continue;
     most = report.took_ns;
-    snprintf(host, sizeof host, "%s", report.host);
+    snprintf(run->slowest_host, sizeof run->slowest_host, "%s", report.host);
     run->progress.slowest_pid = report.pid;
   }
-  run->progress.slowest_host = host;
+  run->progress.slowest_host = run->slowest_host;
   if (known > 1) {
     qsort(times, known, sizeof *times, by_size);
     int64_t median = (times[(known - 1) / 2] + times[known / 2]) / 2;

@@ -36,6 +36,7 @@ struct linear_run {
   struct pawl_vector *weights, *bias, *alpha;
   bool has_vectors;
   struct linear_progress progress;
+  char slowest_host[256];
   struct linear_result result;
   char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1]; /* the newest checkpoints, the newer first: the others are removed */
   int64_t begun_ns, trained_ns, saved_ns;

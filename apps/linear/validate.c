@@ -6,20 +6,6 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/train_inside.h"
 
-static pawl_status keep_piece(void *context, size_t piece, struct pawl_batch *batch) {
-  struct linear_share *share = context;
-  struct linear_piece *pieces = realloc(share->pieces, (share->piece_count + 1) * sizeof *pieces);
-  if (!pieces) {
-    pawl_batch_destroy(batch);
-    return PAWL_NO_MEMORY;
-  }
-  share->pieces = pieces;
-  share->piece_room = share->piece_count + 1;
-  share->pieces[share->piece_count++] = (struct linear_piece){.number = piece, .rows = batch->rows, .batch = batch};
-  share->is_stale = true;
-  return PAWL_OK;
-}
-
 pawl_status linear_validation_load(struct linear_run *run) {
   const struct linear_options *options = run->options;
   struct pawl_data *data;
@@ -29,7 +15,8 @@ pawl_status linear_validation_load(struct linear_run *run) {
   pawl_status status = pawl_data_open(options->valid_paths, options->valid_count, &options->reading, &data);
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   pawl_data_info(data, &info);
-  status = pawl_data_read_all(data, 0, info.pieces, options->threads, keep_piece, &run->validation.share);
+  struct pawl_range all = {0, info.pieces};
+  status = linear_share_take(&run->validation.share, data, &all, 1, options->threads);
   if (status) linear_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   pawl_data_close(data);
   return status;
