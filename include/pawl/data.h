@@ -6,7 +6,14 @@
  *   vw       label [importance] [tag]|space[:scale] name[:value] …       Vowpal Wabbit's text; names are hashed
  *   criteo   label TAB 13 counts TAB 26 categories                       hashed by column and value; also with a head line
  *   csv      columns by commas, with or without a head line; one of them is the label; words are hashed by column
+ *   ldac     number id:count id:count …          Blei's LDA-C: a document a line, ids begin at 0
+ *   uci      document id count                    UCI's bag of words, after three lines of totals; ids begin at 1
+ *   text     words                                a document a line; words are looked up, or hashed (<pawl/words.h>)
  *   cache    what pawl_data_convert has written: loads at memory speed
+ *
+ * The three before the last hold documents: rows without labels (they are 0), whose values say how often a word occurs. Their
+ * ids count a vocabulary's words from 1, also LDA-C's, which are one higher here than in the file. A piece is made of whole
+ * documents. A count is whole, and at most PAWL_COUNT_MAX: what is beyond is a bad row, as is a word beyond the vocabulary.
  *
  * PIECES. A data set is cut into pieces of whole rows, which are numbered from 0 in the order of the files. The cut
  * depends on the files and options alone, so every worker that opens the same files sees the same pieces, and a
@@ -41,8 +48,10 @@ extern "C" {
 #endif
 
 struct pawl_data;
+struct pawl_words;
 
-#define PAWL_ID_MAX INT64_MAX /* of a feature */
+#define PAWL_ID_MAX INT64_MAX    /* of a feature */
+#define PAWL_COUNT_MAX (1 << 24) /* of one word in one document: as far as a float counts */
 
 enum pawl_data_format {
   PAWL_DATA_AUTO = 0,
@@ -51,6 +60,9 @@ enum pawl_data_format {
   PAWL_DATA_CRITEO = 3,
   PAWL_DATA_CSV = 4,
   PAWL_DATA_CACHE = 5,
+  PAWL_DATA_LDAC = 6,
+  PAWL_DATA_UCI = 7,
+  PAWL_DATA_TEXT = 8,
 };
 
 struct pawl_data_options {
@@ -62,6 +74,8 @@ struct pawl_data_options {
   uint64_t piece_bytes; /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
                                    at least 64 pieces if the data is large enough */
   uint64_t skip_bad;    /* rows that may be bad */
+  const struct pawl_words *words; /* ldac, uci: ids must be below its count. text: what is not in it is left out and counted; NULL:
+                                     words are hashed. Retained by the handle */
 };
 
 PAWL_API void pawl_data_options_init(struct pawl_data_options *options);
@@ -100,6 +114,7 @@ struct pawl_batch {
   const float *weights; /* of rows; NULL: all 1 */
   uint64_t max_id;      /* the highest; 0 if there are no entries */
   uint64_t skipped;     /* bad rows that were left out */
+  uint64_t unknown;     /* text: words that are not in the vocabulary, with repeats */
 };
 
 /* Reads a piece. The batch belongs to the caller. PAWL_CORRUPT, PAWL_TRUNCATED (a compressed file ends too early, or

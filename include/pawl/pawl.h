@@ -12,7 +12,8 @@
  *   policy.h    iterations, and how far apart they may be
  *   call.h      functions of one node that others call
  *   filter.h    what happens to rows on their way
- *   data.h      labelled rows, read from files
+ *   data.h      labelled rows, and documents, read from files
+ *   words.h     vocabularies
  *   job.h       a scheduler and its workers
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -39,6 +40,7 @@
 #include <pawl/call.h>
 #include <pawl/checkpoint.h>
 #include <pawl/data.h>
+#include <pawl/words.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>
 #include <pawl/job.h>
