@@ -45,7 +45,7 @@ static pawl_status make_room(struct pawl_words *words, uint64_t total) {
     return PAWL_NO_MEMORY;
   if (bytes / PWI_WORD_STEP >= UINT32_MAX) return PAWL_TOO_LARGE;
   words->mask = slots_for(words->count) - 1;
-  words->bytes = pwi_alloc(bytes);
+  words->bytes = pwi_alloc(bytes + PWI_WORD_SLACK);
   words->places = pwi_resize_array(NULL, (size_t)words->count, sizeof *words->places);
   words->slots = pwi_alloc_zero((size_t)words->mask + 1, sizeof *words->slots);
   return words->bytes && words->places && words->slots ? PAWL_OK : PAWL_NO_MEMORY;
@@ -175,11 +175,11 @@ struct buffer {
   size_t size, room;
 };
 
-/* Makes room for another chunk, and a byte. */
+/* Makes room for another chunk, a byte, and slack. */
 static bool grow(struct buffer *buffer) {
   size_t room;
-  if (buffer->room - buffer->size > CHUNK) return true;
-  if (!pwi_add_size(buffer->room, buffer->room / 2 + CHUNK + 1, &room)) return false;
+  if (buffer->room - buffer->size > CHUNK + PWI_WORD_SLACK) return true;
+  if (!pwi_add_size(buffer->room, buffer->room / 2 + CHUNK + 1 + PWI_WORD_SLACK, &room)) return false;
   char *bytes = pwi_resize(buffer->bytes, room);
   if (!bytes) return false;
   buffer->bytes = bytes;
