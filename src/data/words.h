@@ -1,0 +1,78 @@
+/* Vocabularies, inside: what <pawl/words.h> promises, with a fault for the words.
+ *
+ * The words lie one behind another, each with its number and its length before it; a table of slots leads from a word's hash to
+ * its place, so that to find one touches two lines of memory. Never changed once made; any number of threads may read it.
+ */
+#ifndef PWI_DATA_WORDS_H
+#define PWI_DATA_WORDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <pawl/words.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "data/fault.h"
+
+#define PWI_WORDS_MAX ((uint64_t)1 << 31)
+#define PWI_WORD_STEP 8 /* words begin at multiples of it */
+#define PWI_WORD_HEAD 5 /* number, u32, and length, u8 */
+
+struct pwi_word_slot {
+  uint32_t tag;   /* of the hash */
+  uint32_t place; /* of the word, in steps, plus 1; 0: free */
+};
+
+struct pawl_words {
+  _Atomic uint64_t holders;
+  uint64_t count, fingerprint;
+  unsigned char *bytes; /* number, length, letters, zero; and again */
+  uint32_t *places;     /* of each word by number, in steps */
+  struct pwi_word_slot *slots;
+  uint64_t mask;
+};
+
+#define PWI_WORD_SEED 0
+
+static inline uint64_t pwi_word_hash(const char *word, size_t length) { return pwi_hash(word, length, PWI_WORD_SEED); }
+
+/* The number of the word whose hash this is; PAWL_NO_WORD. */
+static inline uint64_t pwi_words_find(const struct pawl_words *words, const char *word, size_t length, uint64_t hash) {
+  uint32_t tag = (uint32_t)(hash >> 32);
+  for (uint64_t i = hash & words->mask; words->slots[i].place; i = (i + 1) & words->mask) {
+    if (words->slots[i].tag != tag) continue;
+    const unsigned char *there = words->bytes + (size_t)(words->slots[i].place - 1) * PWI_WORD_STEP;
+    if (there[4] == length && memcmp(there + PWI_WORD_HEAD, word, length) == 0) return pwi_get_u32(there);
+  }
+  return PAWL_NO_WORD;
+}
+
+/* A word that is added. */
+struct pwi_word {
+  const char *letters;
+  size_t length; /* 1 … PAWL_WORD_MAX */
+};
+
+/* Numbers words 0, 1, … as `next` hands them out. Of two that are equal the second is in `*twice_out`, with PAWL_EXISTS; else
+ * PAWL_NO_MEMORY, PAWL_TOO_LARGE. `total` is of all lengths. */
+PAWL_MUST_USE pawl_status pwi_words_make(uint64_t count, uint64_t total, struct pwi_word (*next)(void *context),
+                                         void *context, struct pawl_words **words_out, uint64_t *twice_out);
+
+PAWL_MUST_USE pawl_status pwi_words_read(const char *path, struct pawl_words **words_out, struct pwi_fault *fault);
+
+/* The same from text that lies in memory, with a byte behind it that may be written; `path` is for the fault. */
+PAWL_MUST_USE pawl_status pwi_words_parse(const char *path, char *text, size_t size, struct pawl_words **words_out,
+                                          struct pwi_fault *fault);
+PAWL_MUST_USE pawl_status pwi_words_write(const struct pawl_words *words, const char *path, struct pwi_fault *fault);
+PAWL_MUST_USE pawl_status pwi_words_build(struct pawl_data *data, const struct pawl_words_options *options,
+                                          struct pawl_words **words_out, struct pwi_fault *fault);
+
+const char *pwi_words_at(const struct pawl_words *words, uint64_t number); /* NULL beyond the end */
+struct pawl_words *pwi_words_retain(const struct pawl_words *words);       /* NULL is fine */
+void pwi_words_release(struct pawl_words *words);                          /* NULL is fine */
+
+#endif
