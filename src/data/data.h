@@ -31,6 +31,7 @@ struct pawl_data {
   uint64_t bytes, piece_bytes, fingerprint;
   _Atomic uint64_t bad;     /* rows that could not be read, whether left out or not */
   _Atomic uint64_t skipped; /* left out */
+  _Atomic uint64_t unknown; /* words of texts that were */
   atomic_bool has_first_bad;
   pthread_mutex_t lock; /* of first_bad, until has_first_bad */
   struct pwi_fault first_bad;

@@ -112,6 +112,7 @@ static pawl_status make_batch(struct pawl_data *data, size_t piece, struct pwi_l
     status = pwi_cache_read(source->cache, piece - source->first_piece, batch, fault);
   if (text) pwi_lines_fini(text);
   if (!status) status = finish(data, source, batch, fault);
+  if (!status && batch->is.unknown) atomic_fetch_add(&data->unknown, batch->is.unknown);
   if (status)
     pwi_batch_destroy(batch);
   else

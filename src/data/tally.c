@@ -48,7 +48,7 @@ static pawl_status room_for_word(struct pwi_tally *tally) {
 
 static pawl_status room_for_letters(struct pwi_tally *tally, size_t more) {
   size_t needed, room = tally->letters_room ? tally->letters_room : FIRST_LETTERS;
-  if (!pwi_add_size(tally->letters_size, more, &needed)) return PAWL_NO_MEMORY;
+  if (!pwi_add_size(tally->letters_size, more + PWI_WORD_SLACK, &needed)) return PAWL_NO_MEMORY;
   if (needed <= tally->letters_room) return PAWL_OK;
   while (room < needed)
     if (!pwi_mul_size(room, 2, &room)) return PAWL_NO_MEMORY;
@@ -65,7 +65,7 @@ static struct pwi_tally_word *find(const struct pwi_tally *tally, const char *wo
   if (!tally->slot_room) return NULL;
   for (size_t at = (size_t)hash & (tally->slot_room - 1); tally->slots[at]; at = (at + 1) & (tally->slot_room - 1)) {
     struct pwi_tally_word *there = &tally->words[tally->slots[at] - 1];
-    if (there->hash == hash && there->length == length && memcmp(tally->letters + there->place, word, length) == 0)
+    if (there->hash == hash && there->length == length && pwi_word_equals(tally->letters + there->place, word, length))
       return there;
   }
   return NULL;

@@ -32,7 +32,7 @@ struct pwi_tally {
 
 void pwi_tally_fini(struct pwi_tally *tally);
 
-/* A word of the document that is being read, whose number is tally->documents. */
+/* A word, with slack behind it, of the document that is being read, whose number is tally->documents. */
 PAWL_MUST_USE pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t length);
 
 /* Adds what another has counted, in documents that this one has not seen. */

@@ -1,21 +1,31 @@
-/* Cutting text into words. Most characters are ASCII, and are told by a table; the others by libunistring. */
+/* Cutting text into words. Most characters are ASCII, of which eight are told at once; the others by libunistring. */
 #include "data/text.h"
 
 #include <unicase.h>
 #include <unictype.h>
 
+#include "base/bytes.h"
 #include "data/utf8.h"
 
-/* The lower case of ASCII's letters and digits; 0 for what separates. */
-static const char lower[256] = {
-    ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6', ['7'] = '7', ['8'] = '8',
-    ['9'] = '9', ['A'] = 'a', ['B'] = 'b', ['C'] = 'c', ['D'] = 'd', ['E'] = 'e', ['F'] = 'f', ['G'] = 'g', ['H'] = 'h',
-    ['I'] = 'i', ['J'] = 'j', ['K'] = 'k', ['L'] = 'l', ['M'] = 'm', ['N'] = 'n', ['O'] = 'o', ['P'] = 'p', ['Q'] = 'q',
-    ['R'] = 'r', ['S'] = 's', ['T'] = 't', ['U'] = 'u', ['V'] = 'v', ['W'] = 'w', ['X'] = 'x', ['Y'] = 'y', ['Z'] = 'z',
-    ['a'] = 'a', ['b'] = 'b', ['c'] = 'c', ['d'] = 'd', ['e'] = 'e', ['f'] = 'f', ['g'] = 'g', ['h'] = 'h', ['i'] = 'i',
-    ['j'] = 'j', ['k'] = 'k', ['l'] = 'l', ['m'] = 'm', ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q', ['r'] = 'r',
-    ['s'] = 's', ['t'] = 't', ['u'] = 'u', ['v'] = 'v', ['w'] = 'w', ['x'] = 'x', ['y'] = 'y', ['z'] = 'z',
-};
+#define EACH(byte) ((uint64_t)(byte)*UINT64_C(0x0101010101010101))
+
+/* The high bit of each byte that lies in [low, high]. The bytes are of ASCII, so that no sum reaches the next one. */
+static inline uint64_t within(uint64_t eight, unsigned low, unsigned high) {
+  return (eight + EACH(0x80 - low)) & ~(eight + EACH(0x7f - high)) & EACH(0x80);
+}
+
+/* Eight characters of ASCII, or of something else that is no part of a word here. Their lower case; `*others_out` has the high bit of
+ * each that is neither letter nor digit, `*letters_out` of each that is a letter. */
+static inline uint64_t look(const char *at, uint64_t *others_out, uint64_t *letters_out) {
+  uint64_t eight = pwi_get_u64(at), not_ascii = eight & EACH(0x80), ascii = eight & EACH(0x7f);
+  uint64_t lower = ascii | EACH(0x20); /* digits have that bit, too */
+  uint64_t letters = within(lower, 'a', 'z') & ~not_ascii, digits = within(ascii, '0', '9') & ~not_ascii;
+  *letters_out = letters;
+  *others_out = ~(letters | digits) & EACH(0x80);
+  return lower;
+}
+
+static bool is_ascii_word(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
 #define RIGHT_QUOTE 0x2019
 
@@ -31,7 +41,7 @@ static enum kind kind_of(uint32_t character) {
 static bool begins_word(const char *at, const char *end) {
   uint32_t character;
   if (at == end) return false;
-  if ((unsigned char)*at < 0x80) return lower[(unsigned char)*at];
+  if ((unsigned char)*at < 0x80) return is_ascii_word(*at);
   pwi_utf8_get(at, &character);
   enum kind kind = kind_of(character);
   return kind == LETTER || kind == DIGIT;
@@ -39,69 +49,73 @@ static bool begins_word(const char *at, const char *end) {
 
 /* A word while it is read. */
 struct word {
+  char *letters;
   size_t length;
   bool has_letter, is_long;
 };
 
-static void append(struct pwi_text *text, struct word *word, uint32_t character) {
+static void append(struct word *word, uint32_t character) {
   char bytes[4];
   size_t size = pwi_utf8_put(character, bytes);
   if (size > PAWL_WORD_MAX - word->length) {
     word->is_long = true;
     return;
   }
-  for (size_t i = 0; i < size; i++) text->word[word->length++] = bytes[i];
+  for (size_t i = 0; i < size; i++) word->letters[word->length++] = bytes[i];
 }
 
 /* What is no letter or digit of ASCII, at `at`: how many bytes of it belong to the word; 0: it ends here. */
-static size_t append_other(struct pwi_text *text, struct word *word, const char *at) {
+static size_t append_other(const struct pwi_text *text, struct word *word, const char *at) {
   uint32_t character;
   size_t size = pwi_utf8_get(at, &character);
   bool is_inside = word->length > 0 || word->is_long;
   if (character == '\'' || character == RIGHT_QUOTE) {
     if (!is_inside || !begins_word(at + size, text->end)) return 0;
-    append(text, word, '\'');
+    append(word, '\'');
     return size;
   }
   if (character < 0x80) return 0;
   enum kind kind = kind_of(character);
   if (kind == SEPARATOR || (kind == MARK && !is_inside)) return 0;
   word->has_letter |= kind == LETTER;
-  append(text, word, uc_tolower(character));
+  append(word, uc_tolower(character));
   return size;
 }
 
-/* The run at `at`, which may be empty; where it ends. */
-static const char *run(struct pwi_text *text, const char *at, struct word *word) {
-  const char *end = text->end;
+/* Letters and digits of ASCII at `at`, up to the first character that is none; where that is. */
+static inline const char *run_of_ascii(const char *at, struct word *word) {
   for (;;) {
-    size_t length = word->length;
-    char c;
-    /* Once the word is full the slow way says so. */
-    while (at < end && length < PAWL_WORD_MAX && (c = lower[(unsigned char)*at])) {
-      text->word[length++] = c;
-      word->has_letter |= c > '9';
-      at++;
-    }
-    word->length = length;
-    if (at == end) return at;
-    if (lower[(unsigned char)*at]) {
+    uint64_t others, letters, lower = look(at, &others, &letters);
+    unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+    if (count > PAWL_WORD_MAX - word->length) {
       word->is_long = true;
-      at++;
-      continue;
+      word->length = 1; /* what it was is of no interest any more */
     }
+    pwi_put_u64(word->letters + word->length, lower);
+    word->length += count;
+    word->has_letter |= (letters & (others - 1) & ~others) != 0;
+    at += count;
+    if (count < 8) return at;
+  }
+}
+
+/* The run at `at`, which may be empty; where it ends. */
+static inline const char *run(const struct pwi_text *text, const char *at, struct word *word) {
+  for (;;) {
+    at = run_of_ascii(at, word);
+    if (at >= text->end || ((unsigned char)*at < 0x80 && *at != '\'')) return at;
     size_t size = append_other(text, word, at);
     if (size == 0) return at;
     at += size;
   }
 }
 
-bool pwi_text_next(struct pwi_text *text) {
+size_t pwi_text_next(struct pwi_text *text, char *letters) {
   const char *at = text->at, *end = text->end;
   while (at < end) {
-    struct word word = {0};
+    struct word word = {.letters = letters};
     uint32_t ignored;
-    if ((unsigned char)*at < 0x80 && !lower[(unsigned char)*at]) {
+    if ((unsigned char)*at < 0x80 && !is_ascii_word(*at)) {
       at++;
       continue;
     }
@@ -113,9 +127,8 @@ bool pwi_text_next(struct pwi_text *text) {
       continue;
     }
     text->at = at;
-    text->length = word.length;
-    return true;
+    return word.length;
   }
   text->at = end;
-  return false;
+  return 0;
 }

@@ -8,12 +8,17 @@
 /* The words of a text, by commas. */
 static const char *cut(const char *text, size_t size, uint64_t *long_words_out) {
   static char joined[4096];
-  struct pwi_text cut = {.at = text, .end = text + size};
-  size_t length = 0;
+  char copy[2048];
+  memcpy(copy, text, size);
+  memset(copy + size, 'x', PWI_TEXT_SLACK + 1);
+  copy[size] = '\n';
+  struct pwi_text cut = {.at = copy, .end = copy + size};
+  char word[PWI_TEXT_ROOM];
+  size_t length = 0, got;
   joined[0] = 0;
-  while (pwi_text_next(&cut)) {
-    assert_true(length + cut.length + 2 < sizeof joined);
-    length += (size_t)sprintf(joined + length, "%s%.*s", length ? "," : "", (int)cut.length, cut.word);
+  while ((got = pwi_text_next(&cut, word))) {
+    assert_true(length + got + 2 < sizeof joined);
+    length += (size_t)sprintf(joined + length, "%s%.*s", length ? "," : "", (int)got, word);
   }
   if (long_words_out) *long_words_out = cut.long_words;
   return joined;

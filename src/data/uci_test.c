@@ -61,7 +61,7 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
 }
 
 static void test_words_beyond_the_vocabulary_are_bad(void **state) {
-  char text[] = "a\nb\n";
+  char text[32] = "a\nb\n";
   struct pawl_words *words;
   struct pwi_fault fault;
   (void)state;

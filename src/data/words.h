@@ -36,22 +36,59 @@ struct pawl_words {
   uint64_t mask;
 };
 
-#define PWI_WORD_SEED 0
+#define PWI_WORD_SLACK 8 /* bytes behind a word that is looked up, which may be read */
 
-static inline uint64_t pwi_word_hash(const char *word, size_t length) { return pwi_hash(word, length, PWI_WORD_SEED); }
+/* The letters of a word are looked at eight at a time, at the places at which they are written when text is cut: so they come out of the
+ * processor's store buffer, and do not wait until they are in memory. Behind the end they count as zeros. */
+static inline uint64_t pwi_word_part(const char *word, size_t left) {
+  uint64_t eight = pwi_get_u64(word);
+  return left >= 8 ? eight : eight & ~(UINT64_MAX << 8 * left);
+}
 
-/* The number of the word whose hash this is; PAWL_NO_WORD. */
+static inline uint64_t pwi_word_fold(uint64_t a, uint64_t b) {
+  __extension__ unsigned __int128 product = (unsigned __int128)a * b;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Of a word of one letter or more, with slack. For tables: ids of hashed words are made by pwi_hash. */
+static inline uint64_t pwi_word_hash(const char *word, size_t length) {
+  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+  uint64_t hash = length * odd;
+  for (; length > 8; word += 8, length -= 8)
+    hash = pwi_word_fold(pwi_get_u64(word) ^ odd, hash ^ UINT64_C(0xbf58476d1ce4e5b9));
+  hash = pwi_word_fold(pwi_word_part(word, length) ^ odd, hash ^ UINT64_C(0x94d049bb133111eb));
+  return pwi_mix64(hash);
+}
+
+static inline bool pwi_word_equals(const char *a, const char *b, size_t length) {
+  for (; length > 8; a += 8, b += 8, length -= 8)
+    if (pwi_get_u64(a) != pwi_get_u64(b)) return false;
+  return pwi_word_part(a, length) == pwi_word_part(b, length);
+}
+
+/* The number of the word whose hash this is; PAWL_NO_WORD. The word has slack. */
 static inline uint64_t pwi_words_find(const struct pawl_words *words, const char *word, size_t length, uint64_t hash) {
   uint32_t tag = (uint32_t)(hash >> 32);
   for (uint64_t i = hash & words->mask; words->slots[i].place; i = (i + 1) & words->mask) {
     if (words->slots[i].tag != tag) continue;
     const unsigned char *there = words->bytes + (size_t)(words->slots[i].place - 1) * PWI_WORD_STEP;
-    if (there[4] == length && memcmp(there + PWI_WORD_HEAD, word, length) == 0) return pwi_get_u32(there);
+    if (there[4] == length && pwi_word_equals((const char *)there + PWI_WORD_HEAD, word, length))
+      return pwi_get_u32(there);
   }
   return PAWL_NO_WORD;
 }
 
-/* A word that is added. */
+/* Fetches, without waiting, where a word of this hash is looked for first; and then, once that is there, the word that it leads to. */
+static inline void pwi_words_fetch_slot(const struct pawl_words *words, uint64_t hash) {
+  __builtin_prefetch(&words->slots[hash & words->mask]);
+}
+
+static inline void pwi_words_fetch_word(const struct pawl_words *words, uint64_t hash) {
+  uint32_t place = words->slots[hash & words->mask].place;
+  if (place) __builtin_prefetch(words->bytes + (size_t)(place - 1) * PWI_WORD_STEP);
+}
+
+/* A word that is added, with slack. */
 struct pwi_word {
   const char *letters;
   size_t length; /* 1 … PAWL_WORD_MAX */
@@ -64,7 +101,7 @@ PAWL_MUST_USE pawl_status pwi_words_make(uint64_t count, uint64_t total, struct 
 
 PAWL_MUST_USE pawl_status pwi_words_read(const char *path, struct pawl_words **words_out, struct pwi_fault *fault);
 
-/* The same from text that lies in memory, with a byte behind it that may be written; `path` is for the fault. */
+/* The same from text that lies in memory, with PWI_WORD_SLACK bytes and one behind it that may be written; `path` is for the fault. */
 PAWL_MUST_USE pawl_status pwi_words_parse(const char *path, char *text, size_t size, struct pawl_words **words_out,
                                           struct pwi_fault *fault);
 PAWL_MUST_USE pawl_status pwi_words_write(const struct pawl_words *words, const char *path, struct pwi_fault *fault);

@@ -20,14 +20,13 @@
 /* --- a piece ---------------------------------------------------------------------------------------------------------------- */
 
 static pawl_status tally_line(struct pwi_parse *parse, const char *line_end, struct pwi_tally *tally) {
-  struct pwi_text text;
+  struct pwi_text text = {.at = parse->at, .end = line_end};
+  char word[PWI_TEXT_ROOM];
+  size_t length;
   pawl_status status = PAWL_OK;
   const char *wrong = pwi_utf8_wrong(parse->at, line_end);
   if (wrong) return pwi_parse_wrong(parse, wrong, "this is not UTF-8");
-  text.at = parse->at;
-  text.end = line_end;
-  text.long_words = 0;
-  while (!status && pwi_text_next(&text)) status = pwi_tally_add(tally, text.word, text.length);
+  while (!status && (length = pwi_text_next(&text, word))) status = pwi_tally_add(tally, word, length);
   if (!status) tally->documents++;
   return status;
 }
