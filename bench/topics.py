@@ -6,6 +6,7 @@ data/topics. Corpora are put into a folder of one's choice and found there the n
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,7 @@ def train(options, paths, model, *more, topics=100, workers=2, servers=1, watch=
                "--beta", str(BETA), "--workers", str(workers), "--servers", str(servers), "--json", *map(str, more)]
     if watch and watch.path:
         command += ["--log", watch.path]
+    shutil.rmtree(model + ".run", ignore_errors=True)  # of a run that was broken off
     outcome = l.run(command, watch)
     outcome.figures = json.loads(outcome.out)
     outcome.sampled = outcome.figures["tokens"] * outcome.figures["sweeps"]
