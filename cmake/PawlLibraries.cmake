@@ -2,7 +2,7 @@
 # nothing else.
 
 add_library(pawl_shared SHARED)
-target_link_libraries(pawl_shared PRIVATE pawl_objects)
+target_link_libraries(pawl_shared PRIVATE pawl_objects pawl_apps)
 target_include_directories(pawl_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 # Before 1.0 every minor version may change the ABI, so it is part of the name.
@@ -17,9 +17,9 @@ set_target_properties(pawl_shared PROPERTIES
 # into one, and what was hidden becomes local to it.
 set(one_object ${PROJECT_BINARY_DIR}/pawl_one${CMAKE_C_OUTPUT_EXTENSION})
 add_custom_command(OUTPUT ${one_object}
-  COMMAND ${CMAKE_LINKER} -r -o ${one_object} $<TARGET_OBJECTS:pawl_objects>
+  COMMAND ${CMAKE_LINKER} -r -o ${one_object} $<TARGET_OBJECTS:pawl_objects> $<TARGET_OBJECTS:pawl_apps>
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${one_object}
-  DEPENDS pawl_objects $<TARGET_OBJECTS:pawl_objects>
+  DEPENDS pawl_objects $<TARGET_OBJECTS:pawl_objects> pawl_apps $<TARGET_OBJECTS:pawl_apps>
   COMMENT "Joining the objects of libpawl.a" COMMAND_EXPAND_LISTS VERBATIM)
 set_source_files_properties(${one_object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 add_library(pawl_static STATIC ${one_object})

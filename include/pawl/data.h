@@ -74,7 +74,8 @@ struct pawl_data_options {
   uint64_t piece_bytes; /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
                                    at least 64 pieces if the data is large enough */
   uint64_t skip_bad;    /* rows that may be bad */
-  const struct pawl_words *words; /* ldac, uci: ids must be below its count. text: what is not in it is left out and counted; NULL:
+  const struct pawl_words
+      *words; /* ldac, uci: ids must be below its count. text: what is not in it is left out and counted; NULL:
                                      words are hashed. Retained by the handle */
 };
 

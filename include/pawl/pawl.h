@@ -14,6 +14,7 @@
  *   filter.h    what happens to rows on their way
  *   data.h      labelled rows, and documents, read from files
  *   words.h     vocabularies
+ *   lda.h       topic models
  *   job.h       a scheduler and its workers
  *   range.h     a range of keys
  *   status.h    what every fallible call returns
@@ -44,6 +45,7 @@
 #include <pawl/filter.h>
 #include <pawl/group.h>
 #include <pawl/job.h>
+#include <pawl/lda.h>
 #include <pawl/linear.h>
 #include <pawl/log.h>
 #include <pawl/memory.h>
