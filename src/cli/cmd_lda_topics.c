@@ -143,7 +143,7 @@ static void print_words(const struct topics *topics, const struct pwi_paint *pai
     const struct pawl_lda_word *one = &topics->words[topic * topics->top + i];
     char number[PWI_LDA_NUMBER_MAX], phi[32];
     const char *word = pwi_lda_word(&topics->input, one->word, number);
-    int width = width_of(word) + 1 + snprintf(phi, sizeof phi, "%.2g", one->phi);
+    int width = width_of(word) + 1 + snprintf(phi, sizeof phi, "%.4f", one->phi);
     bool is_first = column == 0 || column + 2 + width > paint->width;
     if (is_first && column > 0) putchar('\n');
     printf("%*s%s %s", is_first ? INDENT : 2, "", word, phi);
