@@ -310,7 +310,7 @@ pids="$pids $early"
 set_out joined --job ads --workers 0
 grep -q "waiting for workers: pawl worker --cluster .* --job ads" joined.log || fail 'how to join is not said'
 expect 1 "$pawl" train logistic train.svm --job ads -o other.model
-complained 'job gives this one another name'
+complained 'choose another name with --job'
 "$pawl" worker --job ads >late.log 2>&1 &
 late=$!
 pids="$pids $late"
