@@ -18,7 +18,7 @@ static void test_options_have_defaults(void **state) {
 }
 
 static void test_formats_have_names(void **state) {
-  static const char *const names[] = {"auto", "libsvm", "vw", "criteo", "csv", "cache"};
+  static const char *const names[] = {"auto", "libsvm", "vw", "criteo", "csv", "cache", "ldac", "uci", "text"};
   enum pawl_data_format format;
   (void)state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

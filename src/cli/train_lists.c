@@ -41,7 +41,8 @@
 
 #define DATA                                                                                                           \
   PWI_CLI_HEADING("how data is read"),                                                                                 \
-      {PWI_TRAIN_FORMAT, "format", "F", "libsvm, vw, criteo, csv or cache (default: by a look at the files)"},         \
+      {PWI_TRAIN_FORMAT, "format", "F",                                                                                \
+       "libsvm, vw, criteo, csv, ldac, uci, text or cache\n(default: by a look at the files)"},                        \
       {PWI_TRAIN_LABEL, "label", "COLUMN", "csv: the label's, by name or number (default: the first)"},                \
       {PWI_TRAIN_HASH_BITS, "hash-bits", "N", "of hashed names (default: 22)"},                                        \
       {PWI_TRAIN_BINARY, "binary", NULL, "every value becomes 1"},                                                     \

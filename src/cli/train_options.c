@@ -139,7 +139,7 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
   case PWI_TRAIN_FORMAT:
     return pawl_data_format_parse(value, &options->linear.reading.format) == PAWL_OK
                ? NULL
-               : "libsvm, vw, criteo, csv or cache";
+               : "libsvm, vw, criteo, csv, ldac, uci, text or cache";
   case PWI_TRAIN_MODEL_FORMAT:
     return read_model_format(options, value) ? NULL : "pawl, liblinear or npy";
   default:

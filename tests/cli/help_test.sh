@@ -77,7 +77,7 @@ explains predict --output --scores --probabilities --format --label --hash-bits 
 explains model 'pawl model show' 'pawl model export'
 explains 'model show' --top --vocabulary --json MODEL
 explains 'model export' --output --format --json MODEL
-explains convert --output --format --hash-bits --label --binary --unit-rows --skip-bad --threads --json INPUT
+explains convert --output --format --hash-bits --label --words --binary --unit-rows --skip-bad --threads --json INPUT
 explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \

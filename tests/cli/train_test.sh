@@ -150,6 +150,11 @@ refused 'nan.svm:2:4: ' nan.svm
 refused 'id.svm:2:4: the feature id' id.svm
 refused 'nothing to tell apart' one.svm
 refused 'not of two classes' three.svm
+printf '2 0:1 7:2\n1 3:1\n' >documents.ldac
+printf '1\n9\n1\n1 9 1\n' >documents.uci
+refused 'documents.ldac is ldac: documents without labels' documents.ldac
+refused 'documents.uci is uci: documents without labels' documents.uci
+refused 'three.svm is text: documents without labels' three.svm --format text
 refused 'no row has the label 3; there are -1 and 1' train.svm --class-weight 3=2
 refused 'one only' one.svm --class-weight balanced
 refused 'nothing to resume from in .*kept.model.checkpoints' train.svm --resume
