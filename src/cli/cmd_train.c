@@ -1,5 +1,7 @@
 /* `pawl train`: learns a model from data, on processes of this machine or of a cluster. How a run goes is in train_run.h. */
 #include "cli/cli.h"
+#include "cli/train_lda.h"
+#include "cli/train_lda_options.h"
 #include "cli/train_linear.h"
 
 static int run_logistic(const struct pwi_command *command, int argc, char **argv) {
@@ -56,12 +58,32 @@ static const struct pwi_command command_linear = {
     .run = run_linear,
 };
 
-static const struct pwi_command *const children[] = {&command_logistic, &command_svm, &command_linear, NULL};
+static const struct pwi_command command_lda = {
+    .name = "train lda",
+    .arguments = "DATA...",
+    .summary = "topics of documents: latent Dirichlet allocation",
+    .text = "Finds K topics, which are distributions over words, such that each document is a\n"
+            "mixture of a few of them, and writes how often each word has which topic.\n"
+            "Documents are LDA-C, UCI's bag of words, or with --format text lines of words.\n"
+            "Ctrl-C saves the model and says how to go on (exit code 130); so does --resume\n"
+            "with everything that was killed on the way.\n\n"
+            "  pawl train lda ap.dat --vocab vocab.txt --topics 50 -o ap.model\n"
+            "  pawl train lda reviews.txt --format text --topics 100 -o reviews.model\n"
+            "  pawl train lda docword.nytimes.txt.gz --vocab vocab.nytimes.txt --topics 1000 \\\n"
+            "    --held-out test.ldac --optimise --log run.jsonl -o nytimes.model\n"
+            "  pawl lda topics nytimes.model\n",
+    .options = pwi_train_lda_list,
+    .run = pwi_train_lda_run,
+};
+
+static const struct pwi_command *const children[] = {&command_logistic, &command_svm, &command_linear, &command_lda,
+                                                     NULL};
 
 const struct pwi_command pwi_command_train = {
     .name = "train",
     .summary = "learn a model from data",
-    .text = "Learns a model from labelled rows, on several processes of this machine or on a\n"
-            "cluster, and writes it to a file for 'pawl predict'.\n",
+    .text = "Learns a model from labelled rows, or topics from documents, on several processes\n"
+            "of this machine or on a cluster, and writes it to a file for 'pawl predict' or\n"
+            "'pawl lda'.\n",
     .children = children,
 };
