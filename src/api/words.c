@@ -2,6 +2,8 @@
 #include <pawl/words.h>
 
 #include "api/error.h"
+#include "base/checked.h"
+#include "base/memory.h"
 #include "data/data.h"
 #include "data/words.h"
 
@@ -16,6 +18,17 @@ static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
 pawl_status pawl_words_read(const char *path, struct pawl_words **words_out) {
   struct pwi_fault fault = {""};
   return say(pwi_words_read(path, words_out, &fault), &fault);
+}
+
+pawl_status pawl_words_parse(const char *name, const char *text, size_t size, struct pawl_words **words_out) {
+  struct pwi_fault fault = {""};
+  size_t room;
+  char *copy = pwi_add_size(size, 1, &room) ? pwi_alloc(room) : NULL; /* a line break may be missing at its end */
+  if (!copy) return pwi_error(PAWL_NO_MEMORY, "%s: out of memory", name);
+  if (size > 0) memcpy(copy, text, size);
+  pawl_status status = say(pwi_words_parse(name, copy, size, words_out, &fault), &fault);
+  pwi_free(copy);
+  return status;
 }
 
 pawl_status pawl_words_write(const struct pawl_words *words, const char *path) {
