@@ -17,10 +17,11 @@ struct train {
   struct pwi_train_lda_options options;
   struct pwi_train_lda_files files;
   uint64_t logged_sweep;
-  bool has_logged, has_sampled;
+  bool has_logged;
+  bool can_resume;     /* something is in the directory that is worth going on with */
   char said_stage[32]; /* of the last plain line */
   int64_t said_ns;
-  bool is_written; /* the model, of a run that came to its end */
+  bool is_done; /* the model is written, and nobody needs the directory any more */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
@@ -28,6 +29,9 @@ struct train {
 static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct train *)context)->run, line); }
 static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct train *)context)->run); }
 static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct train *)context)->run); }
+
+/* The other method makes few passes, and keeps nothing to go on with. */
+static bool is_gibbs(const struct train *train) { return train->options.lda.method == PAWL_LDA_GIBBS; }
 
 /* Once a round. */
 static void record(struct train *train, const struct pawl_lda_progress *is) {
@@ -57,7 +61,7 @@ static void progress(void *context, const struct pawl_lda_progress *is) {
   struct train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_run_beat(&train->run);
-  train->has_sampled |= strcmp(is->stage, "sampling") == 0 && is->sweep > 0;
+  train->can_resume |= is_gibbs(train) && strcmp(is->stage, "sampling") == 0 && is->sweep > 0;
   record(train, is);
   if (!train->run.show.is_terminal) say_plainly(train, is);
   if (!pwi_train_show_is_due(&train->run.show)) return;
@@ -70,7 +74,7 @@ static void progress(void *context, const struct pawl_lda_progress *is) {
 /* After whatever was not success. */
 static void advise(struct train *train) {
   char line[PWI_TRAIN_LINE_MAX];
-  if (!train->has_sampled) return;
+  if (!train->can_resume) return;
   snprintf(line, sizeof line, "what was sampled is kept in %.400s: the same command with --resume goes on from there",
            train->files.directory);
   tell(train, line);
@@ -96,7 +100,7 @@ static int keep(struct train *train, const struct pawl_lda_model *model, const s
     advise(train);
     return exit_code;
   }
-  train->is_written = !is_interrupted;
+  train->is_done = !is_interrupted || !is_gibbs(train);
   if (is_interrupted) {
     snprintf(line, sizeof line, "the model as far as it got is saved in %.400s", train->files.output);
     tell(train, line);
@@ -137,9 +141,9 @@ static int learn(void *context) {
 
 /* Workers are gone by now, and nobody writes to the directory any more. */
 static void clear_up(const struct train *train) {
-  if (train->is_written)
+  if (train->is_done)
     pwi_train_lda_files_clear(&train->files);
-  else if (!train->has_sampled)
+  else if (!train->can_resume)
     pwi_train_lda_files_undo(&train->files);
 }
 
@@ -151,7 +155,9 @@ int pwi_train_lda_run(const struct pwi_command *command, int argc, char **argv) 
   if (good && pwi_train_run_is_follower(&train.run)) {
     exit_code = pwi_train_follow(&train.options.base);
   } else if (good && pwi_train_lda_files_init(&train.files, &train.options, &exit_code)) {
-    train.run.advice = "; the same command with --resume goes on with what was sampled, and --replicas 1 keeps copies";
+    train.run.advice = is_gibbs(&train)
+                           ? "; the same command with --resume goes on with what was sampled, --replicas 1 keeps copies"
+                           : ", so that nothing can be saved; --replicas 1 keeps copies";
     exit_code = pwi_train_run_session(&train.run, learn, &train);
     clear_up(&train);
   }

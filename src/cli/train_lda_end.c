@@ -16,9 +16,9 @@ static bool is_interrupted(const struct pwi_train_lda_end *end) {
   return end->result->why && strcmp(end->result->why, "interrupted") == 0;
 }
 
-/* Between workers and servers, for each time that a token was looked at. NAN: it never was. */
+/* Between workers and servers, for each time that this run has sampled a token; what was resumed is not in either. NAN: it never has. */
 static double bytes_per_token(const struct pawl_lda_result *result) {
-  double sampled = (double)result->tokens * (double)result->sweeps;
+  double sampled = result->tokens_per_s * result->sample_s;
   return sampled > 0 ? (double)(result->bytes_sent + result->bytes_received) / sampled : NAN;
 }
 
@@ -64,7 +64,7 @@ static void set_result(json_t *object, const struct pawl_lda_result *result) {
 int pwi_train_lda_end_json(const struct pwi_train_lda_end *end) {
   const struct pwi_command *command = end->options->base.command;
   const struct pawl_lda_options *lda = &end->options->lda;
-  bool stays = !end->files->goes || is_interrupted(end);
+  bool stays = !end->files->goes || (is_interrupted(end) && lda->method == PAWL_LDA_GIBBS);
   json_t *object = json_object();
   set_text(object, "model", end->files->output);
   set_text(object, "method", lda->method == PAWL_LDA_SVI ? "svi" : "gibbs");
@@ -152,6 +152,20 @@ static void print_topics(const struct pawl_lda_model *model) {
   }
 }
 
+static void print_next(const struct pwi_train_lda_end *end) {
+  printf("\nnext:  pawl lda topics");
+  pwi_train_word_print(end->files->output);
+  putchar('\n');
+  if (!is_interrupted(end)) return;
+  if (end->options->lda.method == PAWL_LDA_GIBBS) {
+    printf("or:    the same command with --resume, to go on from there\n");
+  } else {
+    printf("or:    pawl train lda --start");
+    pwi_train_word_print(end->files->output);
+    printf(" …, to go on from this model by Gibbs sampling\n");
+  }
+}
+
 void pwi_train_lda_end_print(const struct pwi_train_lda_end *end) {
   const struct pwi_train_lda_files *files = end->files;
   const char *pass = end->options->lda.method == PAWL_LDA_SVI ? "pass" : "sweep";
@@ -163,8 +177,5 @@ void pwi_train_lda_end_print(const struct pwi_train_lda_end *end) {
   print_costs(end);
   printf("  %-12s %s%s\n", "model", files->output, files->is_named ? "" : " (-o names another)");
   print_topics(end->model);
-  printf("\nnext:  pawl lda topics");
-  pwi_train_word_print(files->output);
-  putchar('\n');
-  if (is_interrupted(end)) printf("or:    the same command with --resume, to go on from there\n");
+  print_next(end);
 }

@@ -14,7 +14,7 @@ static void add_stage(char *text, const struct pawl_lda_progress *is) {
     return;
   }
   pwi_train_line_add(text, "%s", is->stage);
-  if (!isnan(is->part)) pwi_train_line_add(text, " %.0f%%", 100 * is->part);
+  if (is->part < 1 && strcmp(is->stage, "finishing") != 0) pwi_train_line_add(text, " %.0f%%", 100 * is->part);
 }
 
 static void add_quality(char *text, const struct pawl_lda_progress *is) {
@@ -30,13 +30,13 @@ void pwi_train_lda_line(const struct pawl_lda_progress *is, char text_out[PWI_TR
   if (is_sampling && is->tokens_per_s > 0)
     pwi_train_line_add(text_out, "  %s tokens/s", pwi_train_short(is->tokens_per_s, number));
   add_quality(text_out, is);
-  pwi_train_line_add(text_out, "  %u worker%s", is->workers, is->workers == 1 ? "" : "s");
+  if (is->workers) pwi_train_line_add(text_out, "  %u worker%s", is->workers, is->workers == 1 ? "" : "s");
   if (!is_sampling && is->tokens)
     pwi_train_line_add(text_out, "  %s tokens", pwi_train_short((double)is->tokens, number));
-  if (isnan(is->left_s))
-    pwi_train_line_add(text_out, "  %s", pwi_train_time(is->seconds, number));
-  else
+  if (is_sampling && !isnan(is->left_s))
     pwi_train_line_add(text_out, "  left %s", pwi_train_time(is->left_s, number));
+  else
+    pwi_train_line_add(text_out, "  %s", pwi_train_time(is->seconds, number));
 }
 
 /* --- for programs ------------------------------------------------------------------------------------------------- */
