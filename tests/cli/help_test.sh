@@ -86,7 +86,7 @@ explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --block
   --tensorboard --job --model-format --json --quiet --key-file DATA
 explains 'train svm' --loss --l1 --class-weight --json
 explains 'train linear' --l1 --cluster --json
-explains 'train lda' --topics --output --out --vocab --held-out --alpha --beta --optimise --start --method --sweeps --passes --staleness \
+explains 'train lda' --topics --output --vocab --held-out --alpha --beta --optimise --start --method --sweeps --passes --staleness \
   --memory --seed --measure-every --evaluate-every --check --batch --kappa --offset --format --skip-bad --min-documents --max-share \
   --max-words --stop --workers --threads --servers --replicas --cluster --job --dir --keep-dir --resume --log --tensorboard --json \
   --quiet --key-file DATA
