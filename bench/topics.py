@@ -99,7 +99,7 @@ def evaluate(options, model, path):
 def export(options, model):
     """Topics by words."""
     path = os.path.join(options.folder, "phi.npy")
-    l.run([options.pawl, "lda", "export", model, "--out", path])
+    l.run([options.pawl, "lda", "export", model, "-o", path])
     phi = numpy.load(path)
     os.remove(path)
     return phi
