@@ -105,6 +105,7 @@ struct counts_worker {
 
 /* How often things have happened. */
 struct counts_figures {
+  uint64_t server_kills;
   uint64_t sweeps, clean, partial, totals,
       whole;                   /* what whoever took over found: nothing, some words, all but the totals, all */
   uint64_t deaths, late_files; /* workers that stay dead; files that another had been faster with */
