@@ -283,6 +283,13 @@ static int be_zealot(const char *address, const char *job) {
   return (flushed && flushed != PAWL_NODE_GONE) || (closed && closed != PAWL_NODE_GONE) ? 8 : 20;
 }
 
+static struct pawl_vector *late_vector(void) {
+  static struct pawl_vector *vector;
+  if (!vector) vector = create(session, LATE_VECTOR, PAWL_I32, LATE_KEYS);
+  fill_late();
+  return vector;
+}
+
 /* By pushes of zeros, as whoever takes over reads: what comes back is what is there to stay. */
 static void read_counts(struct pawl_vector *vector, int32_t counts_out[LATE_KEYS]) {
   struct pawl_task *task;
@@ -296,8 +303,7 @@ static void test_nothing_of_a_worker_that_stays_dead_is_applied_late(void **stat
   struct seen seen = {0};
   struct hand hand = {0};
   int32_t read[LATE_KEYS], later[LATE_KEYS];
-  struct pawl_vector *vector = create(session, LATE_VECTOR, PAWL_I32, LATE_KEYS);
-  fill_late();
+  struct pawl_vector *vector = late_vector();
   struct pawl_job *job = create_job("zealous", 2, PAWL_LOSS_CONTINUE, &seen);
   pid_t zealot = launch("zealot", "zealous");
   hire(&hand, "zealous");
@@ -317,6 +323,40 @@ static void test_nothing_of_a_worker_that_stays_dead_is_applied_late(void **stat
   do_round(job, 3, 1);
   pawl_job_end(job);
   assert_int_equal(discharge(&hand), PAWL_OK);
+}
+
+/* A scheduler that is stopped until it is taken for dead has lost its workers, which are well. 30: it has noticed. */
+static int be_sleeper(const char *address, const char *job) {
+  struct pawl_round *round;
+  struct pawl_report report;
+  uint32_t hold = HOLD;
+  session = open_listening(address);
+  struct pawl_job *mine = create_job(job, 1, PAWL_LOSS_CONTINUE, NULL);
+  give_sign();
+  must(pawl_job_round(mine, &hold, sizeof hold, PATIENCE, &round));
+  must(pawl_round_get(round, 0, &report));
+  pawl_round_destroy(round);
+  return report.status == PAWL_NODE_GONE ? 30 : 1;
+}
+
+/* They have pieces, and are pushing: the cluster takes them for dead because the scheduler says so. */
+static void test_workers_that_a_scheduler_has_lost_sight_of_are_declared_dead(void **state) {
+  (void)state;
+  (void)late_vector();
+  pid_t sleeper = launch("sleeper", "slept");
+  await_sign();
+  pid_t zealot = launch("zealot", "slept");
+  await_sign();
+  halt(sleeper);
+  nap(3 * PAWL_SECOND);
+  assert_int_equal(kill(sleeper, SIGCONT), 0);
+  await_sign();
+  int status = reap(zealot);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 20);
+  status = reap(sleeper);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 30);
 }
 
 static void test_workers_notice_that_their_scheduler_is_gone(void **state) {
@@ -345,6 +385,7 @@ int main(int argc, char **argv) {
   if (argc == 5) {
     signs[1] = atoi(argv[4]);
     if (strcmp(argv[1], "leaver") == 0) return be_leaver(argv[2], argv[3]);
+    if (strcmp(argv[1], "sleeper") == 0) return be_sleeper(argv[2], argv[3]);
     if (strcmp(argv[1], "zealot") == 0) return be_zealot(argv[2], argv[3]);
     return strcmp(argv[1], "worker") == 0 ? be_worker(argv[2], argv[3]) : be_scheduler(argv[2], argv[3]);
   }
@@ -356,6 +397,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_lost_worker_can_be_the_end_of_the_job),
       cmocka_unit_test(test_a_worker_that_was_taken_for_dead_joins_anew),
       cmocka_unit_test(test_nothing_of_a_worker_that_stays_dead_is_applied_late),
+      cmocka_unit_test(test_workers_that_a_scheduler_has_lost_sight_of_are_declared_dead),
       cmocka_unit_test(test_workers_notice_that_their_scheduler_is_gone),
   };
   return cmocka_run_group_tests_name("api.job_loss", tests, open_cluster, close_cluster);
