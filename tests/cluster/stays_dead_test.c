@@ -26,7 +26,6 @@
 #endif
 
 #define KEYS 24
-#define PUSHES 200
 #define AHEAD 12 /* pushes under way */
 #define GROUP "dead/.crew"
 
@@ -34,13 +33,16 @@ struct push {
   uint64_t keys[3];
   int64_t ones[3];
   struct pwi_task task;
+  bool is_under_way;
 };
 
 static struct {
   struct pwi_cluster cluster;
   struct pwi_cluster_client worker, heir;
   struct pwi_flow *worker_flow, *heir_flow, *group_flow;
-  struct push pushes[PUSHES];
+  struct push pushes[AHEAD];
+  int64_t pace;  /* between two bursts of pushes */
+  uint64_t only; /* they go to this server; 0: to any */
   size_t called, done, failed, under_way;
   struct pwi_task await; /* of a barrier that nobody else comes to */
   bool is_await_over;
@@ -56,38 +58,47 @@ static void must(pawl_status status) { cluster_check(&scene.cluster, status, "ca
 static void work(void);
 
 static void pushed(struct pwi_task *task) {
+  ((struct push *)((char *)task - offsetof(struct push, task)))->is_under_way = false;
   scene.under_way--;
   scene.done += !task->status;
   scene.failed += task->status != PAWL_OK;
   if (task->status && task->status != PAWL_NODE_GONE)
     pwi_sim_fail(scene.cluster.sim, PAWL_CORRUPT, "a push: %s", pawl_status_name(task->status));
-  work(); /* from inside: once it is dead this fails at once */
+  if (task->status) work(); /* from inside: it fails at once */
+}
+
+static uint64_t head_of(uint64_t key) {
+  const struct pwi_view *view = pwi_client_view(scene.worker.client);
+  struct pwi_place place = pwi_entry_place(pwi_flow_entry(scene.worker_flow));
+  return pwi_view_head(view, pwi_view_arc_of(view, pwi_place_position(&place, key)))->node.id;
+}
+
+static bool start(struct push *push) {
+  uint64_t first = pwi_random_below(scene.worker.random, KEYS - 2);
+  for (int tries = 0; scene.only && head_of(first) != scene.only && tries < 1000; tries++)
+    first = pwi_random_below(scene.worker.random, KEYS - 2);
+  for (uint64_t i = 0; i < 3; i++) push->keys[i] = first + i, push->ones[i] = 1;
+  struct pwi_where where = {.keys = push->keys, .count = scene.only ? 1 : 3};
+  push->task = (struct pwi_task){.finished = pushed};
+  pawl_status status =
+      pwi_client_start(scene.worker.client, &push->task, scene.worker_flow, PWI_REQUEST_PUSH, &where, push->ones, NULL);
+  if (status && status != PAWL_NODE_GONE)
+    pwi_sim_fail(scene.cluster.sim, PAWL_CORRUPT, "a call: %s", pawl_status_name(status));
+  push->is_under_way = !status;
+  scene.called += !status;
+  scene.under_way += !status;
+  return !status;
 }
 
 static void work(void) {
-  while (scene.called < PUSHES && scene.under_way < AHEAD) {
-    struct push *push = &scene.pushes[scene.called];
-    uint64_t first = pwi_random_below(scene.worker.random, KEYS - 2);
-    for (uint64_t i = 0; i < 3; i++) push->keys[i] = first + i, push->ones[i] = 1;
-    struct pwi_where where = {.keys = push->keys, .count = 3};
-    push->task = (struct pwi_task){.finished = pushed};
-    scene.under_way++;
-    pawl_status status = pwi_client_start(scene.worker.client, &push->task, scene.worker_flow, PWI_REQUEST_PUSH, &where,
-                                          push->ones, NULL);
-    if (!status) {
-      scene.called++;
-      continue;
-    }
-    scene.under_way--;
-    if (status != PAWL_NODE_GONE) pwi_sim_fail(scene.cluster.sim, PAWL_CORRUPT, "a call: %s", pawl_status_name(status));
-    return;
-  }
+  for (size_t i = 0; i < AHEAD; i++)
+    if (!scene.pushes[i].is_under_way && !start(&scene.pushes[i])) return;
 }
 
 static void timer(void *context, uint64_t cookie) {
   (void)context, (void)cookie;
   work();
-  pwi_cluster_timer(&scene.worker, 3 * MS, 0);
+  pwi_cluster_timer(&scene.worker, scene.pace, 0);
 }
 
 static void awaited(struct pwi_task *task) {
@@ -125,15 +136,16 @@ static void wait_for_nobody(void) {
   must(pwi_client_await(scene.worker.client, &scene.await, scene.group_flow, 1));
 }
 
-static void open_scene(uint64_t seed, bool stays_dead) {
+static void open_scene(uint64_t seed, uint32_t replicas, bool stays_dead) {
   struct pwi_cluster_config config = {.seed = seed,
                                       .processes = 2,
                                       .shards = 1,
-                                      .replicas = seed % 3 > 0,
+                                      .replicas = replicas,
                                       .points = 3,
                                       .client_grace_ns = 100 * MS,
                                       .shared_hosts = seed % 2 == 0};
-  static const struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = KEYS};
+  static const struct pawl_vector_options options = {
+      .type = PAWL_I64, .width = 1, .size = KEYS, .placement = PAWL_PLACE_ORDERED};
   memset(&scene, 0, sizeof scene);
   scene.worker = (struct pwi_cluster_client){.name = "w", .job = "dead", .stays_dead = stays_dead, .timer = timer};
   scene.heir = (struct pwi_cluster_client){.name = "h", .job = "dead"};
@@ -168,43 +180,46 @@ static void read_all(int64_t values_out[KEYS]) {
                    PAWL_OK);
 }
 
+static void cut(struct pwi_sim_node node, struct pwi_sim_node other, bool is_cut) {
+  void (*change)(struct pwi_sim *, struct pwi_sim_node, struct pwi_sim_node) = is_cut ? pwi_sim_cut : pwi_sim_mend;
+  change(scene.cluster.sim, node, other);
+  change(scene.cluster.sim, other, node);
+}
+
 /* Stopped, cut off from everybody, or only from the manager, in which case servers still answer it until they hear of it. */
-static void strike(uint64_t seed, int64_t *heals_at) {
-  struct pwi_sim *sim = scene.cluster.sim;
-  struct pwi_sim_node node = scene.worker.node, other = seed % 3 == 1 ? PWI_SIM_ALL : scene.cluster.manager_node;
-  int64_t duration = (500 + (int64_t)(seed % 7) * 150) * MS;
-  *heals_at = pwi_sim_now(sim) + duration;
-  if (seed % 3 == 0) {
-    pwi_sim_pause(sim, node, duration);
-    return;
-  }
-  pwi_sim_cut(sim, node, other);
-  pwi_sim_cut(sim, other, node);
+static void strike(uint64_t seed, int64_t duration) {
+  if (seed % 3 == 0)
+    pwi_sim_pause(scene.cluster.sim, scene.worker.node, duration);
+  else
+    cut(scene.worker.node, seed % 3 == 1 ? PWI_SIM_ALL : scene.cluster.manager_node, true);
 }
 
-static void heal(uint64_t seed, int64_t heals_at) {
-  struct pwi_sim_node node = scene.worker.node, other = seed % 3 == 1 ? PWI_SIM_ALL : scene.cluster.manager_node;
-  int64_t now = pwi_sim_now(scene.cluster.sim);
-  if (heals_at > now) cluster_run_for(&scene.cluster, heals_at - now);
-  if (seed % 3 == 0) return;
-  pwi_sim_mend(scene.cluster.sim, node, other);
-  pwi_sim_mend(scene.cluster.sim, other, node);
+static void heal(uint64_t seed) {
+  if (seed % 3 > 0) cut(scene.worker.node, seed % 3 == 1 ? PWI_SIM_ALL : scene.cluster.manager_node, false);
 }
 
-/* True if what the heir has read is still so when the worker has come to itself. */
-static bool run_seed(uint64_t seed, bool stays_dead) {
-  int64_t read[KEYS], later[KEYS], heals_at;
-  open_scene(seed, stays_dead);
-  uint64_t sender = sender_of(&scene.worker);
+static void begin(int64_t pace, uint64_t seed) {
+  scene.pace = pace;
   pwi_cluster_timer(&scene.worker, 1, 0);
   cluster_run_for(&scene.cluster, 1 + (int64_t)(seed * 37 % 101) * MS / 100);
   scene.asking.replied = replied;
   must(pwi_client_ask(scene.worker.client, &scene.asking, PWI_ASK_SYNC, NULL, 0));
-  strike(seed, &heals_at);
+}
+
+/* True if what the heir has read is still so when the worker has come to itself. */
+static bool run_seed(uint64_t seed, bool stays_dead) {
+  int64_t read[KEYS], later[KEYS], duration = (500 + (int64_t)(seed % 7) * 150) * MS;
+  open_scene(seed, seed % 4 > 0, stays_dead);
+  uint64_t sender = sender_of(&scene.worker);
+  begin(3 * MS, seed);
+  int64_t heals_at = pwi_sim_now(scene.cluster.sim) + duration;
+  strike(seed, duration);
   cluster_run_while(&scene.cluster, is_live, &sender, 60 * PWI_SIM_SECOND);
   read_all(read);
-  heal(seed, heals_at);
-  cluster_run_for(&scene.cluster, 2 * PWI_SIM_SECOND);
+  int64_t now = pwi_sim_now(scene.cluster.sim);
+  if (heals_at > now) cluster_run_for(&scene.cluster, heals_at - now);
+  heal(seed);
+  cluster_run_for(&scene.cluster, PWI_SIM_SECOND);
   read_all(later);
   return memcmp(read, later, sizeof read) == 0;
 }
@@ -246,6 +261,35 @@ static void test_nothing_of_it_is_applied_once_another_has_seen_it_retired(void 
   assert_true(one || failed > seeds);
 }
 
+static void mend_server(void *context) { cut(*(struct pwi_sim_node *)context, scene.cluster.manager_node, false); }
+
+/* A server that has the only copy is cut off from the manager, and so is the client; the heir is not. The manager waits for the server no
+ * more: the heir hears that the client is retired when the server has not. What it then reads there has to wait for that. */
+static void test_a_server_that_has_not_heard_of_it_does_not_answer_the_heir(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    int64_t read[KEYS], later[KEYS];
+    open_scene(seed, 0, true);
+    uint64_t sender = sender_of(&scene.worker);
+    struct pwi_sim_node server = scene.cluster.servers[seed % 2].node;
+    struct pwi_server_state at_server;
+    pwi_server_state(scene.cluster.servers[seed % 2].server, &at_server);
+    scene.only = at_server.node;
+    begin(20 * MS, seed);
+    cut(scene.worker.node, scene.cluster.manager_node, true);
+    cut(scene.worker.node, scene.cluster.servers[(seed + 1) % 2].node, true); /* it would tell it */
+    cut(server, scene.cluster.manager_node, true);
+    cluster_run_while(&scene.cluster, is_live, &sender, 60 * PWI_SIM_SECOND);
+    must(pwi_sim_call_at(scene.cluster.sim, pwi_sim_now(scene.cluster.sim) + PWI_SIM_SECOND, mend_server, &server));
+    read_all(read);
+    cluster_run_for(&scene.cluster, PWI_SIM_SECOND);
+    read_all(later);
+    if (memcmp(read, later, sizeof read) != 0)
+      fail_msg("seed %llu: something was applied late", (unsigned long long)seed);
+    pwi_cluster_close(&scene.cluster);
+  }
+}
+
 /* One that joins again sends what was not answered: so the test above can fail. */
 static void test_a_client_that_joins_again_is_not_fenced(void **state) {
   uint64_t seed = 1;
@@ -260,6 +304,7 @@ static void test_a_client_that_joins_again_is_not_fenced(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nothing_of_it_is_applied_once_another_has_seen_it_retired),
+      cmocka_unit_test(test_a_server_that_has_not_heard_of_it_does_not_answer_the_heir),
       cmocka_unit_test(test_a_client_that_joins_again_is_not_fenced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
