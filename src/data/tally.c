@@ -89,8 +89,7 @@ static pawl_status insert(struct pwi_tally *tally, const char *word, size_t leng
   return PAWL_OK;
 }
 
-pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t length) {
-  uint64_t hash = pwi_word_hash(word, length);
+pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t length, uint64_t hash) {
   struct pwi_tally_word *there = find(tally, word, length, hash);
   pawl_status status = there ? PAWL_OK : insert(tally, word, length, hash, &there);
   if (status) return status;
