@@ -26,7 +26,7 @@ expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
   'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
-  'pawl train linear' 'pawl train lda' 'pawl worker' 'pawl convert'; do
+  'pawl train linear' 'pawl train lda' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -77,7 +77,12 @@ explains predict --output --scores --probabilities --format --label --hash-bits 
 explains model 'pawl model show' 'pawl model export'
 explains 'model show' --top --vocabulary --json MODEL
 explains 'model export' --output --format --json MODEL
-explains convert --output --format --hash-bits --label --words --binary --unit-rows --skip-bad --threads --json INPUT
+explains lda 'pawl lda topics' 'pawl lda infer' 'pawl lda evaluate' 'pawl lda export'
+explains 'lda topics' --top --topic --sort --data --vocab --format --skip-bad --threads --json MODEL
+explains 'lda infer' --top --all --output --alpha --iterations --vocab --format --skip-bad --threads --json 'MODEL DATA'
+explains 'lda evaluate' --alpha --iterations --seed --vocab --format --skip-bad --threads --json 'MODEL DATA'
+explains 'lda export' --output --counts --json MODEL
+explains convert --output --format --hash-bits --label --vocab --binary --unit-rows --skip-bad --threads --json INPUT
 explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train lda'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
