@@ -89,10 +89,14 @@ static void cut_slices(struct lda_block *block, size_t rows) {
   }
 }
 
+size_t lda_slice_rows(size_t row_bytes) {
+  size_t rows = SLICE_BYTES / row_bytes;
+  return rows < SLICE_ROWS_LEAST ? SLICE_ROWS_LEAST : rows;
+}
+
 static pawl_status arrange(struct lda_block *block, size_t row_bytes) {
   uint64_t words = 0;
-  size_t rows = SLICE_BYTES / row_bytes;
-  if (rows < SLICE_ROWS_LEAST) rows = SLICE_ROWS_LEAST;
+  size_t rows = lda_slice_rows(row_bytes);
   for (size_t p = 0; p < block->piece_count; p++) {
     block->run_count += block->pieces[p]->words;
     if (block->pieces[p]->words > 0 && block->pieces[p]->last_word >= words)

@@ -41,6 +41,8 @@ pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t 
                               size_t *count_out);
 void lda_blocks_destroy(struct lda_block *blocks, size_t count); /* unloads all pieces */
 
+size_t lda_slice_rows(size_t row_bytes); /* that a slice has at most */
+
 /* Loads the pieces. `row_bytes` is the size of a row, from which slices are cut. */
 pawl_status lda_block_load(struct lda_block *block, size_t row_bytes, char error[PAWL_LDA_TEXT]);
 void lda_block_unload(struct lda_block *block);
