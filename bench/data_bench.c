@@ -6,6 +6,7 @@
  * rounds. The ratio is that to memcpy of the same text in the same run. Then the same rows from files: text, a cache
  * by rows, a cache by columns, and rows turned into columns; their rate is of entries, so that they can be compared.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "data/data.h"
 #include "data/number.h"
 #include "data/table.h"
+#include "data/words.h"
 
 #define SIZE ((size_t)16 << 20)
 #define ROUNDS 7
@@ -181,6 +183,100 @@ static void write_csv(void) {
   }
 }
 
+/* --- documents -------------------------------------------------------------------------------------------------------------- */
+
+#define VOCABULARY 100000
+
+static char vocabulary[VOCABULARY][16];
+
+/* Of 3 to 14 letters, the frequent ones shorter: a number in 14 letters, and then others. */
+static void make_vocabulary(void) {
+  for (unsigned i = 0; i < VOCABULARY; i++) {
+    unsigned length = 0;
+    for (unsigned rest = i; length == 0 || rest > 0; rest /= 14) vocabulary[i][length++] = (char)('a' + rest % 14);
+    for (unsigned more = 2 + (unsigned)(draw() % 8); more > 0; more--)
+      vocabulary[i][length++] = (char)('o' + draw() % 12);
+    vocabulary[i][length] = 0;
+  }
+}
+
+static struct pwi_word next_word(void *context) {
+  unsigned *next = context;
+  const char *word = vocabulary[(*next)++];
+  return (struct pwi_word){word, strlen(word)};
+}
+
+static struct pawl_words *make_words(void) {
+  struct pawl_words *words = NULL;
+  unsigned next = 0;
+  uint64_t total = 0, twice;
+  make_vocabulary();
+  for (unsigned i = 0; i < VOCABULARY; i++) total += strlen(vocabulary[i]);
+  check(pwi_words_make(VOCABULARY, total, next_word, &next, &words, &twice) == PAWL_OK, "no vocabulary");
+  return words;
+}
+
+/* Word i about as often as 1 / i, as in a language. */
+static unsigned draw_word(void) {
+  double unit = (double)(draw() >> 11) * 0x1p-53;
+  return (unsigned)exp(unit * log(VOCABULARY)) - 1;
+}
+
+/* Documents of 150 words. With `others` each word begins with a letter that is not of ASCII. */
+static void write_text(bool others) {
+  for (used = 0; !is_full(); add("\n"))
+    for (int i = 0; i < 150; i++) {
+      if (i > 0) add(" ");
+      if (others) add("\xc3\xa4");
+      size_t first = used;
+      add("%s", vocabulary[draw_word()]);
+      if (i % 20 == 0) text[first] = (char)(text[first] - 32);
+      if (i % 10 == 9) add(",");
+    }
+}
+
+static void write_ldac(void) {
+  for (used = 0; !is_full(); add("\n")) {
+    unsigned id = 0;
+    add("100");
+    for (int i = 0; i < 100; i++) {
+      id += 1 + (unsigned)(draw() % 1000);
+      add(" %u:%u", id, draw() % 8 ? 1 : 1 + (unsigned)(draw() % 20));
+    }
+  }
+}
+
+static void write_uci(void) {
+  used = 0;
+  for (unsigned document = 1; !is_full(); document++) {
+    unsigned id = 0;
+    for (int i = 0; i < 100; i++) {
+      id += 1 + (unsigned)(draw() % 1000);
+      add("%u %u %u\n", document, id, draw() % 8 ? 1 : 1 + (unsigned)(draw() % 20));
+    }
+  }
+}
+
+static void measure_documents(struct pwi_parse_rule rule) {
+  struct pawl_words *words = make_words();
+  rule.format = PAWL_DATA_LDAC;
+  rule.bag = (struct pwi_bag){.documents = UINT32_MAX, .words = UINT32_MAX};
+  write_ldac();
+  measure("ldac", &rule);
+  rule.format = PAWL_DATA_UCI;
+  write_uci();
+  measure("uci", &rule);
+  rule.format = PAWL_DATA_TEXT;
+  write_text(false);
+  measure("text, hashed", &rule);
+  rule.words = words;
+  measure("text, 100,000 words", &rule);
+  rule.words = NULL;
+  write_text(true);
+  measure("text, not all ASCII, hashed", &rule);
+  pwi_words_release(words);
+}
+
 static void read_file(const char *path) {
   FILE *file = fopen(path, "rb");
   check(file != NULL, "cannot open the file");
@@ -218,6 +314,7 @@ int main(int argc, char **argv) {
   rule.table = (struct pwi_table){.separator = ',', .columns = 26};
   write_csv();
   measure("csv", &rule);
+  measure_documents(rule);
   pwi_free(copy);
   pwi_free(text);
   return 0;

@@ -6,8 +6,17 @@ set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd zlib jansson 
 pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET
   libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68)
 
+# libunistring has no pkg-config file.
+find_path(UNISTRING_INCLUDE_DIR unictype.h)
+find_library(UNISTRING_LIBRARY unistring)
+if(NOT UNISTRING_INCLUDE_DIR OR NOT UNISTRING_LIBRARY)
+  message(FATAL_ERROR "libunistring was not found. Run tools/deps.")
+endif()
+
 add_library(pawl_parts INTERFACE)
-target_link_libraries(pawl_parts INTERFACE PkgConfig::PARTS Threads::Threads m ${CMAKE_DL_LIBS})
+target_include_directories(pawl_parts SYSTEM INTERFACE ${UNISTRING_INCLUDE_DIR})
+target_link_libraries(pawl_parts INTERFACE
+  PkgConfig::PARTS ${UNISTRING_LIBRARY} Threads::Threads m ${CMAKE_DL_LIBS})
 
 # On x86-64 libxxhash can choose its vectors at run time, if the distribution built it so.
 include(CheckCSourceCompiles)

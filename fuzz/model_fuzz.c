@@ -73,7 +73,8 @@ static void check_npy(const struct linear_model *model, char *why) {
 
 /* What was accepted is sound and survives every format; what was not has a reason. */
 static void check(pawl_status status, struct linear_model *model, char *why) {
-  assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED);
+  assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED ||
+         status == PAWL_MISMATCH);
   assert(status == PAWL_OK || why[0]);
   if (status == PAWL_OK) {
     assert(linear_model_is_sound(model, why));

@@ -45,9 +45,18 @@ UNTRACED static inline void check_batch(const struct pawl_batch *batch) {
   assert(most == batch->max_id);
 }
 
-/* Parses, leaving bad rows out. Each of them lies where it is said to lie. */
-static inline struct pwi_batch *parse_lines(const struct pwi_parse_rule *rule, const char *begin, const char *end) {
-  struct pwi_parse parse = {.at = begin, .end = end};
+/* Documents have no labels, and their counts are whole. */
+UNTRACED static inline void check_documents(const struct pwi_batch *batch) {
+  for (size_t row = 0; row < batch->is.rows; row++) assert(batch->labels[row] == 0 && !batch->weights);
+  for (size_t i = 0; i < batch->is.entries; i++)
+    assert(!batch->values || (batch->values[i] >= 1 && batch->values[i] <= PAWL_COUNT_MAX &&
+                              batch->values[i] == truncf(batch->values[i])));
+}
+
+/* Parses, leaving bad rows out. Each of them lies where it is said to lie. `before` is for bags of words. */
+static inline struct pwi_batch *parse_from(const struct pwi_parse_rule *rule, const char *begin, const char *end,
+                                           uint64_t before) {
+  struct pwi_parse parse = {.at = begin, .end = end, .before = before};
   struct pwi_batch *batch;
   pawl_status status = pwi_batch_create(&batch);
   assert(!status);
@@ -56,10 +65,16 @@ static inline struct pwi_batch *parse_lines(const struct pwi_parse_rule *rule, c
     assert(parse.at >= begin && parse.at < end && (parse.at == begin || parse.at[-1] == '\n'));
     const char *stop = memchr(parse.at, '\n', (size_t)(end - parse.at));
     assert(stop && parse.wrong >= parse.at && parse.wrong <= stop);
-    parse.at = stop + 1;
+    assert(!parse.next || (parse.next > parse.at && parse.next <= end));
+    parse.at = parse.next ? parse.next : stop + 1;
+    parse.next = NULL;
   }
   assert(parse.at == end);
   return batch;
+}
+
+static inline struct pwi_batch *parse_lines(const struct pwi_parse_rule *rule, const char *begin, const char *end) {
+  return parse_from(rule, begin, end, 0);
 }
 
 /* Parsed in two parts it has as many rows and entries as whole. */

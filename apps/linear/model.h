@@ -9,7 +9,7 @@
  * the bias at the end if there is one; beside it, its name with .json added, what the array cannot say. Reading finds out by itself
  * which it is. Of a LIBLINEAR model that pawl did not write, the penalty's amount is not known: l1 or l2 is NAN.
  *
- * ERRORS: PAWL_IO, PAWL_NOT_FOUND and what else a disk may say; PAWL_CORRUPT, PAWL_TRUNCATED; PAWL_INVALID (a model that is none is not
+ * ERRORS: PAWL_IO, PAWL_NOT_FOUND and what else a disk may say; PAWL_CORRUPT, PAWL_TRUNCATED; PAWL_MISMATCH (a model, but not a linear one); PAWL_INVALID (a model that is none is not
  * written); PAWL_UNSUPPORTED (LIBLINEAR: more than two classes, labels that are not whole, pawl's format: a later version); PAWL_TOO_LARGE (an .npy or a LIBLINEAR model of
  * more than 2^31 features); PAWL_NO_MEMORY. `error`, if not NULL, receives a sentence for people that names the file.
  */

@@ -316,10 +316,24 @@ static pawl_status create_job(struct linear_run *run) {
   return status ? linear_fail(run, status, "the job cannot be started: %s", pawl_error_text()) : PAWL_OK;
 }
 
+/* Documents have no labels, also for a method that could do with zeros. */
+static pawl_status check_labels(struct linear_run *run) {
+  struct pawl_data_info info;
+  pawl_data_info(run->data, &info);
+  if (info.format != PAWL_DATA_LDAC && info.format != PAWL_DATA_UCI && info.format != PAWL_DATA_TEXT) return PAWL_OK;
+  return linear_fail(
+      run, PAWL_INVALID,
+      "%s is %s: documents without labels, from which no linear model can be learned. If it is something "
+      "else, say so with --format",
+      run->options->paths[0], pawl_data_format_name(info.format));
+}
+
 static pawl_status open_data(struct linear_run *run) {
   const struct linear_options *options = run->options;
   pawl_status status = pawl_data_open(options->paths, options->path_count, &options->reading, &run->data);
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
+  status = check_labels(run);
+  if (status) return status;
   status = write_spec(run);
   return status ? status : linear_validation_load(run);
 }

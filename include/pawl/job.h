@@ -155,6 +155,12 @@ struct pawl_worker_calls {
 PAWL_API pawl_status pawl_worker_run(struct pawl_session *session, const char *name,
                                      const struct pawl_worker_calls *calls, void *context, int64_t timeout_ns);
 
+/* What the job of that name tells its workers when they begin, without joining it: for programs that can work for jobs of several kinds, and
+ * have to know of which this is. Waits up to `timeout_ns` until there is one. At most `room` bytes are written; `*size_out` is how
+ * many there are. PAWL_TIMED_OUT if there is no such job, PAWL_TOO_LARGE (PAWL_JOB_BYTES always suffice), PAWL_FORBIDDEN. */
+PAWL_API pawl_status pawl_job_spec(struct pawl_session *session, const char *name, int64_t timeout_ns, void *spec_out,
+                                   size_t room, size_t *size_out);
+
 /* Inside the calls. */
 PAWL_API struct pawl_session *pawl_worker_session(const struct pawl_worker *worker);
 PAWL_API struct pawl_group *pawl_worker_group(const struct pawl_worker *worker); /* NULL in `begin` */

@@ -33,6 +33,9 @@ struct pawl_words;
 
 PAWL_API pawl_status pawl_words_read(const char *path, struct pawl_words **words_out);
 
+/* The same from `size` bytes of text, which are copied; errors call it `name`. */
+PAWL_API pawl_status pawl_words_parse(const char *name, const char *text, size_t size, struct pawl_words **words_out);
+
 /* Whole or not at all, as every file that pawl writes. */
 PAWL_API pawl_status pawl_words_write(const struct pawl_words *words, const char *path);
 

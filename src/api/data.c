@@ -40,12 +40,13 @@ void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_ou
 const char *pawl_data_format_name(enum pawl_data_format format) { return pwi_data_format_name(format); }
 
 pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *format_out) {
-  for (enum pawl_data_format format = PAWL_DATA_AUTO; format <= PAWL_DATA_CACHE; format++)
+  for (enum pawl_data_format format = PAWL_DATA_AUTO; format <= PAWL_DATA_TEXT; format++)
     if (strcmp(name, pwi_data_format_name(format)) == 0) {
       *format_out = format;
       return PAWL_OK;
     }
-  return pwi_error(PAWL_INVALID, "there is no format %s: auto, libsvm, vw, criteo, csv and cache are known", name);
+  return pwi_error(PAWL_INVALID,
+                   "there is no format %s: auto, libsvm, vw, criteo, csv, cache, ldac, uci and text are known", name);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------------------------- */

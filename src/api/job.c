@@ -319,7 +319,9 @@ static pawl_status make_box(struct pawl_job *job) {
   (void)pawl_task_end(task, PAWL_OK);
   pawl_task_release(task);
   status = pwi_job_box_create(job->session, &job->names, group, &job->box);
-  return status ? pwi_error_status(status, "job %s", job->options.name) : PAWL_OK;
+  if (status) return pwi_error_status(status, "job %s", job->options.name);
+  pwi_job_box_describe(job->box, job->options.spec, job->options.spec_size);
+  return PAWL_OK;
 }
 
 static pawl_status build(struct pawl_job *job, const struct pawl_job_options *options, int64_t deadline) {

@@ -9,13 +9,16 @@
 
 #include <pawl/data.h>
 #include <pawl/session.h>
+#include <pawl/words.h>
 
 #include "cli/cli.h"
+#include "data/data.h"
 
 enum {
   LETTER_FORMAT = 300,
   LETTER_HASH_BITS,
   LETTER_LABEL,
+  LETTER_WORDS,
   LETTER_BINARY,
   LETTER_UNIT_ROWS,
   LETTER_SKIP_BAD,
@@ -28,6 +31,7 @@ struct convert {
   const struct pwi_command *command;
   struct pawl_data_options options;
   const char *output;
+  const char *vocabulary; /* NULL: none */
   uint32_t threads;
   bool json, is_terminal;
 
@@ -82,19 +86,23 @@ static uint64_t size_of(const char *path) {
   return stat(path, &about) == 0 ? (uint64_t)about.st_size : 0;
 }
 
+static bool has_labels(enum pawl_data_format format) {
+  return format != PAWL_DATA_LDAC && format != PAWL_DATA_UCI && format != PAWL_DATA_TEXT;
+}
+
 static int say_done(const struct convert *convert, const struct pawl_data *data, const struct pawl_data_info *info,
                     uint64_t max_id) {
   const struct pawl_data_progress *last = &convert->last;
   double seconds = now_s() - convert->began_s, rate = (double)info->bytes / 1e6 / (seconds > 0 ? seconds : 1e-9);
-  uint64_t bytes = size_of(convert->output), skipped = pawl_data_skipped(data);
+  uint64_t bytes = size_of(convert->output), skipped = pawl_data_skipped(data), unknown = atomic_load(&data->unknown);
   if (convert->json)
-    return pwi_cli_print_json(convert->command,
-                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "cache",
-                                        convert->output, "format", pawl_data_format_name(info->format), "files",
-                                        (json_int_t)info->files, "rows", (json_int_t)last->rows, "entries",
-                                        (json_int_t)last->entries, "max_id", (json_int_t)max_id, "skipped",
-                                        (json_int_t)skipped, "bytes_read", (json_int_t)info->bytes, "bytes_written",
-                                        (json_int_t)bytes, "seconds", seconds, "mb_per_s", rate));
+    return pwi_cli_print_json(
+        convert->command,
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "cache", convert->output, "format",
+                  pawl_data_format_name(info->format), "files", (json_int_t)info->files, "rows", (json_int_t)last->rows,
+                  "entries", (json_int_t)last->entries, "max_id", (json_int_t)max_id, "skipped", (json_int_t)skipped,
+                  "unknown", (json_int_t)unknown, "bytes_read", (json_int_t)info->bytes, "bytes_written",
+                  (json_int_t)bytes, "seconds", seconds, "mb_per_s", rate));
   printf("%s: %" PRIu64 " rows, %" PRIu64 " entries, features up to %" PRIu64 "\n", convert->output, last->rows,
          last->entries, max_id);
   printf("read %.1f MB of %s in %zu %s, wrote %.1f MB, in %.2f s: %.0f MB/s\n", (double)info->bytes / 1e6,
@@ -103,7 +111,10 @@ static int say_done(const struct convert *convert, const struct pawl_data *data,
   if (skipped > 0)
     printf("left out %" PRIu64 " bad %s, the first of them %s\n", skipped, skipped == 1 ? "row" : "rows",
            pawl_data_first_bad(data));
-  printf("next: pawl train logistic %s\n", convert->output);
+  if (unknown > 0)
+    printf("left out %" PRIu64 " %s not in the vocabulary\n", unknown,
+           unknown == 1 ? "word that is" : "words that are");
+  printf("next: pawl train %s %s\n", has_labels(info->format) ? "logistic" : "lda", convert->output);
   return PWI_EXIT_OK;
 }
 
@@ -129,13 +140,24 @@ static pawl_status verify(const struct convert *convert, uint64_t *max_id_out) {
   return status;
 }
 
+/* The data holds the vocabulary. */
+static pawl_status open_data(struct convert *convert, const char *const *paths, size_t count,
+                             struct pawl_data **data_out) {
+  struct pawl_words *words = NULL;
+  pawl_status status = convert->vocabulary ? pawl_words_read(convert->vocabulary, &words) : PAWL_OK;
+  convert->options.words = words;
+  if (!status) status = pawl_data_open(paths, count, &convert->options, data_out);
+  convert->options.words = NULL;
+  pawl_words_release(words);
+  return status;
+}
+
 static int run_all(struct convert *convert, const char *const *paths, size_t count) {
   struct pawl_data *data;
   struct pawl_data_info info;
   uint64_t max_id;
   convert->began_s = now_s();
-  if (pawl_data_open(paths, count, &convert->options, &data))
-    return pwi_cli_failure(convert->command, "%s", pawl_error_text());
+  if (open_data(convert, paths, count, &data)) return pwi_cli_failure(convert->command, "%s", pawl_error_text());
   pawl_data_info(data, &info);
   convert->input_bytes = info.bytes;
   signal(SIGINT, interrupt);
@@ -162,7 +184,8 @@ static const char *read_option(struct convert *convert, int letter, const char *
     convert->output = value;
     return NULL;
   case LETTER_FORMAT:
-    return pawl_data_format_parse(value, &options->format) ? "auto, libsvm, vw, criteo, csv or cache" : NULL;
+    return pawl_data_format_parse(value, &options->format) ? "auto, libsvm, vw, criteo, csv, ldac, uci, text or cache"
+                                                           : NULL;
   case LETTER_HASH_BITS:
     if (!pwi_cli_number(value, &number) || number < 1 || number > 62) return "a whole number from 1 to 62";
     options->hash_bits = (uint32_t)number;
@@ -170,6 +193,9 @@ static const char *read_option(struct convert *convert, int letter, const char *
   case LETTER_LABEL:
     options->label = value;
     return *value ? NULL : "the name or number of a column";
+  case LETTER_WORDS:
+    convert->vocabulary = value;
+    return *value ? NULL : "the name of a vocabulary file";
   case LETTER_BINARY:
     options->binary = true;
     return NULL;
@@ -207,9 +233,12 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option options[] = {
     {'o', "output", "FILE", "where the cache goes; a file of that name is replaced"},
     {LETTER_FORMAT, "format", "FORMAT",
-     "auto, libsvm, vw, criteo, csv or cache; auto: by the first rows\nof each file"},
+     "auto, libsvm, vw, criteo, csv, ldac, uci, text or cache;\nauto: by the first rows of each file, which is never "
+     "text"},
     {LETTER_HASH_BITS, "hash-bits", "N", "bits of hashed feature names, 1 to 62; by default 22"},
     {LETTER_LABEL, "label", "COLUMN", "csv: the label's column, by name or by number from 1;\nby default the first"},
+    {LETTER_WORDS, "vocab", "FILE",
+     "ldac, uci, text: the vocabulary, a word a line; without\none the words of a text are hashed"},
     {LETTER_BINARY, "binary", NULL, "every value becomes 1"},
     {LETTER_UNIT_ROWS, "unit-rows", NULL, "then every row is scaled to length 1"},
     {LETTER_SKIP_BAD, "skip-bad", "N", "leave up to N rows out that cannot be read; by default 0"},
@@ -223,12 +252,13 @@ const struct pwi_command pwi_command_convert = {
     .arguments = "INPUT…",
     .summary = "turn data files into a cache that loads at memory speed",
     .text = "Reads labelled rows from files, plain or compressed with gzip or zstd, in LIBSVM's,\n"
-            "Vowpal Wabbit's or Criteo's format or as csv, and writes them to one file of rows\n"
-            "and columns as they lie in memory. INPUT may be a pattern. docs/data.md has the\n"
-            "formats to the letter.\n\n"
+            "Vowpal Wabbit's or Criteo's format or as csv, or documents in LDA-C's or UCI's or as\n"
+            "plain text, and writes them to one file of rows and columns as they lie in memory.\n"
+            "INPUT may be a pattern. docs/data.md has the formats to the letter.\n\n"
             "  pawl convert rcv1.svm.gz -o rcv1.cache\n"
             "  pawl convert 'day_*.tsv.zst' --hash-bits 24 --skip-bad 100 -o days.cache\n"
-            "  pawl convert table.csv --label clicked --unit-rows -o table.cache\n",
+            "  pawl convert table.csv --label clicked --unit-rows -o table.cache\n"
+            "  pawl convert news.txt --format text --vocab news.words -o news.cache\n",
     .options = options,
     .run = run,
 };

@@ -64,7 +64,8 @@ static const char *take_value(struct run *run, int letter, const char *value) {
   uint64_t count;
   switch (letter) {
   case LETTER_FORMAT:
-    return pawl_data_format_parse(value, &run->reading.format) ? "libsvm, vw, criteo, csv or cache" : NULL;
+    return pawl_data_format_parse(value, &run->reading.format) ? "libsvm, vw, criteo, csv, ldac, uci, text or cache"
+                                                               : NULL;
   case LETTER_HASH_BITS:
     if (!read_count(value, 1, 62, &count)) return "a number from 1 to 62";
     run->reading.hash_bits = (uint32_t)count;
@@ -159,7 +160,7 @@ static int fail_reading(const struct run *run, pawl_status status) {
 static int compare_formats(const struct run *run) {
   struct pawl_data_info info;
   pawl_data_info(run->data, &info);
-  bool names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO;
+  bool names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_TEXT;
   if (names && run->model.hash_bits == 0 && !run->has_hash_bits)
     return pwi_cli_failure(run->command,
                            "features in %s data are hashed names, and %s knows them by number: it was trained on other "
@@ -329,7 +330,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_SCORES, "scores", NULL, "write scores instead of labels"},
     {LETTER_PROBABILITIES, "probabilities", NULL,
      "write the label and the probability of the model's second label\n(logistic models)"},
-    {LETTER_FORMAT, "format", "NAME", "of the data: libsvm, vw, criteo, csv or cache (default: by its looks)"},
+    {LETTER_FORMAT, "format", "NAME",
+     "of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache\n(default: by its looks)"},
     {LETTER_LABEL, "label", "COLUMN", "csv: the label's column, by name or by number from 1 (default: 1)"},
     {LETTER_HASH_BITS, "hash-bits", "N", "of hashed names (default: as in training)"},
     {LETTER_BINARY, "binary", NULL, "make every value 1 (default: as in training; else --no-binary)"},

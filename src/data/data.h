@@ -24,13 +24,14 @@
 #define PWI_DATA_PIECES_WANTED 64
 
 struct pawl_data {
-  struct pawl_data_options options; /* its label is ours */
+  struct pawl_data_options options; /* its label is ours, and its words are held */
   char *label;
   struct pwi_source *sources;
   size_t count, pieces;
   uint64_t bytes, piece_bytes, fingerprint;
   _Atomic uint64_t bad;     /* rows that could not be read, whether left out or not */
   _Atomic uint64_t skipped; /* left out */
+  _Atomic uint64_t unknown; /* words of texts that were */
   atomic_bool has_first_bad;
   pthread_mutex_t lock; /* of first_bad, until has_first_bad */
   struct pwi_fault first_bad;
@@ -53,10 +54,29 @@ PAWL_MUST_USE pawl_status pwi_data_read(struct pawl_data *data, size_t piece, st
 PAWL_MUST_USE pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct pwi_columns **columns_out,
                                                 struct pwi_fault *fault);
 
-/* The batch is the receiver's. It may write a fault. */
+/* Runs a parser over the text of a piece, leaving bad rows out as far as that is allowed, and counts them. */
+typedef pawl_status pwi_data_parser(const struct pwi_parse_rule *rule, struct pwi_parse *parse, void *to);
+PAWL_MUST_USE pawl_status pwi_data_parse(struct pawl_data *data, struct pwi_source *source,
+                                         const struct pwi_lines *text, pwi_data_parser *parser, void *to,
+                                         uint64_t *skipped, struct pwi_fault *fault);
+
+/* What is made of a piece, by many threads at once. `text` is given up; it is NULL for a piece of a cache. */
+struct pwi_data_product {
+  pawl_status (*make)(struct pawl_data *data, size_t piece, struct pwi_lines *text, void **product_out,
+                      struct pwi_fault *fault);
+  void (*destroy)(void *product);
+};
+
+/* The batch, or product, is the receiver's. It may write a fault. */
 typedef pawl_status pwi_data_take(void *context, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault);
 
+typedef pawl_status pwi_data_take_any(void *context, size_t piece, void *product, struct pwi_fault *fault);
+
 /* With `is_ordered` pieces are handed over by number. */
+PAWL_MUST_USE pawl_status pwi_data_make_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
+                                            bool is_ordered, const struct pwi_data_product *product,
+                                            pwi_data_take_any *take, void *context, struct pwi_fault *fault);
+
 PAWL_MUST_USE pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads,
                                             bool is_ordered, pwi_data_take *take, void *context,
                                             struct pwi_fault *fault);

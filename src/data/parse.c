@@ -1,11 +1,13 @@
 #include "data/parse.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "data/number.h"
 
 const char *pwi_data_format_name(enum pawl_data_format format) {
-  static const char *const names[] = {"auto", "libsvm", "vw", "criteo", "csv", "cache"};
+  static const char *const names[] = {"auto", "libsvm", "vw", "criteo", "csv", "cache", "ldac", "uci", "text"};
   return (size_t)format < sizeof names / sizeof *names ? names[format] : "";
 }
 
@@ -19,9 +21,23 @@ pawl_status pwi_parse_rows(const struct pwi_parse_rule *rule, struct pwi_parse *
     return pwi_parse_criteo(rule, parse, batch);
   case PAWL_DATA_CSV:
     return pwi_parse_csv(rule, parse, batch);
+  case PAWL_DATA_LDAC:
+    return pwi_parse_ldac(rule, parse, batch);
+  case PAWL_DATA_UCI:
+    return pwi_parse_uci(rule, parse, batch);
+  case PAWL_DATA_TEXT:
+    return pwi_parse_text(rule, parse, batch);
   default:
     return PAWL_INVALID;
   }
+}
+
+pawl_status pwi_parse_wrong_so(struct pwi_parse *parse, const char *wrong, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(parse->text, sizeof parse->text, format, arguments);
+  va_end(arguments);
+  return pwi_parse_wrong(parse, wrong, parse->text);
 }
 
 pawl_status pwi_parse_end_row(struct pwi_parse *parse, struct pwi_batch *batch, size_t entries, bool is_sorted,
@@ -38,5 +54,38 @@ pawl_status pwi_parse_label(struct pwi_parse *parse, const char *text, const cha
   if (!isfinite((float)value))
     return pwi_parse_wrong(parse, text, "the label is not a finite number that a float holds");
   *label_out = (float)value;
+  return PAWL_OK;
+}
+
+/* --- documents -------------------------------------------------------------------------------------------------------------- */
+
+/* Whether counts that were added up are those that were there. Floats count to PAWL_COUNT_MAX; a sum beyond is either larger than
+ * that, or was rounded to it, and then all of them together no longer make the total. */
+static bool counts_fit(const float *values, size_t entries, uint64_t total) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < entries; i++) {
+    if (values[i] > PAWL_COUNT_MAX) return false;
+    sum += (uint64_t)values[i];
+  }
+  return sum == total;
+}
+
+pawl_status pwi_parse_end_document(struct pwi_parse *parse, struct pwi_batch *batch, size_t entries, bool is_sorted,
+                                   uint64_t total) {
+  float *values = batch->values + batch->is.entries;
+  if (!is_sorted) {
+    pawl_status status = pwi_entries_sort(batch->ids + batch->is.entries, values, &entries);
+    if (status) return status;
+    if (total > PAWL_COUNT_MAX && !counts_fit(values, entries, total))
+      return pwi_parse_wrong(parse, parse->at, "a word occurs more than 16777216 times in this document");
+  }
+  return pwi_parse_end_row(parse, batch, entries, true, 0, 1);
+}
+
+pawl_status pwi_parse_count(struct pwi_parse *parse, const char *text, const char **end_out, uint64_t *count_out) {
+  uint64_t count;
+  if (!pwi_whole_number(text, end_out, &count) || count == 0 || count > PAWL_COUNT_MAX)
+    return pwi_parse_wrong(parse, text, "the count is not a whole number from 1 to 16777216");
+  *count_out = count;
   return PAWL_OK;
 }

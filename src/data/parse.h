@@ -26,22 +26,33 @@ struct pwi_table {
   size_t head_length; /* of the head line, its line break included; 0 without one */
 };
 
+/* What the first three lines of a bag of words say: uci. */
+struct pwi_bag {
+  uint64_t documents, words, entries;
+  size_t head_length; /* of the three, their line breaks included */
+};
+
 /* What a parser must know of a file. */
 struct pwi_parse_rule {
   enum pawl_data_format format;
   uint32_t hash_bits;
   struct pwi_table table;
+  struct pwi_bag bag;
+  const struct pawl_words *words; /* documents: their vocabulary. NULL: none */
 };
 
 /* "libsvm" …; "" for a number that is none. */
 const char *pwi_data_format_name(enum pawl_data_format format);
 
 /* Where parsing is. After PAWL_CORRUPT `at` is the beginning of the line that is bad, `wrong` the byte in it, `what`
- * why. */
+ * why; and `next` where the row behind it begins. */
 struct pwi_parse {
   const char *at, *end;
   const char *wrong;
-  const char *what; /* static */
+  const char *what; /* static, or `text` */
+  const char *next; /* NULL: behind the line */
+  uint64_t before;  /* uci: the document before `at`; 0: none is known */
+  char text[160];
 };
 
 /* PAWL_OK: all of it was read. PAWL_CORRUPT: see above; the batch holds the rows before. PAWL_NO_MEMORY. */
@@ -55,6 +66,13 @@ PAWL_MUST_USE pawl_status pwi_parse_criteo(const struct pwi_parse_rule *rule, st
 PAWL_MUST_USE pawl_status pwi_parse_csv(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
                                         struct pwi_batch *batch);
 
+PAWL_MUST_USE pawl_status pwi_parse_ldac(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                         struct pwi_batch *batch);
+PAWL_MUST_USE pawl_status pwi_parse_uci(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                        struct pwi_batch *batch);
+PAWL_MUST_USE pawl_status pwi_parse_text(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                         struct pwi_batch *batch);
+
 /* --- for parsers ------------------------------------------------------------------------------------------------------------ */
 
 static inline pawl_status pwi_parse_wrong(struct pwi_parse *parse, const char *wrong, const char *what) {
@@ -63,12 +81,23 @@ static inline pawl_status pwi_parse_wrong(struct pwi_parse *parse, const char *w
   return PAWL_CORRUPT;
 }
 
+/* The same with words that are made here. */
+pawl_status pwi_parse_wrong_so(struct pwi_parse *parse, const char *wrong, const char *format, ...) PAWL_PRINTF(3, 4);
+
 /* A hash becomes an id: 1 … 2^bits. */
 static inline uint64_t pwi_hashed_id(uint64_t hash, uint32_t bits) { return (hash >> (64 - bits)) + 1; }
 
 /* How a row's end went: PAWL_OVERFLOW becomes a fault of the row. */
 PAWL_MUST_USE pawl_status pwi_parse_end_row(struct pwi_parse *parse, struct pwi_batch *batch, size_t entries,
                                             bool is_sorted, float label, float weight);
+
+/* The same for a document, whose counts, `total` of them in all, are the values. A word's may not exceed PAWL_COUNT_MAX. */
+PAWL_MUST_USE pawl_status pwi_parse_end_document(struct pwi_parse *parse, struct pwi_batch *batch, size_t entries,
+                                                 bool is_sorted, uint64_t total);
+
+/* How often a word occurs: whole, and 1 to PAWL_COUNT_MAX. What ends it is looked at by the caller. */
+PAWL_MUST_USE pawl_status pwi_parse_count(struct pwi_parse *parse, const char *text, const char **end_out,
+                                          uint64_t *count_out);
 
 PAWL_MUST_USE pawl_status pwi_parse_label(struct pwi_parse *parse, const char *text, const char **end_out,
                                           float *label_out);

@@ -36,26 +36,48 @@ static pawl_status judge(struct pawl_data *data, struct pwi_source *source, uint
   return PAWL_OK;
 }
 
+/* A bag of words says how many entries it has. Whoever reads its last piece first counts them, in a pass over the file. */
+static pawl_status check_complete(struct pwi_source *source, size_t piece, struct pwi_fault *fault) {
+  uint64_t entries, due = source->rule.bag.entries;
+  if (source->rule.format != PAWL_DATA_UCI || piece + 1 != source->first_piece + source->pieces) return PAWL_OK;
+  if (atomic_load(&source->is_complete)) return PAWL_OK;
+  pawl_status status = pwi_source_entries(source, &entries, fault);
+  if (status) return status;
+  if (entries < due)
+    return pwi_fault(fault, PAWL_TRUNCATED, "%s: file ends early: %" PRIu64 " of %" PRIu64 " entries", source->path,
+                     entries, due);
+  atomic_store(&source->is_complete, true);
+  return PAWL_OK;
+}
+
 /* --- one piece -------------------------------------------------------------------------------------------------------------- */
 
-static pawl_status parse_text(struct pawl_data *data, struct pwi_source *source, const struct pwi_lines *text,
-                              struct pwi_batch *batch, struct pwi_fault *fault) {
-  struct pwi_parse parse = {.at = text->begin, .end = text->end};
+pawl_status pwi_data_parse(struct pawl_data *data, struct pwi_source *source, const struct pwi_lines *text,
+                           pwi_data_parser *parser, void *to, uint64_t *skipped, struct pwi_fault *fault) {
+  struct pwi_parse parse = {.at = text->begin, .end = text->end, .before = text->before};
   for (;;) {
-    pawl_status status = pwi_parse_rows(&source->rule, &parse, batch);
+    pawl_status status = parser(&source->rule, &parse, to);
     if (status == PAWL_NO_MEMORY) return pwi_fault_plain(fault, status, source->path);
     if (status != PAWL_CORRUPT) return status;
     status = judge(data, source, text->offset + (uint64_t)(parse.wrong - text->begin), parse.what, fault);
     if (status) return status;
-    batch->is.skipped++;
-    parse.at = (const char *)memchr(parse.at, '\n', (size_t)(parse.end - parse.at)) + 1;
+    ++*skipped;
+    if (!parse.next) parse.next = (const char *)memchr(parse.at, '\n', (size_t)(parse.end - parse.at)) + 1;
+    parse.at = parse.next;
+    parse.next = NULL;
   }
+}
+
+static pawl_status parse_rows(const struct pwi_parse_rule *rule, struct pwi_parse *parse, void *to) {
+  return pwi_parse_rows(rule, parse, to);
 }
 
 static pawl_status fetch_text(const struct pawl_data *data, struct pwi_source *source, size_t piece,
                               struct pwi_lines *text_out, struct pwi_fault *fault) {
   uint64_t begin = source->text_start + (piece - source->first_piece) * data->piece_bytes;
   uint64_t left = source->text_size - begin;
+  pawl_status status = check_complete(source, piece, fault);
+  if (status) return status;
   return pwi_source_text(source, begin, begin + (left < data->piece_bytes ? left : data->piece_bytes), text_out, fault);
 }
 
@@ -77,19 +99,20 @@ static pawl_status finish(struct pawl_data *data, struct pwi_source *source, str
 }
 
 /* `text` is that of the piece; it is given up. NULL: the piece is of a cache. */
-static pawl_status make_batch(struct pawl_data *data, size_t piece, struct pwi_lines *text,
-                              struct pwi_batch **batch_out, struct pwi_fault *fault) {
+static pawl_status make_batch(struct pawl_data *data, size_t piece, struct pwi_lines *text, void **batch_out,
+                              struct pwi_fault *fault) {
   struct pwi_source *source = pwi_data_source(data, piece);
   struct pwi_batch *batch = NULL;
   pawl_status status = pwi_batch_create(&batch);
   if (status)
     pwi_fault_plain(fault, status, source->path);
   else if (text)
-    status = parse_text(data, source, text, batch, fault);
+    status = pwi_data_parse(data, source, text, parse_rows, batch, &batch->is.skipped, fault);
   else
     status = pwi_cache_read(source->cache, piece - source->first_piece, batch, fault);
   if (text) pwi_lines_fini(text);
   if (!status) status = finish(data, source, batch, fault);
+  if (!status && batch->is.unknown) atomic_fetch_add(&data->unknown, batch->is.unknown);
   if (status)
     pwi_batch_destroy(batch);
   else
@@ -99,18 +122,20 @@ static pawl_status make_batch(struct pawl_data *data, size_t piece, struct pwi_l
 
 pawl_status pwi_data_read(struct pawl_data *data, size_t piece, struct pwi_batch **batch_out, struct pwi_fault *fault) {
   struct pwi_lines text;
+  void *batch;
   if (piece >= data->pieces)
     return pwi_fault(fault, PAWL_OUT_OF_SPAN, "there is no piece %zu: the data has %zu", piece, data->pieces);
   struct pwi_source *source = pwi_data_source(data, piece);
-  if (source->cache) return make_batch(data, piece, NULL, batch_out, fault);
-  pawl_status status = fetch_text(data, source, piece, &text, fault);
-  return status ? status : make_batch(data, piece, &text, batch_out, fault);
+  pawl_status status = source->cache ? PAWL_OK : fetch_text(data, source, piece, &text, fault);
+  if (!status) status = make_batch(data, piece, source->cache ? NULL : &text, &batch, fault);
+  if (!status) *batch_out = batch;
+  return status;
 }
 
 pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct pwi_columns **columns_out,
                                   struct pwi_fault *fault) {
   struct pwi_source *source = piece < data->pieces ? pwi_data_source(data, piece) : NULL;
-  struct pwi_batch *batch;
+  struct pwi_batch *batch = NULL;
   bool binary = false, unit_rows = false;
   if (source) left_to_do(data, source, &binary, &unit_rows);
   if (source && source->cache && !binary && !unit_rows)
@@ -135,7 +160,8 @@ static bool in_order(const struct pwi_source *source) { return !source->cache &&
 
 struct crew {
   struct pawl_data *data;
-  pwi_data_take *take;
+  const struct pwi_data_product *product;
+  pwi_data_take_any *take;
   void *context;
   bool is_ordered; /* pieces are handed over by number */
   size_t turn;     /* the next of them, if so; under `taking` */
@@ -203,24 +229,24 @@ static bool has_failed(struct crew *crew) {
   return failed;
 }
 
-static pawl_status read_claimed(struct crew *crew, struct queue *queue, size_t piece, struct pwi_batch **batch_out,
+static pawl_status read_claimed(struct crew *crew, struct queue *queue, size_t piece, void **product_out,
                                 struct pwi_fault *fault) {
   struct pwi_lines text;
-  if (queue->source->cache) return make_batch(crew->data, piece, NULL, batch_out, fault);
+  if (queue->source->cache) return crew->product->make(crew->data, piece, NULL, product_out, fault);
   pawl_status status = fetch_text(crew->data, queue->source, piece, &text, fault);
   release(crew, queue);
-  return status ? status : make_batch(crew->data, piece, &text, batch_out, fault);
+  return status ? status : crew->product->make(crew->data, piece, &text, product_out, fault);
 }
 
 /* Whoever has the lowest piece never waits, so that all come to their turn. */
-static pawl_status hand_over(struct crew *crew, size_t piece, struct pwi_batch *batch, struct pwi_fault *fault) {
+static pawl_status hand_over(struct crew *crew, size_t piece, void *product, struct pwi_fault *fault) {
   pawl_status status = PAWL_OK;
   pthread_mutex_lock(&crew->taking);
   while (crew->is_ordered && crew->turn != piece && !has_failed(crew)) pthread_cond_wait(&crew->taken, &crew->taking);
   if (has_failed(crew))
-    pwi_batch_destroy(batch);
+    crew->product->destroy(product);
   else
-    status = crew->take(crew->context, piece, batch, fault);
+    status = crew->take(crew->context, piece, product, fault);
   if (status) fail(crew, status, fault); /* before anybody else may hand over */
   crew->turn = piece + 1;
   pthread_cond_broadcast(&crew->taken);
@@ -241,13 +267,13 @@ static void work(void *context) {
   struct queue *queue;
   size_t piece;
   while (claim(crew, &queue, &piece)) {
-    struct pwi_batch *batch;
+    void *product;
     struct pwi_fault fault = {""};
-    pawl_status status = read_claimed(crew, queue, piece, &batch, &fault);
+    pawl_status status = read_claimed(crew, queue, piece, &product, &fault);
     if (status)
       fail_reading(crew, status, &fault);
     else
-      status = hand_over(crew, piece, batch, &fault);
+      status = hand_over(crew, piece, product, &fault);
     if (status) return;
   }
 }
@@ -262,10 +288,16 @@ static void fill_queues(struct crew *crew, size_t begin, size_t end) {
   }
 }
 
-pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, bool is_ordered,
-                              pwi_data_take *take, void *context, struct pwi_fault *fault) {
-  struct crew crew = {
-      .data = data, .take = take, .context = context, .is_ordered = is_ordered, .turn = begin, .fault = fault};
+pawl_status pwi_data_make_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, bool is_ordered,
+                              const struct pwi_data_product *product, pwi_data_take_any *take, void *context,
+                              struct pwi_fault *fault) {
+  struct crew crew = {.data = data,
+                      .product = product,
+                      .take = take,
+                      .context = context,
+                      .is_ordered = is_ordered,
+                      .turn = begin,
+                      .fault = fault};
   if (begin > end || end > data->pieces)
     return pwi_fault(fault, PAWL_OUT_OF_SPAN, "pieces %zu to %zu: the data has %zu", begin, end, data->pieces);
   crew.queues = pwi_alloc_zero(data->count, sizeof *crew.queues);
@@ -284,4 +316,25 @@ pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, 
   pthread_mutex_destroy(&crew.lock);
   pwi_free(crew.queues);
   return crew.status;
+}
+
+/* --- batches, many of them -------------------------------------------------------------------------------------------------- */
+
+struct taking {
+  pwi_data_take *take;
+  void *context;
+};
+
+static pawl_status take_batch(void *context, size_t piece, void *batch, struct pwi_fault *fault) {
+  const struct taking *taking = context;
+  return taking->take(taking->context, piece, batch, fault);
+}
+
+static void destroy_batch(void *batch) { pwi_batch_destroy(batch); }
+
+pawl_status pwi_data_read_all(struct pawl_data *data, size_t begin, size_t end, uint32_t threads, bool is_ordered,
+                              pwi_data_take *take, void *context, struct pwi_fault *fault) {
+  static const struct pwi_data_product product = {make_batch, destroy_batch};
+  struct taking taking = {take, context};
+  return pwi_data_make_all(data, begin, end, threads, is_ordered, &product, take_batch, &taking, fault);
 }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "data/cache.h"
 #include "data/detect.h"
+#include "data/words.h"
 
 #define HEAD ((size_t)1 << 16)
 #define HEAD_MOST ((size_t)1 << 28)
@@ -88,14 +89,16 @@ static pawl_status look_at_text(const struct pawl_data *data, struct pwi_source 
   char *head;
   size_t size;
   const char *why = "";
-  source->rule = (struct pwi_parse_rule){.format = data->options.format, .hash_bits = data->options.hash_bits};
+  source->rule = (struct pwi_parse_rule){
+      .format = data->options.format, .hash_bits = data->options.hash_bits, .words = data->options.words};
   pawl_status status = whole_head(source, &head, &size, fault);
   if (status) return status;
   status = pwi_detect(head, size, data->label, &source->rule, &why);
   pwi_free(head);
   if (status) return pwi_fault(fault, status, "%s: %s", source->path, why);
   status = pwi_stream_length(source->path, source->packing, &source->text_size, fault);
-  source->text_start = source->rule.table.head_length;
+  source->text_start =
+      source->rule.format == PAWL_DATA_UCI ? source->rule.bag.head_length : source->rule.table.head_length;
   if (source->text_start > source->text_size) source->text_start = source->text_size;
   return status;
 }
@@ -212,6 +215,7 @@ static uint64_t fingerprint(const struct pawl_data *data) {
   uint64_t numbers[] = {(uint64_t)options->format, options->hash_bits, options->binary,
                         options->unit_rows,        data->piece_bytes,  options->skip_bad};
   uint64_t hash = pwi_hash(numbers, sizeof numbers, 0);
+  if (options->words) hash = pwi_hash(&options->words->fingerprint, sizeof options->words->fingerprint, hash);
   if (data->label) hash = pwi_hash(data->label, strlen(data->label), hash);
   for (size_t i = 0; i < data->count; i++) {
     const struct pwi_source *source = &data->sources[i];
@@ -228,7 +232,7 @@ static pawl_status check(size_t count, const struct pawl_data_options *options, 
   if (options->hash_bits < 1 || options->hash_bits > PWI_DATA_HASH_BITS_MAX)
     return pwi_fault(fault, PAWL_INVALID, "hash_bits is %u: 1 to %u are possible", (unsigned)options->hash_bits,
                      PWI_DATA_HASH_BITS_MAX);
-  if (options->format > PAWL_DATA_CACHE) return pwi_fault(fault, PAWL_INVALID, "there is no such format");
+  if (options->format > PAWL_DATA_TEXT) return pwi_fault(fault, PAWL_INVALID, "there is no such format");
   if (options->label && !*options->label) return pwi_fault(fault, PAWL_INVALID, "the label's column has no name");
   return PAWL_OK;
 }
@@ -268,6 +272,7 @@ pawl_status pwi_data_open(const char *const *paths, size_t count, const struct p
   if (options->label && !(data->label = pwi_copy_string(options->label)))
     status = pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
   data->options.label = data->label;
+  data->options.words = pwi_words_retain(options->words);
   if (!status) status = fill(data, paths, count, fault);
   if (status)
     pwi_data_close(data);
@@ -285,5 +290,6 @@ void pwi_data_close(struct pawl_data *data) {
   pthread_mutex_destroy(&data->lock);
   pwi_free(data->sources);
   pwi_free(data->label);
+  pwi_words_release((struct pawl_words *)(uintptr_t)data->options.words);
   pwi_free(data);
 }

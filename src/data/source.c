@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "data/number.h"
+#include "data/uci.h"
 
 #define BEYOND ((size_t)1 << 16) /* that is read behind a piece at first, for the end of its last row */
 
@@ -174,17 +175,23 @@ static pawl_status extend(struct fetch *fetch, struct window *window, uint64_t m
   return status;
 }
 
-/* Where the first row that begins in the piece does; the size of the window if none does. */
-static size_t first_row(const struct window *window, size_t skipped, size_t piece_end) {
-  if (skipped == 0) return 0;
-  const char *found = memchr(window->memory, '\n', piece_end - 1);
+/* How many bytes before a place are looked at, to see whether a row begins there. */
+static size_t look_back(const struct pwi_source *source, uint64_t at) {
+  uint64_t most = source->rule.format == PAWL_DATA_UCI ? PWI_UCI_LOOK : 1, there = at - source->text_start;
+  return (size_t)(there < most ? there : most);
+}
+
+/* Where the first line begins that does so at `from` or behind it, before `piece_end`; else `piece_end`. */
+static size_t first_line(const struct window *window, size_t from, size_t piece_end) {
+  if (from == 0 || window->memory[from - 1] == '\n') return from;
+  const char *found = memchr(window->memory + from, '\n', piece_end - from);
   return found ? (size_t)(found + 1 - window->memory) : piece_end;
 }
 
-/* Reads on until the last row of the piece is whole; where it ends. */
-static pawl_status last_row(struct fetch *fetch, struct window *window, size_t piece_end, size_t *end_out) {
+/* Reads on until the line is whole that ends at `from` - 1 or behind it; where it ends. */
+static pawl_status line_from(struct fetch *fetch, struct window *window, size_t from, size_t *end_out) {
   uint64_t left = fetch->source->text_size - window->from;
-  size_t looked = piece_end - 1, step = BEYOND;
+  size_t looked = from - 1, step = BEYOND;
   for (;;) {
     const char *found = memchr(window->memory + looked, '\n', window->size - looked);
     if (found) {
@@ -202,16 +209,52 @@ static pawl_status last_row(struct fetch *fetch, struct window *window, size_t p
   return PAWL_OK;
 }
 
+static uint64_t document_before(const struct pwi_source *source, const struct window *window, size_t at) {
+  return pwi_uci_before(window->memory, window->from == source->text_start, window->memory + at);
+}
+
+/* In a bag of words: where the first document begins, at a line that begins at `at` or behind it; `most` if it would be there or
+ * behind. */
+static pawl_status next_document(struct fetch *fetch, struct window *window, size_t at, size_t most, size_t *at_out) {
+  uint64_t left = fetch->source->text_size - window->from;
+  while (at < most && at < left) {
+    size_t end;
+    pawl_status status = line_from(fetch, window, at + 1, &end);
+    if (status) return status;
+    window->memory[window->size] = '\n'; /* the last line may lack it */
+    const char *line = window->memory + at, *stop = window->memory + end - (window->memory[end - 1] == '\n');
+    if (pwi_uci_begins(line, stop, document_before(fetch->source, window, at))) break;
+    at = end;
+  }
+  *at_out = at < most ? at : most;
+  return PAWL_OK;
+}
+
+/* Where the rows of a piece begin and end in the window, of which it is the part [from, piece_end). */
+static pawl_status cut_rows(struct fetch *fetch, struct window *window, size_t from, size_t *begin_out,
+                            size_t *end_out) {
+  bool is_bag = fetch->source->rule.format == PAWL_DATA_UCI;
+  size_t piece_end = window->size, begin = first_line(window, from, piece_end), end;
+  pawl_status status = PAWL_OK;
+  if (is_bag) status = next_document(fetch, window, begin, piece_end, &begin);
+  end = begin;
+  if (!status && begin < piece_end) status = line_from(fetch, window, piece_end, &end);
+  if (!status && begin < piece_end && is_bag) status = next_document(fetch, window, end, SIZE_MAX, &end);
+  if (status) return status;
+  *begin_out = begin;
+  *end_out = end;
+  return PAWL_OK;
+}
+
 static pawl_status fill(struct fetch *fetch, struct window *window, uint64_t begin, uint64_t end,
                         struct pwi_lines *text_out) {
-  size_t skipped = begin > fetch->source->text_start, text_end;
-  window->from = begin - skipped;
+  struct pwi_source *source = fetch->source;
+  size_t back = look_back(source, begin), at, text_end;
+  window->from = begin - back;
   pawl_status status = extend(fetch, window, end - window->from);
+  if (!status) status = cut_rows(fetch, window, back, &at, &text_end);
   if (status) return status;
-  size_t piece_end = window->size, at = first_row(window, skipped, piece_end);
-  text_end = at;
-  if (at < piece_end) status = last_row(fetch, window, piece_end, &text_end);
-  if (status) return status;
+  if (source->rule.format == PAWL_DATA_UCI) text_out->before = document_before(source, window, at);
   text_out->offset = window->from + at;
   text_out->begin = window->memory + at;
   text_out->end = window->memory + text_end;
@@ -225,7 +268,7 @@ pawl_status pwi_source_text(struct pwi_source *source, uint64_t begin, uint64_t 
   struct fetch fetch;
   pawl_status status = fetch_begin(&fetch, source, fault);
   if (!status && begin < end) status = fill(&fetch, &window, begin, end, &text);
-  size_t last = (size_t)(end - window.from) - 1; /* the byte before the next piece */
+  size_t last = (size_t)(end - window.from) - look_back(source, end); /* what the next piece will look at first */
   bool has_tail = !status && window.memory && end < source->text_size;
   fetch_end(&fetch, status, window.from + window.size, has_tail ? window.memory + last : NULL,
             has_tail ? window.size - last : 0);
@@ -300,4 +343,43 @@ pawl_status pwi_source_line(struct pwi_source *source, uint64_t offset, uint64_t
   *line_out = line;
   *line_begin_out = line_begin;
   return PAWL_OK;
+}
+
+/* Whether a line that is going on has had a character, and how many had one before. */
+struct line_count {
+  uint64_t lines;
+  bool has_some;
+};
+
+static void count_filled(struct line_count *count, const char *text, const char *end) {
+  while (text < end) {
+    const char *stop = memchr(text, '\n', (size_t)(end - text));
+    size_t length = (size_t)((stop ? stop : end) - text);
+    count->has_some |= length > 1 || (length == 1 && *text != '\r');
+    if (!stop) return;
+    count->lines += count->has_some;
+    count->has_some = false;
+    text = stop + 1;
+  }
+}
+
+pawl_status pwi_source_entries(struct pwi_source *source, uint64_t *entries_out, struct pwi_fault *fault) {
+  struct line_count count = {0};
+  struct pwi_stream *stream;
+  size_t got = 0, head = (size_t)source->text_start;
+  char *chunk = pwi_alloc(BEYOND);
+  if (!chunk) return no_memory(source, fault);
+  pawl_status status = pwi_stream_open(source->path, source->packing, &stream, fault);
+  if (!status) {
+    do {
+      status = pwi_stream_read(stream, chunk, BEYOND, &got, fault);
+      size_t skipped = head < got ? head : got;
+      if (!status) count_filled(&count, chunk + skipped, chunk + got);
+      head -= skipped;
+    } while (!status && got > 0);
+    pwi_stream_close(stream);
+  }
+  pwi_free(chunk);
+  if (!status) *entries_out = count.lines + count.has_some;
+  return status;
 }

@@ -2,7 +2,7 @@
  *
  * Piece k of a file has the rows that *begin* in bytes [start + k * size, start + (k + 1) * size) of its text; so
  * every row is in one piece, whatever the sizes, and a reader needs to look no further back than one byte: whether it
- * is a line break.
+ * is a line break. The rows of a bag of words (uci) are runs of lines: there it looks back as far as data/uci.h says.
  *
  * The text of a compressed file is decompressed in order. A source keeps the stream where the last piece ended, with
  * what it had read beyond that; a piece that lies further on is reached from there, one that lies before from the
@@ -15,6 +15,7 @@
 #define PWI_DATA_SOURCE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,7 @@ struct pwi_source {
   struct pwi_parse_rule rule;
   struct pwi_cache *cache; /* NULL: it is text */
   size_t first_piece, pieces;
+  atomic_bool is_complete;   /* uci: it has as many entries as it says */
   pthread_mutex_t lock;      /* of the fields below */
   struct pwi_stream *stream; /* NULL: none is open */
   char *kept;                /* the last bytes that were read from it */
@@ -44,6 +46,7 @@ struct pwi_lines {
   char *memory;
   const char *begin, *end;
   uint64_t offset; /* of `begin` in the text of the file */
+  uint64_t before; /* uci: the document before `begin`; 0: none is known */
 };
 
 /* Takes the path. Looks at the file: size, packing, length. Destroys nothing on failure; fini is needed either way. */
@@ -62,5 +65,8 @@ void pwi_lines_fini(struct pwi_lines *text);
 /* In which line the byte is, counted from 1, and where that line begins. Reads the file up to there. */
 PAWL_MUST_USE pawl_status pwi_source_line(struct pwi_source *source, uint64_t offset, uint64_t *line_out,
                                           uint64_t *line_begin_out, struct pwi_fault *fault);
+
+/* How many lines there are behind the head, those without a character not counted. Reads the file. */
+PAWL_MUST_USE pawl_status pwi_source_entries(struct pwi_source *source, uint64_t *entries_out, struct pwi_fault *fault);
 
 #endif

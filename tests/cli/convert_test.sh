@@ -20,7 +20,7 @@ cmp rows.cache packed.cache || fail 'a cache depends on how the text was packed'
 expect 0 "$pawl" convert rows.cache -o again.cache
 cmp rows.cache again.cache || fail 'a cache of a cache differs'
 expect 0 "$pawl" convert 'rows.*' -o all.cache --json
-said '^{"cache":"all.cache","format":"cache","files":3,"rows":3000,"entries":6000,"max_id":1001,"skipped":0,"bytes_read":[0-9]*,'
+said '^{"cache":"all.cache","format":"cache","files":3,"rows":3000,"entries":6000,"max_id":1001,"skipped":0,"unknown":0,"bytes_read":[0-9]*,'
 
 # Bad rows are named; as many as were allowed are left out.
 printf '1 1:1\n1 2:x\n\n-1 :3\n-1 4:4\n' >bad.svm
@@ -53,3 +53,30 @@ expect 0 "$pawl" convert table.csv --label clicked -o table.cache --json
 said '"format":"csv","files":1,"rows":2,"entries":3,'
 expect 1 "$pawl" convert table.csv --label bought -o table.cache
 complained 'table.csv: there is no column of the name or number that was given for the label'
+
+# Documents: three ways to write the same ones.
+printf '2 0:2 1:1\n0\n1 2:3\n' >three.ldac
+printf '3\n3\n3\n1 1 2\n1 2 1\n3 3 3\n' >three.uci
+printf 'Apple, apple; bear.\n\nCAT cat dog cat\n' >three.txt
+printf 'apple\nbear\ncat\n' >three.words
+expect 0 "$pawl" convert three.ldac --vocab three.words -o ldac.cache
+said '^ldac.cache: 3 rows, 3 entries, features up to 3$'
+said '^next: pawl train lda ldac.cache$'
+expect 0 "$pawl" convert three.uci -o uci.cache
+said '^uci.cache: 2 rows, 3 entries, features up to 3$'
+expect 0 "$pawl" convert three.txt --format text --vocab three.words -o text.cache
+said '^left out 1 word that is not in the vocabulary$'
+cmp ldac.cache text.cache || fail 'a text is not the documents that are in it'
+expect 0 "$pawl" convert three.txt --format text --vocab three.words -o text.cache --json
+said '"format":"text".*"unknown":1,'
+printf 'apple\nbear\n' >two.words
+expect 1 "$pawl" convert three.ldac --vocab two.words -o x.cache
+complained 'three.ldac:3:3: word 2 is beyond the vocabulary, which has 2 and counts from 0'
+printf 'apple\nbear\napple\n' >twice.words
+expect 1 "$pawl" convert three.ldac --vocab twice.words -o x.cache
+complained 'twice.words:3: this word stands in line 1 already'
+head -n 5 three.uci >early.uci
+expect 1 "$pawl" convert early.uci -o x.cache
+complained 'early.uci: file ends early: 2 of 3 entries'
+expect 1 "$pawl" convert three.txt -o x.cache --format ldac
+complained 'three.txt:1:1: a document begins with the number of its words'

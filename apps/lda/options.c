@@ -1,0 +1,67 @@
+/* Options of the training of topic models: defaults, and what is wrong with them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/lda/inside.h"
+
+void pawl_lda_options_init(struct pawl_lda_options *options) {
+  memset(options, 0, sizeof *options);
+  options->method = PAWL_LDA_GIBBS;
+  pawl_data_options_init(&options->reading);
+  pawl_words_options_init(&options->building);
+  options->topics = 100;
+  options->alpha = 0.1;
+  options->beta = 0.01;
+  options->staleness = 1;
+  options->memory = UINT64_C(1) << 30;
+  options->seed = 1;
+  options->batch = 256;
+  options->kappa = 0.7;
+  options->offset = 64;
+  options->measure_every = 10;
+  options->workers = 1;
+}
+
+static bool is_positive(double value) { return isfinite(value) && value > 0; }
+
+static const char *wrong_with_model(const struct pawl_lda_options *options) {
+  if (options->method != PAWL_LDA_GIBBS && options->method != PAWL_LDA_SVI) return "there is no such method";
+  if (options->topics < 1 || options->topics > PAWL_LDA_TOPICS_MAX) return "the number of topics must be 1 to 65000";
+  if (!is_positive(options->alpha) || options->alpha > 1e6) return "alpha must be a positive number";
+  if (!is_positive(options->beta) || options->beta > 1e6) return "beta must be a positive number";
+  if (options->staleness > UINT16_MAX) return "the staleness must be below 65536 sweeps";
+  return NULL;
+}
+
+static const char *wrong_with_svi(const struct pawl_lda_options *options) {
+  if (options->method != PAWL_LDA_SVI) return NULL;
+  if (options->batch < 1) return "a batch has at least one document";
+  if (!(options->kappa > 0.5 && options->kappa <= 1)) return "kappa must be above 0.5 and at most 1";
+  if (!(options->offset >= 0) || !isfinite(options->offset)) return "the offset must not be negative";
+  if (options->resume) return "stochastic variational inference cannot be resumed: it makes few passes";
+  if (options->start) return "stochastic variational inference begins by itself: a start is for gibbs";
+  return NULL;
+}
+
+static const char *wrong_with_paths(const struct pawl_lda_options *options) {
+  if (options->path_count < 1) return "no data: name at least one file";
+  for (size_t i = 0; i < options->path_count; i++)
+    if (options->paths[i][0] != '/') return "paths of the data must be absolute: workers open them too";
+  if (!options->directory || options->directory[0] != '/' || strlen(options->directory) > 3000)
+    return "a directory for the run is needed, by its absolute path";
+  if (options->vocabulary && (options->vocabulary[0] != '/' || strlen(options->vocabulary) > 4000))
+    return "the path of the vocabulary must be absolute: workers open it too";
+  if (options->start && (options->start[0] != '/' || strlen(options->start) > 4000))
+    return "the path of the model to start from must be absolute: workers open it too";
+  if (options->job && (strlen(options->job) > 60 || !*options->job)) return "the job's name must have 1 to 60 letters";
+  return NULL;
+}
+
+bool pawl_lda_check(const struct pawl_lda_options *options, char error[PAWL_LDA_TEXT]) {
+  const char *wrong = wrong_with_model(options);
+  if (!wrong) wrong = wrong_with_svi(options);
+  if (!wrong) wrong = wrong_with_paths(options);
+  if (wrong && error) snprintf(error, PAWL_LDA_TEXT, "%s", wrong);
+  return !wrong;
+}

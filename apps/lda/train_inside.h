@@ -1,0 +1,50 @@
+/* The scheduler of a topic model, inside: what train.c, train_model.c and train_state.c share. */
+#ifndef LDA_TRAIN_INSIDE_H
+#define LDA_TRAIN_INSIDE_H
+
+#include "apps/lda/inside.h"
+
+struct lda_training {
+  struct pawl_session *session;
+  const struct pawl_lda_options *options;
+  struct lda_spec spec;
+  struct pawl_data *data, *heldout;
+  struct pawl_words *vocabulary;
+  struct pawl_job *job;
+  struct pawl_vector *vector;
+  struct lda_order order; /* of the next round */
+  struct pawl_lda_progress progress;
+  struct pawl_lda_worker *each;
+  size_t each_room;
+  char (*hosts)[128]; /* of `each` */
+  struct pawl_lda_result result;
+  int64_t begun_ns, saved_ns;
+  double sweep_s;                    /* how long one takes, about; 0: not known */
+  uint64_t sampled;                  /* tokens, */
+  double sampled_s;                  /* in so many seconds of rounds */
+  uint64_t lost_sent, lost_received; /* bytes of workers that are gone */
+  bool is_stopping;
+  char *error; /* PAWL_LDA_TEXT */
+};
+
+/* A failure, with a sentence for people if there is none yet. Returns the status. */
+pawl_status lda_fail(struct lda_training *run, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
+void lda_tell(struct lda_training *run, const char *format, ...) PAWL_PRINTF(2, 3);
+void lda_show(struct lda_training *run, const char *stage);
+bool lda_is_stopping(struct lda_training *run);
+
+/* The model that the servers hold. With `sums_out`, of `words` elements, also how many tokens each word has. */
+pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_lda_model **model_out);
+pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums); /* against the corpus */
+pawl_status lda_evaluate(struct lda_training *run,
+                         const struct pawl_lda_model *model); /* on the held-out documents, if there are any */
+
+/* The run's directory: makes it, finds out whether a run is in it, goes on with that if it is to. */
+pawl_status lda_state_open(struct lda_training *run);
+pawl_status lda_state_save(struct lda_training *run);
+
+/* alpha and beta by one step of Minka's fixed point, from what workers have summed up. */
+void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals);
+pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals);
+
+#endif

@@ -1,0 +1,88 @@
+/* The run's directory: what a training that is resumed has to know besides the pieces' files (piece.h). */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/json.h"
+#include "apps/lda/random.h"
+#include "apps/lda/train_inside.h"
+
+enum { FORMAT = 1 };
+
+static void state_path(const struct lda_training *run, char path[static 4200]) {
+  snprintf(path, 4200, "%s/run.json", run->spec.directory);
+}
+
+/* What must be the same for topics of tokens to mean anything. */
+static uint64_t corpus_of(const struct lda_training *run) {
+  uint64_t words = run->vocabulary ? pawl_words_count(run->vocabulary) : 0;
+  return lda_mix(run->spec.fingerprint + lda_mix(words + 1));
+}
+
+static pawl_status read_state(struct lda_training *run, json_t *object) {
+  int format;
+  json_int_t topics;
+  json_t *corpus, *sweep, *alpha;
+  uint64_t of;
+  if (json_unpack(object, "{s:i, s:I, s:o, s:o, s:F, s:o}", "format", &format, "topics", &topics, "corpus", &corpus,
+                  "sweep", &sweep, "beta", &run->order.beta, "alpha", &alpha) ||
+      format != FORMAT || !apps_json_wide_of(corpus, &of) || !apps_json_wide_of(sweep, &run->order.sweep))
+    return lda_fail(run, PAWL_CORRUPT, "%s/run.json cannot be read: it is damaged, or of another version",
+                    run->spec.directory);
+  if (topics != run->spec.topics || json_array_size(alpha) != run->spec.topics)
+    return lda_fail(run, PAWL_MISMATCH, "the run in %s has %lld topics, not %u: resume it with as many",
+                    run->spec.directory, (long long)topics, run->spec.topics);
+  if (of != run->spec.corpus)
+    return lda_fail(run, PAWL_MISMATCH,
+                    "the run in %s is of other data, or the data has changed: names, sizes or the vocabulary differ",
+                    run->spec.directory);
+  for (uint32_t k = 0; k < run->spec.topics; k++) run->order.alpha[k] = apps_json_number_of(json_array_get(alpha, k));
+  return PAWL_OK;
+}
+
+pawl_status lda_state_save(struct lda_training *run) {
+  char path[4200], other[4300];
+  json_t *alpha = json_array();
+  state_path(run, path);
+  snprintf(other, sizeof other, "%s.new", path);
+  for (uint32_t k = 0; k < run->spec.topics; k++) json_array_append_new(alpha, json_real(run->order.alpha[k]));
+  char *text =
+      apps_json_print(json_pack("{s:i, s:I, s:o, s:o, s:f, s:o}", "format", FORMAT, "topics",
+                                (json_int_t)run->spec.topics, "corpus", apps_json_wide(run->spec.corpus), "sweep",
+                                apps_json_wide(run->order.sweep), "beta", run->order.beta, "alpha", alpha));
+  if (!text) return PAWL_NO_MEMORY;
+  FILE *file = fopen(other, "w");
+  bool is_well = file && fputs(text, file) >= 0;
+  if (file && fclose(file) != 0) is_well = false;
+  free(text);
+  if (is_well && rename(other, path) == 0) return PAWL_OK;
+  return lda_fail(run, PAWL_IO, "%s: %s", other, strerror(errno));
+}
+
+pawl_status lda_state_open(struct lda_training *run) {
+  char path[4200];
+  run->spec.corpus = corpus_of(run);
+  if (getrandom(&run->spec.generation, sizeof run->spec.generation, 0) != sizeof run->spec.generation)
+    run->spec.generation = lda_mix((uint64_t)lda_now() ^ (uint64_t)getpid());
+  state_path(run, path);
+  bool is_there = access(path, F_OK) == 0;
+  if (!run->options->resume) {
+    if (is_there)
+      return lda_fail(run, PAWL_EXISTS, "%s holds a run: go on with it by --resume, or remove it", run->spec.directory);
+    return lda_state_save(run);
+  }
+  if (!is_there) return lda_fail(run, PAWL_NOT_FOUND, "%s holds no run to go on with", run->spec.directory);
+  json_error_t trouble;
+  json_t *object = json_load_file(path, 0, &trouble);
+  pawl_status status = read_state(run, object);
+  json_decref(object);
+  if (!status)
+    lda_tell(run, "going on after %llu sweeps, from %s", (unsigned long long)run->order.sweep, run->spec.directory);
+  return status;
+}

@@ -1,0 +1,115 @@
+/* Vocabularies, inside: what <pawl/words.h> promises, with a fault for the words.
+ *
+ * The words lie one behind another, each with its number and its length before it; a table of slots leads from a word's hash to
+ * its place, so that to find one touches two lines of memory. Never changed once made; any number of threads may read it.
+ */
+#ifndef PWI_DATA_WORDS_H
+#define PWI_DATA_WORDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <pawl/words.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "data/fault.h"
+
+#define PWI_WORDS_MAX ((uint64_t)1 << 31)
+#define PWI_WORD_STEP 8 /* words begin at multiples of it */
+#define PWI_WORD_HEAD 5 /* number, u32, and length, u8 */
+
+struct pwi_word_slot {
+  uint32_t tag;   /* of the hash */
+  uint32_t place; /* of the word, in steps, plus 1; 0: free */
+};
+
+struct pawl_words {
+  _Atomic uint64_t holders;
+  uint64_t count, fingerprint;
+  unsigned char *bytes; /* number, length, letters, zero; and again */
+  uint32_t *places;     /* of each word by number, in steps */
+  struct pwi_word_slot *slots;
+  uint64_t mask;
+};
+
+#define PWI_WORD_SLACK 8 /* bytes behind a word that is looked up, which may be read */
+
+/* The letters of a word are looked at eight at a time, at the places at which they are written when text is cut: so they come out of the
+ * processor's store buffer, and do not wait until they are in memory. Behind the end they count as zeros. */
+static inline uint64_t pwi_word_part(const char *word, size_t left) {
+  uint64_t eight = pwi_get_u64(word);
+  return left >= 8 ? eight : eight & ~(UINT64_MAX << 8 * left);
+}
+
+static inline uint64_t pwi_word_fold(uint64_t a, uint64_t b) {
+  __extension__ unsigned __int128 product = (unsigned __int128)a * b;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Of a word of one letter or more, with slack. For tables: ids of hashed words are made by pwi_hash. */
+static inline uint64_t pwi_word_hash(const char *word, size_t length) {
+  const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+  uint64_t hash = length * odd;
+  for (; length > 8; word += 8, length -= 8)
+    hash = pwi_word_fold(pwi_get_u64(word) ^ odd, hash ^ UINT64_C(0xbf58476d1ce4e5b9));
+  hash = pwi_word_fold(pwi_word_part(word, length) ^ odd, hash ^ UINT64_C(0x94d049bb133111eb));
+  return pwi_mix64(hash);
+}
+
+static inline bool pwi_word_equals(const char *a, const char *b, size_t length) {
+  for (; length > 8; a += 8, b += 8, length -= 8)
+    if (pwi_get_u64(a) != pwi_get_u64(b)) return false;
+  return pwi_word_part(a, length) == pwi_word_part(b, length);
+}
+
+/* The number of the word whose hash this is; PAWL_NO_WORD. The word has slack. */
+static inline uint64_t pwi_words_find(const struct pawl_words *words, const char *word, size_t length, uint64_t hash) {
+  uint32_t tag = (uint32_t)(hash >> 32);
+  for (uint64_t i = hash & words->mask; words->slots[i].place; i = (i + 1) & words->mask) {
+    if (words->slots[i].tag != tag) continue;
+    const unsigned char *there = words->bytes + (size_t)(words->slots[i].place - 1) * PWI_WORD_STEP;
+    if (there[4] == length && pwi_word_equals((const char *)there + PWI_WORD_HEAD, word, length))
+      return pwi_get_u32(there);
+  }
+  return PAWL_NO_WORD;
+}
+
+/* Fetches, without waiting, where a word of this hash is looked for first; and then, once that is there, the word that it leads to. */
+static inline void pwi_words_fetch_slot(const struct pawl_words *words, uint64_t hash) {
+  __builtin_prefetch(&words->slots[hash & words->mask]);
+}
+
+static inline void pwi_words_fetch_word(const struct pawl_words *words, uint64_t hash) {
+  uint32_t place = words->slots[hash & words->mask].place;
+  if (place) __builtin_prefetch(words->bytes + (size_t)(place - 1) * PWI_WORD_STEP);
+}
+
+/* A word that is added, with slack. */
+struct pwi_word {
+  const char *letters;
+  size_t length; /* 1 … PAWL_WORD_MAX */
+};
+
+/* Numbers words 0, 1, … as `next` hands them out. Of two that are equal the second is in `*twice_out`, with PAWL_EXISTS; else
+ * PAWL_NO_MEMORY, PAWL_TOO_LARGE. `total` is of all lengths. */
+PAWL_MUST_USE pawl_status pwi_words_make(uint64_t count, uint64_t total, struct pwi_word (*next)(void *context),
+                                         void *context, struct pawl_words **words_out, uint64_t *twice_out);
+
+PAWL_MUST_USE pawl_status pwi_words_read(const char *path, struct pawl_words **words_out, struct pwi_fault *fault);
+
+/* The same from text that lies in memory, with PWI_WORD_SLACK bytes and one behind it that may be written; `path` is for the fault. */
+PAWL_MUST_USE pawl_status pwi_words_parse(const char *path, char *text, size_t size, struct pawl_words **words_out,
+                                          struct pwi_fault *fault);
+PAWL_MUST_USE pawl_status pwi_words_write(const struct pawl_words *words, const char *path, struct pwi_fault *fault);
+PAWL_MUST_USE pawl_status pwi_words_build(struct pawl_data *data, const struct pawl_words_options *options,
+                                          struct pawl_words **words_out, struct pwi_fault *fault);
+
+const char *pwi_words_at(const struct pawl_words *words, uint64_t number); /* NULL beyond the end */
+struct pawl_words *pwi_words_retain(const struct pawl_words *words);       /* NULL is fine */
+void pwi_words_release(struct pawl_words *words);                          /* NULL is fine */
+
+#endif

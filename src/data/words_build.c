@@ -1,0 +1,167 @@
+/* Making a vocabulary from a corpus: pieces are tallied side by side, and their tallies added up by number.
+ *
+ * Memory is bounded. Up to WORDS different words, or twice as many as are asked for, and LETTERS bytes of them are counted exactly.
+ * When a piece takes the tally beyond that, the words that were seen least are forgotten until half as many are left; one that comes
+ * up again is counted from 0. Because pieces are added up by number, what is forgotten does not depend on threads.
+ */
+#include "data/data.h"
+#include "data/words.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "data/tally.h"
+#include "data/text.h"
+#include "data/utf8.h"
+
+#define WORDS ((size_t)1 << 23)
+#define LETTERS ((size_t)1 << 29)
+
+/* --- a piece ---------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status tally_line(struct pwi_parse *parse, const char *line_end, struct pwi_tally *tally) {
+  struct pwi_text text = {.at = parse->at, .end = line_end};
+  char word[PWI_TEXT_ROOM];
+  size_t length;
+  pawl_status status = PAWL_OK;
+  const char *wrong = pwi_utf8_wrong(parse->at, line_end);
+  if (wrong) return pwi_parse_wrong(parse, wrong, "this is not UTF-8");
+  while (!status && (length = pwi_text_next(&text, word))) status = pwi_tally_add(tally, word, length);
+  if (!status) tally->documents++;
+  return status;
+}
+
+static pawl_status tally_lines(const struct pwi_parse_rule *rule, struct pwi_parse *parse, void *tally) {
+  (void)rule;
+  while (parse->at < parse->end) {
+    const char *line_end = memchr(parse->at, '\n', (size_t)(parse->end - parse->at));
+    pawl_status status = tally_line(parse, line_end, tally);
+    if (status) return status;
+    parse->at = line_end + 1;
+  }
+  return PAWL_OK;
+}
+
+static void destroy_tally(void *product) {
+  if (!product) return;
+  pwi_tally_fini(product);
+  pwi_free(product);
+}
+
+static pawl_status make_tally(struct pawl_data *data, size_t piece, struct pwi_lines *text, void **product_out,
+                              struct pwi_fault *fault) {
+  struct pwi_source *source = pwi_data_source(data, piece);
+  struct pwi_tally *tally = pwi_alloc_zero(1, sizeof *tally);
+  uint64_t skipped = 0;
+  pawl_status status = tally ? pwi_data_parse(data, source, text, tally_lines, tally, &skipped, fault)
+                             : pwi_fault_plain(fault, PAWL_NO_MEMORY, source->path);
+  pwi_lines_fini(text);
+  if (status)
+    destroy_tally(tally);
+  else
+    *product_out = tally;
+  return status;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------------------ */
+
+struct building {
+  const struct pawl_words_options *options;
+  size_t pieces, done, most;
+  struct pwi_tally all;
+  const struct pawl_words *stop; /* NULL: none */
+  const struct pwi_tally_word **kept;
+  size_t count, next;
+};
+
+static pawl_status take(void *context, size_t piece, void *product, struct pwi_fault *fault) {
+  struct building *building = context;
+  const struct pawl_words_options *options = building->options;
+  pawl_status status = pwi_tally_merge(&building->all, product);
+  (void)piece;
+  destroy_tally(product);
+  if (status) return pwi_fault(fault, status, "out of memory for %zu words", building->all.count);
+  if (building->all.count > building->most || building->all.letters_size > LETTERS)
+    pwi_tally_forget(&building->all, building->most / 2, LETTERS / 2);
+  building->done++;
+  if (options->progress && !options->progress(options->context, building->done, building->pieces))
+    return pwi_fault(fault, PAWL_CANCELLED, "cancelled; no vocabulary was made");
+  return PAWL_OK;
+}
+
+static bool stays(const struct building *building, const struct pwi_tally_word *word) {
+  const struct pawl_words_options *options = building->options;
+  if (word->documents < options->least_documents) return false;
+  if ((double)word->documents > options->most_share * (double)building->all.documents) return false;
+  if (!building->stop) return true;
+  return pwi_words_find(building->stop, pwi_tally_letters(&building->all, word), word->length, word->hash) ==
+         PAWL_NO_WORD;
+}
+
+/* More frequent ones first, and equal ones by their bytes. */
+static int by_count(const void *left, const void *right, void *context) {
+  const struct pwi_tally *all = context;
+  const struct pwi_tally_word *a = *(const struct pwi_tally_word *const *)left;
+  const struct pwi_tally_word *b = *(const struct pwi_tally_word *const *)right;
+  if (a->count != b->count) return a->count > b->count ? -1 : 1;
+  size_t both = a->length < b->length ? a->length : b->length;
+  int order = memcmp(pwi_tally_letters(all, a), pwi_tally_letters(all, b), both);
+  return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static struct pwi_word next_word(void *context) {
+  struct building *building = context;
+  const struct pwi_tally_word *word = building->kept[building->next++];
+  return (struct pwi_word){pwi_tally_letters(&building->all, word), word->length};
+}
+
+static pawl_status choose(struct building *building, struct pawl_words **words_out, struct pwi_fault *fault) {
+  const struct pwi_tally *all = &building->all;
+  uint64_t total = 0, twice = 0;
+  building->kept = pwi_resize_array(NULL, all->count ? all->count : 1, sizeof *building->kept);
+  if (!building->kept) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory for %zu words", all->count);
+  for (size_t i = 0; i < all->count; i++)
+    if (stays(building, &all->words[i])) building->kept[building->count++] = &all->words[i];
+  if (building->count == 0)
+    return pwi_fault(fault, PAWL_INVALID,
+                     "no word stays in the vocabulary: of %zu different ones all are too rare, too "
+                     "frequent or to be left out",
+                     all->count);
+  qsort_r(building->kept, building->count, sizeof *building->kept, by_count, &building->all);
+  if (building->count > building->options->most) building->count = (size_t)building->options->most;
+  for (size_t i = 0; i < building->count; i++) total += building->kept[i]->length;
+  pawl_status status = pwi_words_make(building->count, total, next_word, building, words_out, &twice);
+  return status ? pwi_fault(fault, status, "no vocabulary of %zu words: %s", building->count, pawl_status_text(status))
+                : PAWL_OK;
+}
+
+static pawl_status check(const struct pawl_data *data, const struct pawl_words_options *options,
+                         struct pwi_fault *fault) {
+  for (size_t i = 0; i < data->count; i++)
+    if (data->sources[i].rule.format != PAWL_DATA_TEXT)
+      return pwi_fault(fault, PAWL_UNSUPPORTED, "%s: a vocabulary is made from text, and this was opened as %s",
+                       data->sources[i].path, pwi_data_format_name(data->sources[i].rule.format));
+  if (!(options->most_share > 0 && options->most_share <= 1))
+    return pwi_fault(fault, PAWL_INVALID, "most_share is %g: more than 0 and up to 1 is possible", options->most_share);
+  if (options->most == 0) return pwi_fault(fault, PAWL_INVALID, "a vocabulary of 0 words was asked for");
+  return PAWL_OK;
+}
+
+pawl_status pwi_words_build(struct pawl_data *data, const struct pawl_words_options *options,
+                            struct pawl_words **words_out, struct pwi_fault *fault) {
+  static const struct pwi_data_product product = {make_tally, destroy_tally};
+  struct building building = {.options = options, .pieces = data->pieces, .most = WORDS};
+  struct pawl_words *stop = NULL;
+  pawl_status status = check(data, options, fault);
+  if (status) return status;
+  if (options->most > WORDS / 2) building.most = options->most < PWI_WORDS_MAX ? (size_t)options->most * 2 : SIZE_MAX;
+  if (options->stop) status = pwi_words_read(options->stop, &stop, fault);
+  building.stop = stop;
+  if (!status)
+    status = pwi_data_make_all(data, 0, data->pieces, options->threads, true, &product, take, &building, fault);
+  if (!status) status = choose(&building, words_out, fault);
+  pwi_free(building.kept);
+  pwi_tally_fini(&building.all);
+  pwi_words_release(stop);
+  return status;
+}
