@@ -248,7 +248,8 @@ PAWL_API pawl_status pawl_lda_train(struct pawl_session *session, const struct p
                                     struct pawl_lda_model **model_out, struct pawl_lda_result *result_out,
                                     char error[PAWL_LDA_TEXT]);
 
-/* A worker: joins the job and works until it ends. As pawl_worker_run. */
+/* A worker: joins the job and works until it ends. As pawl_worker_run. Counts stay exact also when a worker is stopped, taken for dead and goes on, if its
+ * session was opened with `stays_dead`; it then ends with PAWL_NODE_GONE. */
 PAWL_API pawl_status pawl_lda_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
                                    char error[PAWL_LDA_TEXT]);
 
