@@ -201,7 +201,6 @@ static void arrange_documents(struct lda_piece *piece, const struct pawl_batch *
   piece->documents_at[document] = token;
 }
 
-/* To a file of another name first: a piece is there whole or not at all. */
 /* The first to make it has made it: one that comes late, because it was stopped and taken for dead meanwhile, must not undo what others have
  * done since. Where there are no links it has to be believed. */
 static pawl_status put_in_place(const char *other, const char *path) {
@@ -212,6 +211,7 @@ static pawl_status put_in_place(const char *other, const char *path) {
   return rename(other, path) == 0 ? PAWL_OK : status_of_errno();
 }
 
+/* To a file of another name first: a piece is there whole or not at all. */
 static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   char other[4200];
   struct head head = {.magic = MAGIC,
