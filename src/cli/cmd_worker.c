@@ -132,6 +132,7 @@ int pwi_worker_run(struct pwi_worker *worker) {
   pwi_cli_log_calm();
   options->listen = worker->address;
   options->job = worker->job;
+  options->stays_dead = true; /* others take over what it has */
   if (worker->parent && pwi_parent_watch((pid_t)worker->parent, fd, leave, NULL, &watch) != PAWL_OK)
     return pwi_cli_failure(worker->command, "cannot watch process %ld", (long)worker->parent);
   exit_code = pwi_session_start(&worker->choice, worker->command, &session);
