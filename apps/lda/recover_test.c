@@ -251,6 +251,37 @@ static void test_a_recovery_that_is_interrupted_is_done_again(void **state) {
     }
 }
 
+/* What was mended can be gone on with. */
+static void test_a_sweep_goes_on_with_what_was_recovered(void **state) {
+  (void)state;
+  struct lda_piece *own[PIECES];
+  begin_scene();
+  count_all();
+  for (size_t p = 0; p < PIECES; p++) {
+    sweep_by_hand(p, 60, p == 1 ? TOTALS : ROWS, is_pushed);
+    recover(p);
+    own[p] = &pieces[p];
+  }
+  check_table();
+  assert_true(lda_sampler_init(&worker.sampler, TOPICS));
+  worker.sampler.words = VOCABULARY;
+  worker.sampler.beta = 0.01;
+  for (uint32_t k = 0; k < TOPICS; k++) worker.sampler.alpha[k] = 0.1;
+  worker.totals = calloc(WIDTH, sizeof *worker.totals);
+  must(lda_crew_create(session, 2, TOPICS, WIDTH, lda_slice_rows(WIDTH * 4), 1000, &worker.crew));
+  for (uint64_t sweep = 0; sweep < 3; sweep++) {
+    must(lda_blocks_create(own, PIECES, UINT64_MAX / 2, &worker.blocks, &worker.block_count));
+    must(lda_block_load(worker.blocks, WIDTH * sizeof(int32_t), worker.error));
+    worker.sampler.sweep = sweep;
+    must(lda_sweep_block(&worker, worker.blocks));
+    lda_blocks_destroy(worker.blocks, worker.block_count);
+    check_table();
+  }
+  lda_crew_destroy(worker.crew);
+  lda_sampler_fini(&worker.sampler);
+  free(worker.totals);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_piece_with_nothing_under_way_stays_as_it_is),
@@ -258,6 +289,7 @@ int main(void) {
       cmocka_unit_test(test_a_death_after_some_rows_is_mended),
       cmocka_unit_test(test_a_death_before_or_after_the_totals_is_mended),
       cmocka_unit_test(test_a_recovery_that_is_interrupted_is_done_again),
+      cmocka_unit_test(test_a_sweep_goes_on_with_what_was_recovered),
   };
   return cmocka_run_group_tests_name("apps.lda.recover", tests, begin, end);
 }
