@@ -50,6 +50,15 @@ static pawl_status look(struct recovery *recovery) {
   return status;
 }
 
+/* A piece without words has no row but that of the totals. */
+static pawl_status look_at_totals(struct recovery *recovery) {
+  const struct lda_piece *piece = recovery->piece;
+  recovery->keys[0] = recovery->worker->sampler.words;
+  pawl_status status = exchange(recovery, 1);
+  if (!status) recovery->ahead += lda_mark_is_ahead(recovery->stored, recovery->topics, piece->number, piece->version);
+  return status;
+}
+
 /* Topics as they were, for words whose rows do not have the new ones; on disk first. */
 static pawl_status keep_old_topics(struct recovery *recovery) {
   struct lda_piece *piece = recovery->piece;
@@ -117,6 +126,7 @@ pawl_status lda_recover(struct lda_worker *worker, struct lda_piece *piece) {
   pawl_status status = lda_piece_load(piece, worker->error);
   if (status) return status;
   status = make_room(&recovery) ? look(&recovery) : PAWL_NO_MEMORY;
+  if (!status && piece->words == 0) status = look_at_totals(&recovery);
   if (!status && recovery.ahead > 0) {
     status = keep_old_topics(&recovery);
     if (!status) status = flip_marks(&recovery);

@@ -251,6 +251,20 @@ static void test_a_recovery_that_is_interrupted_is_done_again(void **state) {
     }
 }
 
+/* It has no row but that of the totals, which all pieces of a block push together. */
+static void test_a_piece_without_words_follows_the_mark_of_the_totals(void **state) {
+  (void)state;
+  begin_scene();
+  for (uint64_t turn = 0; turn < 4; turn++) {
+    recover(PIECES - 1); /* nothing was under way */
+    assert_int_equal(pieces[PIECES - 1].version, turn);
+    sweep_by_hand(PIECES - 1, 0, TOTALS, is_pushed);
+    recover(PIECES - 1);
+    assert_int_equal(pieces[PIECES - 1].version, turn + 1);
+    check_table();
+  }
+}
+
 /* What was mended can be gone on with. */
 static void test_a_sweep_goes_on_with_what_was_recovered(void **state) {
   (void)state;
@@ -290,6 +304,7 @@ int main(void) {
       cmocka_unit_test(test_a_death_before_or_after_the_totals_is_mended),
       cmocka_unit_test(test_a_recovery_that_is_interrupted_is_done_again),
       cmocka_unit_test(test_a_sweep_goes_on_with_what_was_recovered),
+      cmocka_unit_test(test_a_piece_without_words_follows_the_mark_of_the_totals),
   };
   return cmocka_run_group_tests_name("apps.lda.recover", tests, begin, end);
 }
