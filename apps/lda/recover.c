@@ -5,6 +5,7 @@
  * version that was under way are brought there as they are, with their topics unchanged; then the totals, then the head of the file. All
  * of it may be interrupted and done again.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,10 +60,27 @@ static pawl_status look_at_totals(struct recovery *recovery) {
   return status;
 }
 
+static bool is_topic(const struct recovery *recovery, uint32_t topic) {
+  return topic < recovery->topics || topic == LDA_NONE;
+}
+
+/* What was read of the version under way has been checked by nobody, and is about to be counted. */
+static pawl_status check_next(const struct recovery *recovery) {
+  const struct lda_piece *piece = recovery->piece;
+  for (uint32_t w = 0; w < piece->words; w++)
+    for (uint32_t i = piece->starts[w]; i < piece->starts[w + 1] && recovery->is_ahead[w]; i++)
+      if (!is_topic(recovery, lda_topic(recovery->next[i])) || !is_topic(recovery, lda_proposed(recovery->next[i]))) {
+        snprintf(recovery->worker->error, PAWL_LDA_TEXT, "%.300s: the piece is damaged", piece->path);
+        return PAWL_CORRUPT;
+      }
+  return PAWL_OK;
+}
+
 /* Topics as they were, for words whose rows do not have the new ones; on disk first. */
 static pawl_status keep_old_topics(struct recovery *recovery) {
   struct lda_piece *piece = recovery->piece;
   pawl_status status = lda_piece_read_next(piece, 0, piece->tokens, recovery->next);
+  if (!status) status = check_next(recovery);
   for (uint32_t w = 0; w < piece->words && !status; w++) {
     uint32_t begin = piece->starts[w], end = piece->starts[w + 1];
     if (!recovery->is_ahead[w])

@@ -265,6 +265,34 @@ static void test_a_piece_without_words_follows_the_mark_of_the_totals(void **sta
   }
 }
 
+/* Topics of the version that was under way are believed no more than those of the one that was loaded. */
+static void test_damaged_topics_are_refused_before_they_are_counted(void **state) {
+  (void)state;
+  static const uint32_t wrong[] = {TOPICS, WIDTH, 0xfffe};
+  begin_scene();
+  count_all();
+  for (size_t i = 0; i < 3; i++) {
+    struct lda_piece *piece = &pieces[i];
+    uint32_t good;
+    sweep_by_hand(i, 100, ROWS, is_pushed);
+    must(lda_piece_load(piece, worker.error));
+    must(lda_piece_read_next(piece, 3, 4, &good));
+    piece->pairs[3] = lda_pair(i == 0 ? wrong[i] : 0, i > 0 ? wrong[i] : 0);
+    if (i == 2) piece->pairs[3] = lda_pair(wrong[i], wrong[i]);
+    must(lda_piece_write(piece, 3, 4));
+    open_piece(i);
+    *worker.error = 0;
+    assert_int_equal(lda_recover(&worker, piece), PAWL_CORRUPT);
+    assert_non_null(strstr(worker.error, "damaged"));
+    assert_false(piece->is_loaded);
+    must(lda_piece_load(piece, worker.error));
+    piece->pairs[3] = good;
+    must(lda_piece_write(piece, 3, 4));
+    recover(i); /* nothing had been done */
+    check_table();
+  }
+}
+
 /* What was mended can be gone on with. */
 static void test_a_sweep_goes_on_with_what_was_recovered(void **state) {
   (void)state;
@@ -305,6 +333,7 @@ int main(void) {
       cmocka_unit_test(test_a_recovery_that_is_interrupted_is_done_again),
       cmocka_unit_test(test_a_sweep_goes_on_with_what_was_recovered),
       cmocka_unit_test(test_a_piece_without_words_follows_the_mark_of_the_totals),
+      cmocka_unit_test(test_damaged_topics_are_refused_before_they_are_counted),
   };
   return cmocka_run_group_tests_name("apps.lda.recover", tests, begin, end);
 }
