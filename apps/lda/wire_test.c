@@ -292,6 +292,18 @@ static void test_orders_with_senseless_values_are_refused(void **state) {
   must_not_read(ORDER, "\"alpha\":[", "\"alpha\":7,\"other\":[");
 }
 
+static void test_priors_that_are_not_positive_are_refused(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"null", "0", "0.0", "-0.5", "\"1\"", "true", "[]", "1e999"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "\"alpha\":[%s,", wrong[i]);
+    must_not_read(ORDER, "\"alpha\":[", text);
+    snprintf(text, sizeof text, "\"beta\":%s,\"other\":0", wrong[i]);
+    must_not_read(ORDER, "\"beta\":0", text);
+  }
+}
+
 static void test_replies_with_senseless_values_are_refused(void **state) {
   (void)state;
   must_not_read(REPLY, "\"documents\":\"ffffffffffffffff\"", "\"documents\":null");
@@ -350,6 +362,7 @@ int main(void) {
       cmocka_unit_test(test_specs_with_senseless_values_are_refused),
       cmocka_unit_test(test_texts_without_end_are_refused),
       cmocka_unit_test(test_orders_with_senseless_values_are_refused),
+      cmocka_unit_test(test_priors_that_are_not_positive_are_refused),
       cmocka_unit_test(test_replies_with_senseless_values_are_refused),
       cmocka_unit_test(test_arrays_of_more_numbers_than_topics_are_refused),
       cmocka_unit_test(test_vectors_have_a_row_for_each_word_and_one_for_the_totals),
