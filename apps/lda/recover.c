@@ -1,9 +1,9 @@
 /* Taking over a piece from a worker that has died: see marks.h.
  *
  * The rows of the piece's words are read with a push that changes nothing, so that what is read is what the servers will never lose, and
- * nothing that was sent before can take effect later: the one who died is on no roster any more. Words that are not at the
- * version that was under way are brought there as they are, with their topics unchanged; then the totals, then the head of the file. All
- * of it may be interrupted and done again.
+ * nothing that was sent before can take effect later: the one who died is on no roster any more. A copy takes the place of the file,
+ * since that one may only have been stopped, and go on writing. Words that are not at the version that was under way are brought there as
+ * they are, with their topics unchanged; then the totals, then the head of the file. All of it may be interrupted and done again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,6 +145,7 @@ pawl_status lda_recover(struct lda_worker *worker, struct lda_piece *piece) {
   if (status) return status;
   status = make_room(&recovery) ? look(&recovery) : PAWL_NO_MEMORY;
   if (!status && piece->words == 0) status = look_at_totals(&recovery);
+  if (!status) status = lda_piece_renew(piece, worker->error);
   if (!status && recovery.ahead > 0) {
     status = keep_old_topics(&recovery);
     if (!status) status = flip_marks(&recovery);

@@ -34,6 +34,7 @@ static void begin_scene(void) {
   lda_vector_options(&worker.spec, VOCABULARY, &options);
   must(pawl_vector_create(session, name, &options, PATIENCE, &worker.counts));
   for (size_t p = 0; p < PIECES; p++) {
+    unlink(pieces[p].path);
     draw_documents(&documents, p == PIECES - 1 ? 0 : 6, VOCABULARY - p, p + 1);
     must(lda_piece_make(folder, numbers[p], 1, 1, TOPICS, VOCABULARY, &documents.batch, worker.error));
     open_piece(p);

@@ -84,7 +84,7 @@ static inline pawl_status launch(void *context) {
 
 static inline int be_worker(const char *address, const char *name) {
   char error[PAWL_LDA_TEXT] = "";
-  struct pawl_session *own = open_listening(address);
+  struct pawl_session *own = open_as(address, true);
   pawl_status status = pawl_lda_work(own, name, PATIENCE, error);
   pawl_session_close(own, PATIENCE);
   return status == PAWL_OK ? 0 : 1;
