@@ -178,20 +178,20 @@ static void accept_in_word(const struct lda_sampler *sampler, struct lda_random 
   }
 }
 
-/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself, it is drawn again. */
+/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself, the row is drawn from again. That
+ * it is the row, and not beta, was decided before, by the number of the others: a token without others never comes to it. */
 static void propose_by_word(const struct lda_sampler *sampler, const struct lda_alias *alias, struct lda_random *random,
                             const struct lda_span *span, const int32_t *row, uint32_t threshold) {
   for (uint32_t i = 0; i < span->count; i++) {
     uint32_t topic = span->counted[i], proposed;
-    for (;;) {
-      uint64_t bits = lda_draw(random);
-      uint32_t high = (uint32_t)(bits >> 32);
-      if ((uint32_t)bits >= threshold) {
-        proposed = lda_below(high, sampler->topics);
-        break;
-      }
+    uint64_t bits = lda_draw(random);
+    uint32_t high = (uint32_t)(bits >> 32);
+    if ((uint32_t)bits >= threshold) {
+      proposed = lda_below(high, sampler->topics);
+    } else {
       proposed = lda_alias_draw(alias, high);
-      if (proposed != topic || lda_below((uint32_t)(lda_draw(random) >> 32), (uint32_t)row[topic]) != 0) break;
+      while (proposed == topic && lda_below((uint32_t)(lda_draw(random) >> 32), (uint32_t)row[topic]) == 0)
+        proposed = lda_alias_draw(alias, (uint32_t)(lda_draw(random) >> 32));
     }
     span->pairs[i] = lda_pair(topic, proposed);
   }
