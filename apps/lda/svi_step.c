@@ -15,10 +15,11 @@
 #include "apps/lda/random.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#define LANES 16
+#define LANES 16 /* rows are padded with zeros to a multiple of it */
 #define TURNS 100
 #define ENOUGH 1e-3f /* the mean change of gamma_dk by which a document is done */
 #define TINY 1e-35f
+#define NOTHING 0.01f /* tokens of a document, by which a topic is not of it */
 
 /* --- steps -------------------------------------------------------------------------------------------------------------------- */
 
@@ -47,63 +48,76 @@ void lda_svi_first(uint64_t seed, uint64_t word, uint32_t topics, float *weights
 
 /* --- functions of numbers -------------------------------------------------------------------------------------------------------- */
 
-/* exp of a negative number, by powers of two and a polynomial between them. */
-INLINE float exp_negative(float x) {
-  float v = x < -80 ? -80 : x, whole, part, power, result;
-  int32_t n = (int32_t)(v * 1.44269504f - 0.5f), bits = (int32_t)((uint32_t)(n + 127) << 23);
-  whole = (float)n;
-  part = v - whole * 0.693359375f + whole * 2.12194440e-4f;
-  result = 1.9875691500e-4f;
-  result = result * part + 1.3981999507e-3f;
+/* Eight numbers at a time, which compilers make of two or four registers' worth where they are narrower. They are passed by address: how
+ * to pass them otherwise differs between processors. */
+enum { WIDE = 8 };
+typedef float wide __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
+typedef int32_t wide_bits __attribute__((vector_size(4 * WIDE)));
+
+/* exp of negative numbers, by powers of two and a polynomial between them. */
+INLINE void exp_negative(wide *x) {
+  const wide least = {-80, -80, -80, -80, -80, -80, -80, -80};
+  wide_bits is_more = *x > least;
+  wide v = (wide)(((wide_bits)*x & is_more) | ((wide_bits)least & ~is_more));
+  wide_bits n = __builtin_convertvector(v * 1.44269504f - 0.5f, wide_bits);
+  wide whole = __builtin_convertvector(n, wide), part = v - whole * 0.693359375f + whole * 2.12194440e-4f;
+  wide result = part * 1.9875691500e-4f + 1.3981999507e-3f;
   result = result * part + 8.3334519073e-3f;
   result = result * part + 4.1665795894e-2f;
   result = result * part + 1.6666665459e-1f;
   result = result * part + 5.0000001201e-1f;
-  memcpy(&power, &bits, sizeof power);
-  return (result * part * part + part + 1) * power;
+  *x = (result * part * part + part + 1) * (wide)((n + 127) << 23);
 }
 
-INLINE float exp_digamma(float x) {
-  float y = x + 2.5f, inverse = 1 / y, square = inverse * inverse;
-  float high = y + inverse * (0.041666667f + square * (-0.0064236111f + square * 0.0035524828f));
-  float steps = (x * (3 * x + 6) + 2) / (x * (x + 1) * (x + 2));
-  return high * exp_negative(-steps);
+INLINE void exp_digamma(wide *x) {
+  wide y = *x + 2.5f, inverse = 1 / y, square = inverse * inverse;
+  wide high = y + inverse * (0.041666667f + square * (-0.0064236111f + square * 0.0035524828f));
+  wide steps = -(*x * (3 * *x + 6) + 2) / (*x * (*x + 1) * (*x + 2));
+  exp_negative(&steps);
+  *x = high * steps;
 }
 
-float lda_exp_digamma(float x) { return exp_digamma(x); }
+float lda_exp_digamma(float x) {
+  wide eight = {x, 1, 1, 1, 1, 1, 1, 1};
+  exp_digamma(&eight);
+  return eight[0];
+}
 
-INLINE float sum_lanes(float *lanes) {
-  for (size_t half = LANES / 2; half > 0; half /= 2)
-    for (size_t lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
-  return lanes[0];
+INLINE float sum_of(const wide *x) {
+  const wide v = *x;
+  return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
 }
 
 /* `count` is a multiple of the lanes. */
-INLINE float dot(const float *restrict a, const float *restrict b, size_t count) {
-  float lanes[LANES] = {0};
-  for (size_t i = 0; i < count; i += LANES)
-    for (size_t lane = 0; lane < LANES; lane++) lanes[lane] += a[i + lane] * b[i + lane];
-  return sum_lanes(lanes);
+INLINE float dot(const float *a, const float *b, size_t count) {
+  wide even = {0}, odd = {0};
+  for (size_t i = 0; i < count; i += LANES) {
+    even += *(const wide *)(a + i) * *(const wide *)(b + i);
+    odd += *(const wide *)(a + i + WIDE) * *(const wide *)(b + i + WIDE);
+  }
+  even += odd;
+  return sum_of(&even);
 }
 
-INLINE float dot_of_any(const float *restrict a, const float *restrict b, size_t count) {
+INLINE float dot_of_any(const float *a, const float *b, size_t count) {
   size_t whole = count / LANES * LANES;
   float sum = dot(a, b, whole);
   for (size_t i = whole; i < count; i++) sum += a[i] * b[i];
   return sum;
 }
 
-INLINE void add(float *restrict to, const float *restrict from, float by, size_t count) {
-  for (size_t i = 0; i < count; i++) to[i] += by * from[i];
+INLINE void add(float *to, const float *from, float by, size_t count) {
+  for (size_t i = 0; i < count; i += WIDE) *(wide *)(to + i) += by * *(const wide *)(from + i);
 }
 
 /* --- the work, as it is compiled for any processor and for those with wider vectors ------------------------------------------------ */
 
-/* What `own` is made of: `stride` floats each. */
+/* What `own` is made of: `stride` floats each; and at the end of each thread's, rows of the longest document. */
 enum { ALPHA, NORMAL, INVERSE, SHARED };
-enum { GAMMA, SUM, PHI, OF_THREAD };
+enum { GAMMA, SUM, PHI, THETA, OF_ALPHA, OF_GAMMA, WHICH, KEPT, ROWS };
 
 static float *shared(const struct lda_svi_step *step, size_t which) { return step->own + which * step->stride; }
+static size_t floats_of_thread(const struct lda_svi_step *step) { return (ROWS + step->longest) * step->stride; }
 
 struct job {
   const struct lda_svi_step *step;
@@ -112,48 +126,130 @@ struct job {
   float *changes;
 };
 
-INLINE void betas_of_row(const struct job *job, size_t row, float *restrict out) {
+INLINE void betas_of_row(const struct job *job, size_t row, float *out) {
   const struct lda_svi_step *step = job->step;
-  const float *restrict mu = job->rows + row * step->topics, *restrict normal = shared(step, NORMAL);
+  const float *mu = job->rows + row * step->topics, *normal = shared(step, NORMAL);
   float scale = (float)step->scale, beta = (float)step->beta;
-  for (size_t k = 0; k < step->topics; k++) out[k] = exp_digamma(scale * mu[k] + beta) * normal[k];
-  for (size_t k = step->topics; k < step->stride; k++) out[k] = 0;
+  memcpy(out, mu, step->topics * sizeof *out);
+  memset(out + step->topics, 0, (step->stride - step->topics) * sizeof *out);
+  for (size_t k = 0; k < step->stride; k += WIDE) {
+    wide lambda = scale * *(const wide *)(out + k) + beta;
+    exp_digamma(&lambda);
+    *(wide *)(out + k) = lambda * *(const wide *)(normal + k); /* of what is padded, 0 */
+  }
 }
 
-INLINE void thetas_of(const float *restrict gamma, float *restrict theta, size_t count) {
-  for (size_t k = 0; k < count; k++) theta[k] = exp_digamma(gamma[k]);
+INLINE void thetas_of(const float *gamma, float *theta, size_t count) {
+  for (size_t k = 0; k < count; k += WIDE) {
+    wide value = *(const wide *)(gamma + k);
+    exp_digamma(&value);
+    *(wide *)(theta + k) = value;
+  }
 }
 
 /* gamma from theta; how far it moves. */
-INLINE float move_gamma(const float *restrict alpha, const float *restrict theta, const float *restrict sum,
-                        float *restrict gamma, size_t count) {
-  float lanes[LANES] = {0};
-  for (size_t i = 0; i < count; i += LANES)
-    for (size_t lane = 0; lane < LANES; lane++) {
-      float to = alpha[i + lane] + theta[i + lane] * sum[i + lane];
-      lanes[lane] += fabsf(to - gamma[i + lane]);
-      gamma[i + lane] = to;
-    }
-  return sum_lanes(lanes);
+INLINE float move_gamma(const float *alpha, const float *theta, const float *sum, float *gamma, size_t count) {
+  wide moved = {0};
+  for (size_t k = 0; k < count; k += WIDE) {
+    wide to = *(const wide *)(alpha + k) + *(const wide *)(theta + k) * *(const wide *)(sum + k);
+    wide by = to - *(const wide *)(gamma + k);
+    moved += (wide)((wide_bits)by & INT32_MAX);
+    *(wide *)(gamma + k) = to;
+  }
+  return sum_of(&moved);
 }
 
-INLINE void find_gamma(const struct job *job, size_t begin, size_t end, float *gamma, float *sum, float *theta) {
+/* A document while gamma is found: a copy of its rows, and what goes with their columns, each of which is a topic. */
+struct look {
+  const float *counts;
+  size_t words, topics, columns; /* columns: topics that are looked at, with zeros up to a multiple of the lanes */
+  float *rows;                   /* words * columns */
+  float *alpha, *gamma, *sum, *theta;
+  uint32_t *which, *kept; /* topics: the topic of a column; for narrow */
+  float *whole;           /* gamma of all topics */
+};
+
+/* How far gamma moves in a turn. */
+INLINE float turn(const struct look *look) {
+  size_t columns = look->columns;
+  thetas_of(look->gamma, look->theta, columns);
+  memset(look->sum, 0, columns * sizeof *look->sum);
+  for (size_t i = 0; i < look->words; i++) {
+    const float *row = look->rows + i * columns;
+    add(look->sum, row, look->counts[i] / (dot(look->theta, row, columns) + TINY), columns);
+  }
+  return move_gamma(look->alpha, look->theta, look->sum, look->gamma, columns);
+}
+
+INLINE void put_back(const struct look *look) {
+  for (size_t j = 0; j < look->topics; j++) look->whole[look->which[j]] = look->gamma[j];
+}
+
+/* In place and forwards: what is written lies at or before what is read next. */
+INLINE void leave_out_columns(struct look *look, size_t topics, size_t columns) {
+  for (size_t i = 0; i < look->words; i++) {
+    const float *from = look->rows + i * look->columns;
+    float *to = look->rows + i * columns;
+    for (size_t j = 0; j < topics; j++) to[j] = from[look->kept[j]];
+    memset(to + topics, 0, (columns - topics) * sizeof *to);
+  }
+  for (size_t j = 0; j < columns; j++) {
+    look->gamma[j] = j < topics ? look->gamma[look->kept[j]] : 0;
+    look->alpha[j] = j < topics ? look->alpha[look->kept[j]] : 0;
+    if (j < topics) look->which[j] = look->which[look->kept[j]];
+  }
+  look->topics = topics;
+  look->columns = columns;
+}
+
+/* Most documents have few topics. One that has next to no tokens after some turns will have none: its theta is smaller than that of others by orders of
+ * magnitude, and falls. Its gamma stays as it is, and the turns that come are so much shorter. */
+INLINE void narrow(struct look *look) {
+  size_t topics = 0;
+  put_back(look);
+  for (size_t j = 0; j < look->topics; j++)
+    if (look->gamma[j] > look->alpha[j] + NOTHING) look->kept[topics++] = (uint32_t)j;
+  size_t columns = (topics + LANES - 1) / LANES * LANES;
+  if (topics > 0 && columns < look->columns) leave_out_columns(look, topics, columns);
+}
+
+INLINE void begin_look(const struct job *job, size_t begin, size_t end, float *own, struct look *look) {
   const struct lda_svi_step *step = job->step;
-  const float *alpha = shared(step, ALPHA);
   size_t stride = step->stride;
   float tokens = 0;
+  *look = (struct look){.counts = job->batch->counts + begin,
+                        .words = end - begin,
+                        .topics = step->topics,
+                        .columns = stride,
+                        .rows = own + ROWS * stride,
+                        .alpha = own + OF_ALPHA * stride,
+                        .gamma = own + OF_GAMMA * stride,
+                        .sum = own + SUM * stride,
+                        .theta = own + THETA * stride,
+                        .which = (uint32_t *)(void *)(own + WHICH * stride),
+                        .kept = (uint32_t *)(void *)(own + KEPT * stride),
+                        .whole = own + GAMMA * stride};
+  memset(look->whole, 0, stride * sizeof *look->whole);
+  memcpy(look->alpha, shared(step, ALPHA), stride * sizeof *look->alpha);
   for (size_t i = begin; i < end; i++) tokens += job->batch->counts[i];
-  for (size_t k = 0; k < stride; k++) gamma[k] = k < step->topics ? alpha[k] + tokens / (float)step->topics : 0;
-  for (int turn = 0; turn < TURNS; turn++) {
-    thetas_of(gamma, theta, stride);
-    memset(sum, 0, stride * sizeof *sum);
-    for (size_t i = begin; i < end; i++) {
-      const float *betas = step->betas + job->batch->words[i] * stride;
-      add(sum, betas, job->batch->counts[i] / (dot(theta, betas, stride) + TINY), stride);
-    }
-    if (move_gamma(alpha, theta, sum, gamma, stride) < ENOUGH * (float)step->topics) break;
+  for (uint32_t k = 0; k < stride; k++) {
+    look->gamma[k] = k < step->topics ? look->alpha[k] + tokens / (float)step->topics : 0;
+    look->which[k] = k;
   }
-  thetas_of(gamma, theta, stride);
+  for (size_t i = begin; i < end; i++)
+    memcpy(look->rows + (i - begin) * stride, step->betas + job->batch->words[i] * stride, stride * sizeof(float));
+}
+
+/* Into the thread's `own`, and theta. */
+INLINE void find_gamma(const struct job *job, size_t begin, size_t end, float *own, float *theta) {
+  struct look look;
+  begin_look(job, begin, end, own, &look);
+  for (int done = 0; done < TURNS; done++) {
+    if (done >= 4 && (done & (done - 1)) == 0) narrow(&look);
+    if (turn(&look) < ENOUGH * (float)job->step->topics) break;
+  }
+  put_back(&look);
+  thetas_of(look.whole, theta, job->step->stride);
 }
 
 /* Ratios, and log(theta . phi) with the means of both. */
@@ -183,7 +279,7 @@ INLINE void work_on_document(const struct job *job, size_t d, float *own) {
   float *theta = step->thetas + d * step->stride, *gamma = own + GAMMA * step->stride;
   step->logs[d] = 0;
   if (begin == end) return;
-  find_gamma(job, begin, end, gamma, own + SUM * step->stride, theta);
+  find_gamma(job, begin, end, own, theta);
   look_at(job, begin, end, gamma, own + PHI * step->stride, theta, &step->logs[d]);
 }
 
@@ -236,7 +332,7 @@ struct share {
 static void *work_on_share(void *argument) {
   struct share *share = argument;
   const struct lda_svi_step *step = share->job->step;
-  float *own = shared(step, SHARED + (size_t)OF_THREAD * atomic_fetch_add(&share->threads, 1));
+  float *own = shared(step, SHARED) + floats_of_thread(step) * atomic_fetch_add(&share->threads, 1);
   bool is_wide = has_avx2();
   for (size_t begin; (begin = atomic_fetch_add(&share->next, share->at_once)) < share->count;) {
     size_t end = share->count - begin < share->at_once ? share->count : begin + share->at_once;
@@ -283,7 +379,12 @@ static bool have(void *array, size_t each, size_t count, size_t *room) {
 static bool have_room(struct lda_svi_step *step, const struct lda_svi_batch *batch) {
   step->stride = (step->topics + (size_t)LANES - 1) / LANES * LANES;
   size_t threads = step->threads > 1 ? step->threads : 1;
-  return have(&step->own, sizeof *step->own, (SHARED + OF_THREAD * threads) * step->stride, &step->own_room) &&
+  step->longest = 0;
+  for (size_t d = 0; d < batch->documents; d++)
+    if (batch->starts[d + 1] - batch->starts[d] > step->longest)
+      step->longest = batch->starts[d + 1] - batch->starts[d];
+  size_t own = SHARED * step->stride + threads * floats_of_thread(step);
+  return have(&step->own, sizeof *step->own, own, &step->own_room) &&
          have(&step->betas, sizeof *step->betas, batch->rows * step->stride, &step->beta_room) &&
          have(&step->thetas, sizeof *step->thetas, batch->documents * step->stride, &step->theta_room) &&
          have(&step->ratios, sizeof *step->ratios, batch->entries, &step->ratio_room) &&
@@ -299,7 +400,7 @@ static void fill_shared(struct lda_svi_step *step, const float *totals) {
   for (uint32_t k = 0; k < step->topics; k++) {
     double total = step->scale * (double)totals[k] + beta_sum;
     alpha[k] = (float)step->alpha[k];
-    normal[k] = exp_digamma((float)(mean + beta_sum)) / exp_digamma((float)total);
+    normal[k] = lda_exp_digamma((float)(mean + beta_sum)) / lda_exp_digamma((float)total);
     inverse[k] = (float)(1 / total);
   }
 }

@@ -88,6 +88,7 @@ struct lda_svi_step {
   float *thetas; /* batch documents of exp(E log theta), each up to a factor */
   float *ratios; /* batch entries: n_dw / sum_k theta beta */
   double *logs;  /* batch documents */
+  size_t longest; /* different words of a document of the batch */
   size_t own_room, beta_room, theta_room, ratio_room, log_room;
 };
 
