@@ -11,9 +11,10 @@
 static bool is_positive(double number) { return isfinite(number) && number > 0; }
 
 static bool is_sound(const struct pawl_lda_about *about, const double *alpha, const struct pawl_words *words) {
+  double beta_sum = (double)about->words * about->beta; /* with one that is too small phi would be no number */
   bool is_fine = about->topics >= 1 && about->topics <= PAWL_LDA_TOPICS_MAX && about->words >= 1 &&
-                 about->words < WORDS_MAX && is_positive(about->beta) &&
-                 (about->method == PAWL_LDA_GIBBS || about->method == PAWL_LDA_SVI);
+                 about->words < WORDS_MAX && is_positive(about->beta) && is_positive(beta_sum) &&
+                 is_positive(1 / beta_sum) && (about->method == PAWL_LDA_GIBBS || about->method == PAWL_LDA_SVI);
   for (uint32_t k = 0; is_fine && k < about->topics; k++) is_fine = is_positive(alpha[k]);
   return is_fine && (!words || pawl_words_count(words) == about->words);
 }

@@ -353,7 +353,8 @@ static pawl_status make_model(const struct parts *parts, const struct shape *sha
     memcpy(&alpha[k], &bits, 8);
   }
   if (status == PAWL_OK) status = pawl_lda_model_create(&shape->about, alpha, words, model_out);
-  if (status == PAWL_INVALID) status = linear_say(why, PAWL_CORRUPT, "its alpha is not made of positive numbers");
+  if (status == PAWL_INVALID)
+    status = linear_say(why, PAWL_CORRUPT, "its alpha or its beta is no positive number, or too small a one");
   pawl_words_release(words);
   free(alpha);
   return status;

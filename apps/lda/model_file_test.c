@@ -216,7 +216,7 @@ static void test_reading_names_the_file_and_the_linear_reader_knows_topics(void 
   assert_int_equal(pawl_lda_model_write(model, "no/folder", error), PAWL_NOT_FOUND);
   assert_int_equal(pawl_lda_model_write(model, "m", NULL), PAWL_OK);
   assert_int_equal(linear_model_read("m", &linear, error), PAWL_MISMATCH);
-  assert_non_null(strstr(error, "pawl lda"));
+  assert_non_null(strstr(error, "pawl lda topics"));
   pawl_lda_model_destroy(model);
   const struct linear_model other = {.loss = LINEAR_LOGISTIC, .labels = {0, 1}, .features = 3};
   assert_int_equal(linear_model_write(&other, "m", LINEAR_FORMAT_PAWL, error), PAWL_OK);

@@ -96,13 +96,14 @@ static void test_what_cannot_be_is_refused_and_changes_nothing(void **state) {
   assert_true(pawl_lda_model_totals(model)[1] == 3);
   pawl_lda_model_destroy(model);
   assert_int_equal(pawl_lda_model_create(&about, bad_alpha, NULL, &model), PAWL_INVALID);
-  struct pawl_lda_about others[] = {about, about, about, about, about};
+  struct pawl_lda_about others[] = {about, about, about, about, about, about};
   others[0].topics = 0;
   others[1].topics = PAWL_LDA_TOPICS_MAX + 1;
   others[2].words = 0;
   others[3].beta = NAN;
   others[4].beta = 0;
-  for (size_t i = 0; i < 5; i++) assert_int_equal(pawl_lda_model_create(&others[i], alpha, NULL, &model), PAWL_INVALID);
+  others[5].beta = 1e-320;
+  for (size_t i = 0; i < 6; i++) assert_int_equal(pawl_lda_model_create(&others[i], alpha, NULL, &model), PAWL_INVALID);
 }
 
 static void test_a_vocabulary_of_another_size_is_refused(void **state) {

@@ -1,7 +1,6 @@
 /* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
 #include "apps/linear/train_test.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -210,33 +209,6 @@ static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state)
 }
 
 /* --- servers ---------------------------------------------------------------------------------------------------------------------- */
-
-/* A child of this process that is a server. */
-static pid_t find_server(void) {
-  pid_t found = 0;
-  DIR *processes = opendir("/proc");
-  assert_non_null(processes);
-  for (const struct dirent *entry; !found && (entry = readdir(processes)) != NULL;) {
-    char name[300], text[4096];
-    int parent = 0;
-    snprintf(name, sizeof name, "/proc/%s/stat", entry->d_name);
-    FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(name, "re") : NULL;
-    if (!file) continue;
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = 0;
-    const char *after = strrchr(text, ')'); /* the name may hold anything */
-    if (!after || sscanf(after + 1, " %*c %d", &parent) != 1 || parent != getpid() || after[2] == 'Z') continue;
-    snprintf(name, sizeof name, "/proc/%s/cmdline", entry->d_name);
-    file = fopen(name, "re");
-    if (!file) continue;
-    size = fread(text, 1, sizeof text, file);
-    fclose(file);
-    if (memmem(text, size, "\0server", 8)) found = (pid_t)atoi(entry->d_name);
-  }
-  closedir(processes);
-  return found;
-}
 
 static void kill_server(void *context, const struct linear_progress *progress) {
   count_round(context, progress);

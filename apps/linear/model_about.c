@@ -108,8 +108,9 @@ pawl_status linear_about_read(const json_t *about, struct linear_model *model, c
   if (!json_is_object(about)) return linear_say(why, PAWL_CORRUPT, "its description is no JSON object");
   const char *kind = json_string_value(json_object_get(about, "kind"));
   if (kind && strcmp(kind, "topics") == 0)
-    return linear_say(why, PAWL_MISMATCH,
-                      "it is a topic model, and not a linear one: 'pawl lda' has the commands for it");
+    return linear_say(
+        why, PAWL_MISMATCH,
+        "it is a topic model, and not a linear one: 'pawl lda topics' shows it, 'pawl lda infer' uses it");
   if (kind && strcmp(kind, "linear") != 0)
     return linear_say(why, PAWL_MISMATCH, "it is a model of the kind '%.40s', and not a linear one", kind);
   if (!take_loss(about, &model->loss)) wrong = "loss";

@@ -18,12 +18,7 @@
 
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
-
-#define PATIENCE (60 * PAWL_SECOND) /* for tests that hang: nothing here takes that long */
-
-static inline void must(pawl_status status) {
-  if (status) fail_msg("%s: %s", pawl_status_text(status), pawl_error_text());
-}
+#include "apps/scene_test.h"
 
 /* --- data ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -36,8 +31,6 @@ struct rows {
   double labels[ROWS_MOST];
   char path[128];
 };
-
-static char folder[] = "/tmp/pawl-train-XXXXXX";
 
 static inline double draw_part(uint64_t *random) { return (double)(linear_draw(random) >> 11) * 0x1p-53; }
 
@@ -164,46 +157,7 @@ static inline double solve_hinge(const struct problem *problem, double w[FEATURE
   return objective_of(problem, w);
 }
 
-/* --- a cluster with workers --------------------------------------------------------------------------------------------------------- */
-
-static struct pawl_session *base, *session; /* base embeds the cluster, and outlives all others */
-
-static inline struct pawl_session *open_listening(const char *address) {
-  struct pawl_session_options options;
-  struct pawl_session *opened = NULL;
-  pawl_session_options_init(&options);
-  options.address = address;
-  options.listen = "127.0.0.1:0";
-  must(pawl_session_open(&options, &opened));
-  return opened;
-}
-
-static inline int open_cluster_of(uint32_t servers, uint32_t replicas) {
-  struct pawl_session_options options;
-  if (!mkdtemp(folder)) return -1;
-  setenv("PAWL_KEY", "pawl1-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
-  pawl_session_options_init(&options);
-  options.servers = servers;
-  options.replicas = replicas;
-  options.shards = 1;
-  must(pawl_session_open(&options, &base));
-  session = open_listening(pawl_session_address(base));
-  return 0;
-}
-
-static inline int open_cluster(void **state) {
-  (void)state;
-  return open_cluster_of(2, 0);
-}
-
-static inline int close_cluster(void **state) {
-  (void)state;
-  char command[256];
-  must(pawl_session_close(session, PATIENCE));
-  must(pawl_session_close(base, PATIENCE));
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  return system(command);
-}
+/* --- workers --------------------------------------------------------------------------------------------------------- */
 
 struct hand {
   pthread_t thread;

@@ -14,7 +14,9 @@
  * WHO COMES AND GOES. Between rounds, and only then, workers that have asked to join are let in, and pieces are moved so that
  * everybody has his share, with as few moves as can be: those who hand over free their data, and those who take read it. A worker
  * that is lost in the middle of a round is missing from its results; its pieces go to the others, or to whoever takes its place,
- * before the next round.
+ * before the next round, and not before the cluster has declared it dead: nothing that it pushed is applied after that. A worker that was only
+ * stopped joins anew when it goes on; if its session was opened with `stays_dead`, which is for methods whose pushes must not come late, all its
+ * calls fail with PAWL_NODE_GONE (docs/jobs.md, "Fencing").
  *
  * THE GROUP. All workers of a job are members of one group (<pawl/group.h>), made when the first round begins. Since workers come only
  * between rounds, members that clock it equally often in a round are at the same tick when one begins.
@@ -102,7 +104,7 @@ PAWL_API pawl_status pawl_job_create(struct pawl_session *session, const struct 
  *   PAWL_NODE_GONE   a worker was lost and the job is to stop then, or nobody came within `patience_ns`: pawl_error_text names whom
  *   PAWL_REFUSED     a worker could not begin, or not take or drop pieces: pawl_error_text says what it said. It goes, and the next
  *                    round does without. If it is one more than have to be, its refusing to begin is told and nothing else
- *   PAWL_TIMED_OUT   it goes on: call pawl_job_await
+ *   PAWL_TIMED_OUT   it goes on: call pawl_job_await. Also if one was lost that the cluster does not declare dead within `patience_ns`
  *   PAWL_CANCELLED   pawl_job_interrupt was called */
 PAWL_API pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size, int64_t timeout_ns,
                                     struct pawl_round **round_out);
@@ -149,9 +151,15 @@ struct pawl_worker_calls {
 };
 
 /* Joins the job of that name, waiting up to `timeout_ns` until there is one, and works until it ends: PAWL_OK. PAWL_CANCELLED if this worker was dropped or is
- * not needed; PAWL_NODE_GONE if the scheduler is lost; else what `begin` returned. */
+ * not needed; PAWL_NODE_GONE if the scheduler is lost, or the session stays dead; else what `begin` returned. */
 PAWL_API pawl_status pawl_worker_run(struct pawl_session *session, const char *name,
                                      const struct pawl_worker_calls *calls, void *context, int64_t timeout_ns);
+
+/* What the job of that name tells its workers when they begin, without joining it: for programs that can work for jobs of several kinds, and
+ * have to know of which this is. Waits up to `timeout_ns` until there is one. At most `room` bytes are written; `*size_out` is how
+ * many there are. PAWL_TIMED_OUT if there is no such job, PAWL_TOO_LARGE (PAWL_JOB_BYTES always suffice), PAWL_FORBIDDEN. */
+PAWL_API pawl_status pawl_job_spec(struct pawl_session *session, const char *name, int64_t timeout_ns, void *spec_out,
+                                   size_t room, size_t *size_out);
 
 /* Inside the calls. */
 PAWL_API struct pawl_session *pawl_worker_session(const struct pawl_worker *worker);

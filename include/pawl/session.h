@@ -9,7 +9,8 @@
  *
  * A session is known to the cluster as one *sender*. If this process is stopped for so long that the cluster takes it for
  * dead, the session joins again by itself, finds out which of its pushes took effect, and sends the rest: callers see
- * nothing of it. After fork, a child must not use its parent's session.
+ * nothing of it. A program whose work others take over opens its session with `stays_dead`. After fork, a child must not use
+ * its parent's session.
  *
  * THREADS. Any thread may call anything; pawl_session_close only when no other call is under way. A session has one thread
  * of its own, which moves data while nobody waits; threads that wait do its work.
@@ -43,6 +44,9 @@ struct pawl_session_options {
   const char *listen; /* where other nodes reach vectors that we open locally and functions that we offer, such as
                          "127.0.0.1:0"; NULL: nowhere. The nodes of an embedded session's cluster listen at the same host */
   bool tcp_only;      /* no shared memory with servers on this machine */
+  bool stays_dead;    /* if the cluster takes this session for dead it does not join again: everything under way and every
+                         later call fails with PAWL_NODE_GONE; for programs whose work others take over. What was under way
+                         may have taken effect before, and cannot any more */
 
   /* Proof that we may: a key in a file, as text, or certificates; NULL: PAWL_KEY_FILE or PAWL_KEY from the environment,
    * if set. Embedded sessions need none. */
@@ -84,7 +88,8 @@ PAWL_API pawl_status pawl_session_close(struct pawl_session *session, int64_t ti
  * that were started without a handle, else PAWL_OK. */
 PAWL_API pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns);
 
-/* This session as a destination for others (pawl_vector_open_local). Changes if the session had to join again. */
+/* This session as a destination for others (pawl_vector_open_local). Changes if the session had to join again; 0 if
+ * it stays dead. */
 PAWL_API struct pawl_node pawl_session_node(const struct pawl_session *session);
 
 /* The manager's address: for other processes that are to join an embedded cluster. Lives as long as the session. */

@@ -65,6 +65,7 @@ class SessionOptions(ctypes.Structure):
         ("read_only", ctypes.c_bool),
         ("listen", ctypes.c_char_p),
         ("tcp_only", ctypes.c_bool),
+        ("stays_dead", ctypes.c_bool),
         ("key_file", ctypes.c_char_p),
         ("key", ctypes.c_char_p),
         ("certificate", ctypes.c_char_p),

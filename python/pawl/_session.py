@@ -53,7 +53,7 @@ class Session:
       shards,             server, bytes that each may hold
       server_memory
       key_file, key       proof that we may; certificate, private_key, authority instead of a key
-      require_encryption, read_only, tcp_only, job, listen    as in <pawl/session.h>
+      require_encryption, read_only, tcp_only, stays_dead, job, listen    as in <pawl/session.h>
       timeout             seconds, for opening
 
     To be used in a with block, or closed. Any thread may use it, a process that was forked off may not.
@@ -75,6 +75,7 @@ class Session:
         require_encryption=False,
         read_only=False,
         tcp_only=False,
+        stays_dead=False,
         job=None,
         listen=None,
         timeout=30.0,
@@ -85,7 +86,8 @@ class Session:
         texts.update(certificate=certificate, private_key=private_key, authority=authority)
         for name, value in texts.items():
             setattr(options, name, _text(value, name))
-        flags = dict(require_encryption=require_encryption, read_only=read_only, tcp_only=tcp_only)
+        flags = dict(require_encryption=require_encryption, read_only=read_only)
+        flags.update(tcp_only=tcp_only, stays_dead=stays_dead)
         for name, value in flags.items():
             setattr(options, name, bool(value))
         options.servers, options.shards = _number("servers", servers, 32), _number("shards", shards, 32)

@@ -2,6 +2,7 @@
 #include <pawl/data.h>
 
 #include <pawl/session.h>
+#include <pawl/words.h>
 
 #include "api/error.h"
 #include "data/scene_test.h"
@@ -140,6 +141,51 @@ static void test_caches_are_written_and_read(void **state) {
   pawl_data_close(cache);
 }
 
+/* A vocabulary is made from a text, written, read, and the text read with it. */
+static void test_a_text_is_read_with_its_vocabulary(void **state) {
+  struct pawl_data_options options = default_options();
+  struct pawl_words_options how;
+  struct pawl_words *words, *again;
+  struct pawl_data *data;
+  struct pawl_batch *batch;
+  struct told told = {.size = 0};
+  const char *path = write_text("text", "The cat\nthe dog\n\nThe cat, the CAT and me\n");
+  (void)state;
+  options.format = PAWL_DATA_TEXT;
+  assert_int_equal(pawl_data_open(&path, 1, &options, &data), PAWL_OK);
+  pawl_words_options_init(&how);
+  assert_true(how.least_documents == 2 && how.most_share == 0.5 && how.most == 1000000 && !how.stop && !how.threads);
+  how.most_share = 1;
+  assert_int_equal(pawl_words_build(data, &how, &words), PAWL_OK);
+  pawl_data_close(data);
+  assert_int_equal(pawl_words_write(words, path_of("words")), PAWL_OK);
+  pawl_words_release(words);
+  assert_int_equal(pawl_words_read(path_of("words"), &again), PAWL_OK);
+  assert_int_equal(pawl_words_count(again), 2);
+  assert_string_equal(pawl_words_at(again, 0), "the");
+  assert_int_equal(pawl_words_find(again, "cat", 3), 1);
+  options.words = again;
+  assert_int_equal(pawl_data_open(&path, 1, &options, &data), PAWL_OK);
+  pawl_words_release(again);
+  assert_int_equal(pawl_data_read(data, 0, &batch), PAWL_OK);
+  tell_batch(&told, batch);
+  assert_string_equal(told.text, "0 1:1 2:1; 0 1:1; 0; 0 1:2 2:2; ");
+  assert_int_equal(batch->unknown, 3);
+  pawl_batch_destroy(batch);
+  pawl_data_close(data);
+}
+
+static void test_what_is_wrong_with_a_vocabulary_is_said(void **state) {
+  struct pawl_words *words;
+  struct pawl_data *data = open_rows(1000, "");
+  (void)state;
+  assert_int_equal(pawl_words_read(write_text("words", "a\n\n"), &words), PAWL_CORRUPT);
+  assert_non_null(strstr(pawl_error_text(), "words:2: an empty line instead of a word"));
+  assert_int_equal(pawl_words_build(data, NULL, &words), PAWL_UNSUPPORTED);
+  assert_non_null(strstr(pawl_error_text(), "rows: a vocabulary is made from text"));
+  pawl_data_close(data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_options_have_defaults),
@@ -148,6 +194,8 @@ int main(void) {
       cmocka_unit_test(test_what_the_receiver_says_reaches_the_caller),
       cmocka_unit_test(test_a_bad_row_that_another_thread_met_reaches_the_caller),
       cmocka_unit_test(test_caches_are_written_and_read),
+      cmocka_unit_test(test_a_text_is_read_with_its_vocabulary),
+      cmocka_unit_test(test_what_is_wrong_with_a_vocabulary_is_said),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

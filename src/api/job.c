@@ -2,7 +2,8 @@
  *
  * Only the thread that is in a call of the job touches the scheduler: it reads the letters that came (api/job_box.h), lets time pass, and
  * does what the scheduler then wants done. Orders are calls of the worker's desk. That a worker is gone is seen by a task of the
- * worker's own, which the scheduler waits for all the time; and a worker waits for one of the scheduler's.
+ * worker's own, which the scheduler waits for all the time; and a worker waits for one of the scheduler's. The scheduler hears of a loss
+ * when the worker is fenced (api/job_fence.h), so pieces move only then.
  */
 #include <pawl/job.h>
 
@@ -13,18 +14,22 @@
 #include <pawl/group.h>
 
 #include "api/job_box.h"
+#include "api/job_fence.h"
 #include "api/job_round.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"
 
 #define PATIENCE_NS (60 * PWI_HOST_SECOND)
+#define FENCE_NS (100 * INT64_C(1000000)) /* between two looks whether anything else has happened */
 #define FAREWELL_NS PWI_HOST_SECOND /* for workers to hear that the job has ended; those that do not will notice */
 
 /* What we know of a worker besides what the scheduler does. */
 struct colleague {
   struct colleague *next;
-  uint64_t number;
+  uint64_t number, node;
+  bool is_lost;             /* and the scheduler has not been told, since it may not be fenced, for */
+  int64_t lost_at;          /* so long */
   struct pawl_task *stay;   /* ours, that it waits for; NULL: it was ended */
   bool is_watched;          /* a letter will say that it is gone */
   struct pawl_task *result; /* the call in which it worked, in this round; NULL: it has not answered */
@@ -67,7 +72,7 @@ static void sweep(struct pawl_job *job) {
   for (struct colleague **at = &job->colleagues; *at;) {
     struct colleague *colleague = *at;
     if (!pwi_scheduler_has(job->scheduler, colleague->number)) dismiss(colleague);
-    if (colleague->stay || colleague->is_watched || colleague->result) {
+    if (colleague->stay || colleague->is_watched || colleague->result || colleague->is_lost) {
       at = &colleague->next;
       continue;
     }
@@ -90,11 +95,57 @@ static void take_in(struct pawl_job *job, struct pwi_letter *letter) {
     pawl_task_release(letter->task);
     return;
   }
-  *colleague = (struct colleague){.next = job->colleagues, .number = letter->name.number, .stay = letter->task};
+  *colleague = (struct colleague){
+      .next = job->colleagues, .number = letter->name.number, .node = letter->name.node, .stay = letter->task};
   job->colleagues = colleague;
   if (watch(job, letter->name.number, letter->name.node, letter->their_task)) return; /* the next sweep takes it away */
   colleague->is_watched = true;
   if (pwi_scheduler_join(job->scheduler, &letter->name) != PAWL_OK) dismiss(colleague);
+}
+
+/* --- losses ------------------------------------------------------------------------------------------------------------- */
+
+static void lose(struct pawl_job *job, uint64_t number) {
+  struct colleague *colleague = find(job, number);
+  if (!colleague || colleague->is_lost || !pwi_scheduler_has(job->scheduler, number)) return;
+  colleague->is_lost = true;
+  colleague->lost_at = pwi_host_now();
+}
+
+static bool has_pieces(const struct pawl_job *job, uint64_t number) {
+  const struct pwi_rangeset *pieces;
+  uint64_t owner;
+  for (size_t i = 0; (pieces = pwi_scheduler_pieces(job->scheduler, i, &owner)) != NULL; i++)
+    if (owner == number) return pieces->count > 0;
+  return false;
+}
+
+/* Of one without pieces nothing is taken over. A manager that is too old to be told leaves us where we were without it. */
+static bool is_fenced(const struct pawl_job *job, const struct colleague *colleague) {
+  if (!has_pieces(job, colleague->number)) return true;
+  pawl_status status = pwi_job_fence(job->session, colleague->node, pwi_host_after(FENCE_NS));
+  return status == PAWL_OK || status == PAWL_UNSUPPORTED;
+}
+
+/* True if there is one left that is lost and may still be pushing. */
+static bool fence_lost(struct pawl_job *job) {
+  bool is_any_left = false;
+  for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) {
+    if (!colleague->is_lost) continue;
+    if (!is_fenced(job, colleague)) {
+      is_any_left = true;
+      continue;
+    }
+    colleague->is_lost = false;
+    pwi_scheduler_lost(job->scheduler, colleague->number);
+  }
+  return is_any_left;
+}
+
+static bool is_fencing_hopeless(const struct pawl_job *job) {
+  for (const struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next)
+    if (colleague->is_lost && pwi_host_now() - colleague->lost_at > job->options.patience_ns) return true;
+  return false;
 }
 
 /* --- letters ------------------------------------------------------------------------------------------------------------ */
@@ -110,7 +161,7 @@ static void take_answer(struct pawl_job *job, struct pwi_letter *letter) {
   struct colleague *colleague = find(job, letter->name.number);
   struct pwi_job_answer said;
   if (!read_answer(letter->task, &said)) {
-    pwi_scheduler_lost(job->scheduler, letter->name.number);
+    lose(job, letter->name.number);
     pawl_task_release(letter->task);
     return;
   }
@@ -126,7 +177,7 @@ static void take_answer(struct pawl_job *job, struct pwi_letter *letter) {
 static void take_loss(struct pawl_job *job, struct pwi_letter *letter) {
   struct colleague *colleague = find(job, letter->name.number);
   if (colleague) colleague->is_watched = false;
-  pwi_scheduler_lost(job->scheduler, letter->name.number);
+  lose(job, letter->name.number);
   pawl_task_release(letter->task);
 }
 
@@ -180,7 +231,7 @@ static bool send_orders(struct pawl_job *job) {
   while (pwi_scheduler_next_order(job->scheduler, &order)) {
     uint64_t number = order.name.number;
     if (send_order(job, &order, &writer) == PAWL_OK) continue;
-    pwi_scheduler_lost(job->scheduler, number);
+    lose(job, number);
     is_any_lost = true;
   }
   pwi_writer_fini(&writer);
@@ -268,7 +319,9 @@ static pawl_status make_box(struct pawl_job *job) {
   (void)pawl_task_end(task, PAWL_OK);
   pawl_task_release(task);
   status = pwi_job_box_create(job->session, &job->names, group, &job->box);
-  return status ? pwi_error_status(status, "job %s", job->options.name) : PAWL_OK;
+  if (status) return pwi_error_status(status, "job %s", job->options.name);
+  pwi_job_box_describe(job->box, job->options.spec, job->options.spec_size);
+  return PAWL_OK;
 }
 
 static pawl_status build(struct pawl_job *job, const struct pawl_job_options *options, int64_t deadline) {
@@ -335,26 +388,38 @@ static pawl_status conclude(struct pawl_job *job, struct pawl_round **round_out)
   return PAWL_OK;
 }
 
-/* Does all that can be done now. */
-static void step(struct pawl_job *job) {
+/* Does all that can be done now. True if it has to be done again soon, although nothing happens. */
+static bool step(struct pawl_job *job) {
+  bool is_fencing;
   do {
     read_letters(job);
+    is_fencing = fence_lost(job);
     pwi_scheduler_advance(job->scheduler, pwi_host_now());
   } while (send_orders(job));
   (void)start_workers(job);
   tell_all(job);
   sweep(job);
+  return is_fencing;
+}
+
+static pawl_status give_up_fencing(const struct pawl_job *job) {
+  return pwi_error(PAWL_TIMED_OUT,
+                   "job %s: a worker was lost, and its pieces cannot be handed on before the manager has declared it "
+                   "dead, which it has not; the round goes on",
+                   job->options.name);
 }
 
 pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl_round **round_out) {
   if (!job || !round_out || !job->is_wanted) return pwi_error(PAWL_INVALID, "await: no round is under way");
   int64_t deadline = pwi_driver_deadline(timeout_ns);
   for (;;) {
-    step(job);
+    bool is_fencing = step(job);
     if (pwi_scheduler_state(job->scheduler) == PWI_SCHEDULER_OVER) return conclude(job, round_out);
     if (pwi_job_box_was_interrupted(job->box))
       return pwi_error_status(PAWL_CANCELLED, "job %s: a round was interrupted", job->options.name);
-    int64_t wake_at = pwi_scheduler_wake_at(job->scheduler);
+    if (is_fencing && is_fencing_hopeless(job)) return give_up_fencing(job);
+    int64_t wake_at = pwi_scheduler_wake_at(job->scheduler), soon = pwi_host_after(FENCE_NS);
+    if (is_fencing && soon < wake_at) wake_at = soon;
     bool has_rung = pwi_job_box_wait(job->box, wake_at < deadline ? wake_at : deadline);
     if (!has_rung && deadline != PWI_NET_NEVER && pwi_host_now() >= deadline)
       return pwi_error(PAWL_TIMED_OUT, "job %s: a round has not finished after %" PRId64 " ns, it goes on",

@@ -12,6 +12,8 @@ struct pwi_job_box {
   struct pawl_session *session;
   struct pwi_job_names names;
   char group[PAWL_NAME_MAX + 1];
+  const void *spec;
+  size_t spec_size;
   struct pwi_event bell;
   bool is_offered;
 
@@ -35,6 +37,11 @@ pawl_status pwi_job_box_create(struct pawl_session *session, const struct pwi_jo
   pthread_mutex_init(&box->mutex, NULL); /* cannot fail on Linux */
   *box_out = box;
   return PAWL_OK;
+}
+
+void pwi_job_box_describe(struct pwi_job_box *box, const void *spec, size_t size) {
+  box->spec = spec;
+  box->spec_size = size;
 }
 
 static void release(struct pwi_job_box *box) {
@@ -173,6 +180,13 @@ static pawl_status take_in(struct pwi_job_box *box, struct pawl_invocation *invo
   return status;
 }
 
+static pawl_status describe(struct pwi_job_box *box, struct pawl_invocation *invocation) {
+  pthread_mutex_lock(&box->mutex);
+  bool is_ours = box->standing == OWNING;
+  pthread_mutex_unlock(&box->mutex);
+  return is_ours ? pawl_invocation_return(invocation, box->spec, box->spec_size) : PAWL_NOT_FOUND;
+}
+
 static pawl_status asked(struct pawl_invocation *invocation, void *context) {
   struct pwi_job_box *box = context;
   struct pwi_job_asking asking;
@@ -181,6 +195,7 @@ static pawl_status asked(struct pawl_invocation *invocation, void *context) {
   pawl_status status = pwi_job_asking_read(bytes, size, &asking);
   if (status) return status;
   if (asking.what == PWI_JOB_ASK_CONTEST) return meet_contender(box, pawl_invocation_caller(invocation).id);
+  if (asking.what == PWI_JOB_ASK_SPEC) return describe(box, invocation);
   return take_in(box, invocation, &asking);
 }
 

@@ -41,6 +41,9 @@ struct pwi_letter {
 PAWL_MUST_USE pawl_status pwi_job_box_create(struct pawl_session *session, const struct pwi_job_names *names,
                                              const char *group, struct pwi_job_box **box_out);
 
+/* Before it is opened: what the job is about, for whoever asks. Borrowed until the box is withdrawn. */
+void pwi_job_box_describe(struct pwi_job_box *box, const void *spec, size_t size);
+
 /* Offers the function, and settles who is the scheduler. The caller has joined the group between the two, and leaves it and
  * closes the box if they fail. PAWL_EXISTS, and what offering or calling failed with; with a text. */
 PAWL_MUST_USE pawl_status pwi_job_box_open(struct pwi_job_box *box);

@@ -47,8 +47,8 @@ pawl_status pwi_job_asking_read(const void *bytes, size_t size, struct pwi_job_a
   pwi_reader_init(&reader, bytes, size);
   read_version(&reader);
   uint8_t what = pwi_read_u8(&reader);
-  asking.what = what == PWI_JOB_ASK_CONTEST ? PWI_JOB_ASK_CONTEST : PWI_JOB_ASK_JOIN;
-  if (!reader.status && asking.what != what) pwi_reader_fail(&reader, PAWL_CORRUPT);
+  asking.what = (enum pwi_job_ask)what;
+  if (!reader.status && (what < PWI_JOB_ASK_JOIN || what > PWI_JOB_ASK_SPEC)) pwi_reader_fail(&reader, PAWL_CORRUPT);
   asking.task = pwi_read_u64(&reader);
   asking.pid = pwi_read_u64(&reader);
   pwi_read_text(&reader, asking.host, sizeof asking.host);

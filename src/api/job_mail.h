@@ -35,6 +35,7 @@ PAWL_MUST_USE pawl_status pwi_job_names(const char *name, struct pwi_job_names *
 enum pwi_job_ask {
   PWI_JOB_ASK_JOIN = 1,    /* may I work here? */
   PWI_JOB_ASK_CONTEST = 2, /* I am about to be the scheduler of this name: are you? */
+  PWI_JOB_ASK_SPEC = 3,    /* what are workers told when they begin? The answer is just that */
 };
 
 struct pwi_job_asking {

@@ -107,6 +107,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
       .host = host,
       .job = options->job ? options->job : "",
       .reader = options->read_only,
+      .stays_dead = options->stays_dead,
       .memory_max = UINT64_MAX,
   };
   pawl_status status = pwi_client_create(&config, &session->client);
@@ -122,7 +123,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
 
 static bool is_final(pawl_status trouble) {
   return trouble == PAWL_FORBIDDEN || trouble == PAWL_LINK_KEY || trouble == PAWL_LINK_VERSION ||
-         trouble == PAWL_CLUSTER_OTHER;
+         trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE;
 }
 
 /* Until we have joined and there are servers. Nobody else knows the session yet, so there is no gate to pass. */

@@ -3,7 +3,7 @@
  * Orders come in at a desk (api/functions.h), where the thread in pawl_worker_run waits: it does the session's work meanwhile, and so
  * meets an order without a change of threads. What becomes of the scheduler is seen by a task of the scheduler's, which we wait for:
  * it ends when we are not needed any more, or with the job, or is lost with the scheduler. A worker that was taken for dead loses it
- * too; it finds itself under another number then, and joins once more.
+ * too; it finds itself under another number then, and joins once more. If its session stays dead it has no number any more, and is done.
  */
 #include <pawl/job.h>
 
@@ -212,7 +212,7 @@ static pawl_status join(struct pawl_worker *worker, int64_t deadline) {
     if (!status) status = join_once(worker, deadline);
     if (!status) return PAWL_OK;
     forget_life(worker);
-    if (is_final(status)) return pwi_error_status(status, "worker of %s", worker->name);
+    if (is_final(status) || status == PAWL_NODE_GONE) return pwi_error_status(status, "worker of %s", worker->name);
     int64_t now = pwi_host_now();
     if (now >= deadline) return pwi_error(PAWL_TIMED_OUT, "worker of %s: there is no such job", worker->name);
     for (struct pawl_invocation *late; (late = pwi_desk_take(&worker->desk)) != NULL;)
@@ -329,6 +329,19 @@ static void live(struct pawl_worker *worker) {
   }
 }
 
+static bool is_dead(const struct pawl_worker *worker) {
+  struct pwi_client_state state;
+  pwi_driver_enter(&worker->session->driver);
+  pwi_client_state(worker->session->client, &state);
+  pwi_driver_leave(&worker->session->driver);
+  return state.is_dead;
+}
+
+static pawl_status explain_death(const struct pawl_worker *worker) {
+  return pwi_error(PAWL_NODE_GONE, "worker of %s: the cluster took it for dead, and others have its work",
+                   worker->name);
+}
+
 /* Said last of all, since whatever fails before it would have its own words. */
 static pawl_status explain(const struct pawl_worker *worker, pawl_status outcome, bool was_told) {
   if (outcome == PAWL_OK) return PAWL_OK;
@@ -340,11 +353,13 @@ static pawl_status explain(const struct pawl_worker *worker, pawl_status outcome
 static pawl_status run(struct pawl_worker *worker, int64_t deadline) {
   for (bool is_first = true;; is_first = false) {
     pawl_status status = join(worker, deadline);
+    if (status && is_dead(worker)) return explain_death(worker);
     if (status) return is_first ? status : explain(worker, PAWL_NODE_GONE, false); /* the job has ended meanwhile */
     live(worker);
     bool was_told = worker->is_done, is_lost = !was_told && atomic_load(&worker->over) != PAWL_OK;
     bool is_another = pawl_session_node(worker->session).id != worker->node.id;
     forget_life(worker);
+    if (is_lost && is_dead(worker)) return explain_death(worker);
     if (!is_lost || !is_another)
       return explain(worker, was_told ? worker->outcome : is_lost ? PAWL_NODE_GONE : PAWL_OK, was_told);
     deadline = pwi_host_after(AGAIN_NS);

@@ -237,7 +237,7 @@ static const struct pwi_cli_option options[] = {
      "text"},
     {LETTER_HASH_BITS, "hash-bits", "N", "bits of hashed feature names, 1 to 62; by default 22"},
     {LETTER_LABEL, "label", "COLUMN", "csv: the label's column, by name or by number from 1;\nby default the first"},
-    {LETTER_WORDS, "words", "FILE",
+    {LETTER_WORDS, "vocab", "FILE",
      "ldac, uci, text: the vocabulary, a word a line; without\none the words of a text are hashed"},
     {LETTER_BINARY, "binary", NULL, "every value becomes 1"},
     {LETTER_UNIT_ROWS, "unit-rows", NULL, "then every row is scaled to length 1"},
@@ -258,7 +258,7 @@ const struct pwi_command pwi_command_convert = {
             "  pawl convert rcv1.svm.gz -o rcv1.cache\n"
             "  pawl convert 'day_*.tsv.zst' --hash-bits 24 --skip-bad 100 -o days.cache\n"
             "  pawl convert table.csv --label clicked --unit-rows -o table.cache\n"
-            "  pawl convert news.txt --format text --words news.words -o news.cache\n",
+            "  pawl convert news.txt --format text --vocab news.words -o news.cache\n",
     .options = options,
     .run = run,
 };

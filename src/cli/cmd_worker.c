@@ -1,10 +1,17 @@
-/* `pawl worker`: works for a job that `pawl train` runs, here or on another machine. */
+/* `pawl worker`: works for a job that `pawl train` runs, here or on another machine.
+ *
+ * What a job tells its workers is a JSON object that says what it is of, by the name "app". That is asked first, for each application has a
+ * worker of its own. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include <pawl/lda.h>
+
 #include "apps/linear/linear.h"
+#include "base/memory.h"
 #include "cli/role_options.h"
 #include "cli/session_listen.h"
 #include "cli/worker.h"
@@ -12,6 +19,7 @@
 
 #define JOB "train"
 #define CLOSE_NS (2 * PAWL_SECOND)
+#define TEXT_MAX 1024
 
 enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_READY_FD, LETTER_PARENT };
 
@@ -64,10 +72,49 @@ static int explain(const struct pwi_worker *worker, pawl_status status, const ch
   return pwi_cli_failure(worker->command, "%s", text);
 }
 
+typedef pawl_status work_function(struct pawl_session *session, const char *job, int64_t timeout_ns, char *error);
+
+static const struct app {
+  const char *name;
+  work_function *work;
+} apps[] = {{"linear", linear_work}, {"lda", pawl_lda_work}};
+
+_Static_assert(LINEAR_TEXT_MAX <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX, "a sentence of either fits");
+
+static work_function *function_of(const char *spec, size_t size) {
+  const char *name = "";
+  work_function *function = NULL;
+  json_t *object = json_loadb(spec, size, 0, NULL);
+  (void)json_unpack(object, "{s:s}", "app", &name);
+  for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
+    if (strcmp(apps[i].name, name) == 0) function = apps[i].work;
+  json_decref(object);
+  return function;
+}
+
+/* Waits for the job, and finds out who works for it. */
+static pawl_status choose(const struct pwi_worker *worker, struct pawl_session *session, work_function **work_out,
+                          char *error) {
+  size_t size = 0;
+  char *spec = pwi_alloc(PAWL_JOB_BYTES);
+  if (!spec) return PAWL_NO_MEMORY;
+  pawl_status status = pawl_job_spec(session, worker->job, worker->wait_ns, spec, PAWL_JOB_BYTES, &size);
+  work_function *function = status ? NULL : function_of(spec, size);
+  pwi_free(spec);
+  if (!status && !function) {
+    snprintf(error, TEXT_MAX, "this worker does not understand the job %.63s: is it of another version?", worker->job);
+    return PAWL_MISMATCH;
+  }
+  if (!status) *work_out = function;
+  return status;
+}
+
 static int work(const struct pwi_worker *worker, struct pawl_session *session) {
-  char error[LINEAR_TEXT_MAX] = "";
+  char error[TEXT_MAX] = "";
+  work_function *function = NULL;
   if (worker->ready_fd != UINT64_MAX) (void)!pwi_parent_say_ready((int)worker->ready_fd, "ready");
-  pawl_status status = linear_work(session, worker->job, worker->wait_ns, error);
+  pawl_status status = choose(worker, session, &function, error);
+  if (!status) status = function(session, worker->job, worker->wait_ns, error);
   if (status == PAWL_CANCELLED) { /* let go: that is no mistake of ours */
     fprintf(stderr, "this worker is not needed any more\n");
     return PWI_EXIT_OK;
@@ -85,6 +132,7 @@ int pwi_worker_run(struct pwi_worker *worker) {
   pwi_cli_log_calm();
   options->listen = worker->address;
   options->job = worker->job;
+  options->stays_dead = true; /* others take over what it has */
   if (worker->parent && pwi_parent_watch((pid_t)worker->parent, fd, leave, NULL, &watch) != PAWL_OK)
     return pwi_cli_failure(worker->command, "cannot watch process %ld", (long)worker->parent);
   exit_code = pwi_session_start(&worker->choice, worker->command, &session);

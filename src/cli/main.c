@@ -12,10 +12,13 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,       &pwi_command_env,     &pwi_command_version, &pwi_command_manager, &pwi_command_server,
-    &pwi_command_status,     &pwi_command_get,     &pwi_command_put,     &pwi_command_key,     &pwi_command_bench,
-    &pwi_command_checkpoint, &pwi_command_sim,     &pwi_command_storm,   &pwi_command_sketch,  &pwi_command_train,
-    &pwi_command_worker,     &pwi_command_predict, &pwi_command_model,   &pwi_command_convert, NULL,
+    &pwi_command_demo,    &pwi_command_env,        &pwi_command_version,
+    &pwi_command_manager, &pwi_command_server,     &pwi_command_status,
+    &pwi_command_get,     &pwi_command_put,        &pwi_command_key,
+    &pwi_command_bench,   &pwi_command_checkpoint, &pwi_command_sim,
+    &pwi_command_storm,   &pwi_command_sketch,     &pwi_command_train,
+    &pwi_command_worker,  &pwi_command_predict,    &pwi_command_model,
+    &pwi_command_convert, &pwi_command_lda,        NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -37,8 +40,13 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
-  static const struct pwi_command *const learn[] = {&pwi_command_train, &pwi_command_worker,  &pwi_command_predict,
-                                                    &pwi_command_model, &pwi_command_convert, NULL};
+  static const struct pwi_command *const learn[] = {&pwi_command_train,
+                                                    &pwi_command_worker,
+                                                    &pwi_command_predict,
+                                                    &pwi_command_model,
+                                                    &pwi_command_lda,
+                                                    &pwi_command_convert,
+                                                    NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
   static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,
                                                       &pwi_command_server_drain, &pwi_command_server_forget,

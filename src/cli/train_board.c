@@ -1,5 +1,6 @@
 #include "cli/train_board.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -13,8 +14,10 @@
 #define VERSION "brain.Event:2"
 #define CASTAGNOLI UINT32_C(0x82f63b78) /* reflected */
 #define MASK UINT32_C(0xa282ead8)
-#define EVENT_MAX 1024
+#define EVENT_MAX 1536
 #define TAG_MAX 64
+
+_Static_assert(PWI_TRAIN_SCALARS_MAX *(TAG_MAX + 16) + 64 <= EVENT_MAX, "the fullest summary fits an event");
 
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
@@ -135,21 +138,18 @@ static bool give_up(struct pwi_train_board *board) {
   return false;
 }
 
-bool pwi_train_board_write(struct pwi_train_board *board, const struct linear_progress *progress, const char *mark) {
+bool pwi_train_board_write(struct pwi_train_board *board, const char *mark, uint64_t step,
+                           const struct pwi_train_scalar *scalars, size_t count) {
   struct message event = {.size = 0}, summary = {.size = 0};
+  assert(count <= PWI_TRAIN_SCALARS_MAX);
   if (!board->folder) return true;
-  if (board->file && board->point != progress->point) pwi_train_board_close(board);
+  if (board->file && strcmp(board->mark, mark) != 0) pwi_train_board_close(board);
   if (!board->file && !open_file(board, mark)) return give_up(board);
-  board->point = progress->point;
-  put_scalar(&summary, "objective", progress->objective);
-  put_scalar(&summary, "nonzeros", (double)progress->nonzeros);
-  put_scalar(&summary, "valid loss", progress->valid_loss);
-  put_scalar(&summary, "examples/s", progress->examples_per_s);
-  put_scalar(&summary, "wait %", progress->wait_pct);
-  put_scalar(&summary, "bytes/s", progress->bytes_per_s);
+  snprintf(board->mark, sizeof board->mark, "%s", mark);
+  for (size_t i = 0; i < count; i++) put_scalar(&summary, scalars[i].tag, scalars[i].value);
   put_double(&event, 1, now());
   put_tag(&event, 2, VARINT);
-  put_varint(&event, progress->round);
+  put_varint(&event, step);
   put_bytes(&event, 5, summary.bytes, summary.size);
   return write_record(board->file, &event) ? true : give_up(board);
 }

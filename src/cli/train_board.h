@@ -17,17 +17,25 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "apps/linear/linear.h"
+#define PWI_TRAIN_BOARD_MARK 64
+#define PWI_TRAIN_SCALARS_MAX 12
 
 struct pwi_train_board {
   const char *folder; /* NULL: nothing is written */
   FILE *file;
-  size_t point; /* that the file is of */
+  char mark[PWI_TRAIN_BOARD_MARK]; /* of the run that the file is of */
 };
 
-/* Writes the figures of a round. `mark` names the point of a path, "" if there is one only. True, or errno says why not; then
- * no more is written. */
-bool pwi_train_board_write(struct pwi_train_board *board, const struct linear_progress *progress, const char *mark);
+/* A number with a name; NAN: it is not known, and left out. */
+struct pwi_train_scalar {
+  const char *tag;
+  double value;
+};
+
+/* Writes the figures of a round, `count` of them at most PWI_TRAIN_SCALARS_MAX. `mark` names one of several runs, "" if there is one only.
+ * True, or errno says why not; then no more is written. */
+bool pwi_train_board_write(struct pwi_train_board *board, const char *mark, uint64_t step,
+                           const struct pwi_train_scalar *scalars, size_t count);
 void pwi_train_board_close(struct pwi_train_board *board);
 
 /* The checksum of records: CRC-32C (Castagnoli), turned by 15 bits and moved, so that a checksum of data that holds checksums

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "cli/train_board.h"
+#include "cli/train_figures.h"
 
 /* --- a reader ----------------------------------------------------------------------------------------------------- */
 
@@ -181,6 +181,12 @@ static struct linear_progress some_progress(uint64_t round) {
                                   .bytes_per_s = 3e7};
 }
 
+static bool writes(struct pwi_train_board *board, const struct linear_progress *progress, const char *mark) {
+  struct pwi_train_scalar scalars[PWI_TRAIN_FIGURES];
+  pwi_train_figures_board(progress, scalars);
+  return pwi_train_board_write(board, mark, progress->round, scalars, PWI_TRAIN_FIGURES);
+}
+
 static void test_what_was_written_is_read_back(void **state) {
   (void)state;
   char folder[] = "/tmp/pawl-board-XXXXXX", path[1024];
@@ -190,7 +196,7 @@ static void test_what_was_written_is_read_back(void **state) {
   for (uint64_t round = 1; round <= 300; round += 299) {
     struct linear_progress progress = some_progress(round);
     if (round > 1) progress.valid_loss = 0.25;
-    assert_true(pwi_train_board_write(&board, &progress, ""));
+    assert_true(writes(&board, &progress, ""));
   }
   pwi_train_board_close(&board);
   the_only_file(folder, path);
@@ -220,7 +226,7 @@ static void test_every_point_of_a_path_is_a_run_of_its_own(void **state) {
   for (size_t point = 0; point < 2; point++) {
     struct linear_progress progress = some_progress(7);
     progress.point = point;
-    assert_true(pwi_train_board_write(&board, &progress, marks[point]));
+    assert_true(writes(&board, &progress, marks[point]));
   }
   pwi_train_board_close(&board);
   for (size_t point = 0; point < 2; point++) {
@@ -237,8 +243,8 @@ static void test_a_folder_that_cannot_be_written_to_is_given_up(void **state) {
   (void)state;
   struct pwi_train_board board = {.folder = "/proc/pawl-no-such"};
   struct linear_progress progress = some_progress(1);
-  assert_false(pwi_train_board_write(&board, &progress, ""));
-  assert_true(pwi_train_board_write(&board, &progress, ""));
+  assert_false(writes(&board, &progress, ""));
+  assert_true(writes(&board, &progress, ""));
   assert_null(board.folder);
 }
 

@@ -34,7 +34,7 @@ static pawl_status look(const struct pwi_train_options *options, struct pawl_dat
   struct pawl_batch *batch;
   pawl_status status = PAWL_OK;
   pawl_data_info(data, &info);
-  if (options->is_balanced) return pawl_data_read_all(data, 0, info.pieces, options->linear.threads, take, tally);
+  if (options->is_balanced) return pawl_data_read_all(data, 0, info.pieces, options->base.threads, take, tally);
   for (size_t i = 0; i < info.pieces && tally->count < 2 && !status; i++) {
     status = pawl_data_read(data, i, &batch);
     if (!status) status = take(tally, i, batch);
@@ -53,7 +53,7 @@ static void put_in_order(struct tally *tally) {
 
 static int refuse_label(const struct pwi_train_options *options, double label, const struct tally *tally) {
   char wrong[32], low[32], high[32];
-  return pwi_cli_failure(options->command, "--class-weight: no row has the label %s; there are %s and %s",
+  return pwi_cli_failure(options->base.command, "--class-weight: no row has the label %s; there are %s and %s",
                          pwi_train_number(label, wrong), pwi_train_number(tally->labels[0], low),
                          pwi_train_number(tally->labels[1], high));
 }
@@ -81,9 +81,9 @@ bool pwi_train_classes_weigh(struct pwi_train_options *options, struct pawl_data
   *exit_out = PWI_EXIT_OK;
   if (status)
     *exit_out =
-        pwi_cli_failure(options->command, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+        pwi_cli_failure(options->base.command, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   else if (tally.count < 2 || tally.has_more)
-    *exit_out = pwi_cli_failure(options->command, "--class-weight is for data with two labels; here there %s",
+    *exit_out = pwi_cli_failure(options->base.command, "--class-weight is for data with two labels; here there %s",
                                 tally.has_more ? "are more"
                                 : tally.count  ? "is one only"
                                                : "are none");

@@ -90,7 +90,7 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
 }
 
 int pwi_train_end_json(const struct pwi_train_end *end) {
-  const struct pwi_command *command = end->options->command;
+  const struct pwi_command *command = end->options->base.command;
   json_t *object = describe(end, end->last), *models = json_array();
   set_number(object, "total_seconds", end->seconds);
   for (size_t i = 0; i < end->options->linear.point_count && end->options->linear.point_count > 1; i++)
@@ -157,14 +157,6 @@ static void print_path(const struct pwi_train_end *end) {
   }
 }
 
-/* As a shell takes it back. */
-static void print_word(const char *word) {
-  if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=,./:@%*?[]")] == '\0')
-    printf(" %s", word);
-  else
-    printf(" '%s'", word);
-}
-
 /* The one to go on with: of several the best on validation data, else the last. */
 static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
   const struct pwi_train_found *best = &end->found[end->last];
@@ -184,7 +176,7 @@ static void print_going_on(const struct pwi_train_end *end, const struct pwi_tra
     printf("or:    the same command with --checkpoint-every 60, so that --resume can go on from there\n");
   } else {
     printf("or:    the same command with --start");
-    print_word(found->path);
+    pwi_train_word_print(found->path);
     printf(", to go on from this model\n");
   }
 }
@@ -194,8 +186,8 @@ static void print_next(const struct pwi_train_end *end, const struct pwi_train_f
   if (end->options->linear.point_count > 1 && !isnan(best->result.valid_loss))
     printf("  %-12s %s, by its validation loss\n", "best", best->path);
   printf("\nnext:  pawl predict");
-  print_word(best->path);
-  print_word(end->options->valid_count ? end->options->valid[0] : end->options->data[0]);
+  pwi_train_word_print(best->path);
+  pwi_train_word_print(end->options->valid_count ? end->options->valid[0] : end->options->data[0]);
   putchar('\n');
   if (strcmp(found->why, "interrupted") == 0) print_going_on(end, found);
 }

@@ -1,4 +1,5 @@
-/* The letters of the options of `pawl train`: what train_lists.c offers and train_options.c reads. */
+/* The letters of the options of `pawl train`: what the lists offer and train_base.c, train_options.c and
+ * train_lda_options.c read. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 
@@ -40,6 +41,27 @@ enum pwi_train_letter {
   PWI_TRAIN_RESUME,
   PWI_TRAIN_LOG,
   PWI_TRAIN_TENSORBOARD,
+  PWI_TRAIN_TOPICS,
+  PWI_TRAIN_VOCABULARY,
+  PWI_TRAIN_HELD_OUT,
+  PWI_TRAIN_SWEEPS,
+  PWI_TRAIN_ALPHA,
+  PWI_TRAIN_BETA,
+  PWI_TRAIN_OPTIMISE,
+  PWI_TRAIN_STALENESS,
+  PWI_TRAIN_MEMORY,
+  PWI_TRAIN_DIRECTORY,
+  PWI_TRAIN_KEEP_DIRECTORY,
+  PWI_TRAIN_CHECK,
+  PWI_TRAIN_MEASURE_EVERY,
+  PWI_TRAIN_EVALUATE_EVERY,
+  PWI_TRAIN_MIN_DOCUMENTS,
+  PWI_TRAIN_MAX_SHARE,
+  PWI_TRAIN_MAX_WORDS,
+  PWI_TRAIN_STOP,
+  PWI_TRAIN_BATCH,
+  PWI_TRAIN_KAPPA,
+  PWI_TRAIN_OFFSET,
   PWI_TRAIN_OUTPUT = 'o',
   PWI_TRAIN_QUIET = 'q',
 };

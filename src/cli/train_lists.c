@@ -1,5 +1,4 @@
 /* The options of `pawl train logistic`, `svm` and `linear`, as --help shows them. */
-#include "cli/train_letters.h"
 #include "cli/train_options.h"
 
 #define PENALTY                                                                                                        \
@@ -51,44 +50,27 @@
     PWI_TRAIN_SKIP_BAD, "skip-bad", "N", "leave out up to N rows that cannot be read (default: 0)"                     \
   }
 
-#define PLACE                                                                                                          \
-  PWI_CLI_HEADING("where it runs"),                                                                                    \
-      {PWI_TRAIN_WORKERS, "workers", "N|MIN:MAX",                                                                      \
-       "processes that work on the data (default: one a processor, at most\n8); with --cluster 0 starts none: 'pawl "  \
-       "worker' does, elsewhere"},                                                                                     \
-      {PWI_TRAIN_THREADS, "threads", "N", "of each worker, for reading (default: its share of the processors)"},       \
-      {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW", "replace (default), continue with the others, or stop"},            \
-      {PWI_TRAIN_DROP_SLOWEST, "drop-slowest", "X",                                                                    \
-       "let go a worker that takes X times the median, three times running"},                                          \
-      {PWI_TRAIN_SERVERS, "servers", "N", "processes that hold the model (default: 1, and 1 for each replica)"},       \
-      {PWI_TRAIN_REPLICAS, "replicas", "N", "copies of everything: so many servers may die (default: 0)"},             \
-      {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                  \
-       "use the cluster of this manager (default: that in PAWL_ADDRESS;\nelse one is started for this run)"},          \
-      {PWI_TRAIN_JOB, "job", "NAME", "by which workers find this run in the cluster (default: train)"},                \
-      {PWI_TRAIN_LISTEN, "listen", "ADDRESS", "where workers reach us (default: chosen by the way to the manager)"},   \
-      PWI_SESSION_PROOFS
-
 #define KEEPING                                                                                                        \
   PWI_CLI_HEADING("what is kept and shown"),                                                                           \
       {PWI_TRAIN_CHECKPOINT, "checkpoint", "DIR",                                                                      \
        "keep checkpoints there (default, with the next two:\nMODEL.checkpoints)"},                                     \
       {PWI_TRAIN_CHECKPOINT_EVERY, "checkpoint-every", "S", "so many seconds apart (default: 60)"},                    \
-      {PWI_TRAIN_RESUME, "resume", NULL, "go on from the newest checkpoint"},                                          \
-      {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round"},                                            \
-      {PWI_TRAIN_TENSORBOARD, "tensorboard", "DIR", "write event files for TensorBoard"},                              \
-      {PWI_CLI_LETTER_JSON, "json", NULL, "end with one JSON object on standard output"}, {                            \
-    PWI_TRAIN_QUIET, "quiet", NULL, "print nothing but errors"                                                         \
-  }
+      {PWI_TRAIN_RESUME, "resume", NULL, "go on from the newest checkpoint"}, PWI_TRAIN_SHOWN
 
-const struct pwi_cli_option pwi_train_logistic_options[] = {PENALTY, CLASSES, FURTHER, METHOD,
-                                                            DATA,    PLACE,   KEEPING, {0}};
+const struct pwi_cli_option pwi_train_logistic_options[] = {PENALTY, CLASSES,         FURTHER, METHOD,
+                                                            DATA,    PWI_TRAIN_PLACE, KEEPING, {0}};
 
 const struct pwi_cli_option pwi_train_svm_options[] = {
-    PENALTY, {PWI_TRAIN_LOSS, "loss", "NAME", "hinge (default) or squared-hinge"},
-    CLASSES, FURTHER,
-    METHOD,  DATA,
-    PLACE,   KEEPING,
+    PENALTY,
+    {PWI_TRAIN_LOSS, "loss", "NAME", "hinge (default) or squared-hinge"},
+    CLASSES,
+    FURTHER,
+    METHOD,
+    DATA,
+    PWI_TRAIN_PLACE,
+    KEEPING,
     {0},
 };
 
-const struct pwi_cli_option pwi_train_linear_options[] = {PENALTY, FURTHER, METHOD, DATA, PLACE, KEEPING, {0}};
+const struct pwi_cli_option pwi_train_linear_options[] = {PENALTY,         FURTHER, METHOD, DATA,
+                                                          PWI_TRAIN_PLACE, KEEPING, {0}};

@@ -8,16 +8,15 @@
 
 #include <jansson.h>
 
-#include "apps/linear/linear.h"
-
 struct pwi_train_log {
   const char *path; /* NULL: none is kept */
   bool is_resumed;  /* then lines are added to what is there */
   FILE *file;
 };
 
-/* True, or errno says why not; then no more is written. The file is made with the first line. */
-bool pwi_train_log_write(struct pwi_train_log *log, const struct linear_progress *progress);
+/* There is a path; the object becomes the log's, NULL being one that there was no memory for. True, or errno says why not; then no more is
+ * written and the path is NULL. The file is made with the first line. */
+bool pwi_train_log_write(struct pwi_train_log *log, json_t *object);
 void pwi_train_log_close(struct pwi_train_log *log);
 
 /* A number, or null for what JSON has no word for. */

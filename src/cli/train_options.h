@@ -1,6 +1,6 @@
-/* What `pawl train` was asked for: its command line, read and settled.
+/* What `pawl train logistic`, `svm` and `linear` were asked for: the command line, read and settled.
  *
- * The three methods share one set of options (docs/cmd-train.md); what does not apply to one of them is missing from its list.
+ * The three share one set of options (docs/cmd-train.md); what does not apply to one of them is missing from its list.
  */
 #ifndef PWI_CLI_TRAIN_OPTIONS_H
 #define PWI_CLI_TRAIN_OPTIONS_H
@@ -10,14 +10,11 @@
 #include <stdint.h>
 
 #include "apps/linear/linear.h"
-#include "cli/cli.h"
-#include "cli/ranks.h"
-#include "cli/session_options.h"
+#include "cli/train_base.h"
 
 #define PWI_TRAIN_VALUES_MAX 64 /* of --l1 and of --l2 */
 #define PWI_TRAIN_VALID_MAX 64  /* files */
-#define PWI_TRAIN_WORKERS_MAX 1024
-#define PWI_TRAIN_MARK_MAX 64 /* of a point, such as "l1=0.1" */
+#define PWI_TRAIN_MARK_MAX 64   /* of a point, such as "l1=0.1" */
 
 enum pwi_train_kind { PWI_TRAIN_LOGISTIC, PWI_TRAIN_SVM, PWI_TRAIN_LINEAR };
 
@@ -31,7 +28,7 @@ struct pwi_train_class {
 };
 
 struct pwi_train_options {
-  const struct pwi_command *command;
+  struct pwi_train_base base;
   enum pwi_train_kind kind;
   struct linear_options linear; /* without paths, start and calls; its points belong to this struct */
   struct pwi_train_values l1, l2;
@@ -43,25 +40,10 @@ struct pwi_train_options {
   size_t data_count;
   const char *valid[PWI_TRAIN_VALID_MAX];
   size_t valid_count;
-  const char *output;      /* NULL: a name made from the data's */
   const char *start;       /* a model; NULL: none */
   const char *checkpoints; /* NULL: none named */
-  const char *log, *board; /* NULL: none */
   enum linear_format format;
   bool has_format; /* else by the model's name */
-
-  struct pwi_session_choice choice;
-  bool has_cluster; /* else one is started */
-  const char *listen;
-  bool has_workers;
-  uint32_t workers, workers_most; /* 0: none are started */
-  uint32_t workers_started;       /* of a range, as many as there are processors for */
-  uint32_t servers, replicas;     /* of a cluster that is started */
-  bool has_servers;
-  bool json, quiet;
-
-  bool is_launched; /* by mpirun or srun, with others: */
-  struct pwi_ranks ranks;
 };
 
 /* Options of the three commands, for --help and reading. */
@@ -81,8 +63,5 @@ const char *pwi_train_number(double value, char *text_out);
 
 /* Numbers with commas between them, each 0 or above and none twice. */
 bool pwi_train_values_read(const char *text, struct pwi_train_values *values_out);
-
-/* `N` or `MIN:MAX`. */
-bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *most_out);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "cli/train_files.h"
-#include "cli/train_show.h"
+#include "cli/train_figures.h"
 
 static void test_values_are_numbers_with_commas_between_them(void **state) {
   (void)state;
@@ -123,7 +123,7 @@ static void test_the_line_tells_what_is_known_and_nothing_else(void **state) {
                                .bytes_per_s = 41e6,
                                .slowest = 1,
                                .workers = 2};
-  pwi_train_show_print(&is, line);
+  pwi_train_figures_line(&is, line);
   assert_string_equal(line, "round 12  objective 10558.72  nnz 102  2.10M ex/s  wait 3%  41.0MB/s");
   is.valid_loss = 0.3231;
   is.left_s = 75;
@@ -133,12 +133,12 @@ static void test_the_line_tells_what_is_known_and_nothing_else(void **state) {
   is.points = 3;
   is.point = 1;
   is.l1 = 0.1;
-  pwi_train_show_print(&is, line);
+  pwi_train_figures_line(&is, line);
   assert_string_equal(line,
                       "[2/3 l1=0.1 l2=0] round 12  objective 10558.72  nnz 102  valid 0.3231  left 1:15  2.10M ex/s  "
                       "wait 3%  41.0MB/s  slowest 1.5x (node7:4711)");
   is = (struct linear_progress){.stage = "loading", .workers = 1, .rows = 32561, .seconds = 0.5};
-  pwi_train_show_print(&is, line);
+  pwi_train_figures_line(&is, line);
   assert_string_equal(line, "loading  1 worker  32.6k rows  0.5 s");
 }
 
@@ -181,14 +181,14 @@ static void test_a_command_line_becomes_options(void **state) {
   assert_false(options.linear.bias);
   assert_int_equal(options.linear.workers, 1);
   assert_int_equal(options.linear.workers_most, 3);
-  assert_in_range(options.workers_started, 1, 3);
+  assert_in_range(options.base.workers_started, 1, 3);
   assert_int_equal(options.linear.rounds, 9);
   assert_int_equal(options.linear.patience, 2);
   assert_int_equal(options.class_count, 2);
   assert_true(options.classes[0].label == -1 && options.classes[1].weight == 0.5);
   assert_int_equal(options.linear.on_loss, PAWL_LOSS_STOP);
   assert_int_equal(options.linear.reading.skip_bad, 7);
-  assert_true(options.linear.keep_all && options.linear.resume && !options.has_cluster);
+  assert_true(options.linear.keep_all && options.linear.resume && !options.base.has_cluster);
   pwi_train_options_fini(&options);
 }
 

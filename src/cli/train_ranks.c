@@ -7,35 +7,35 @@
 #include <unistd.h>
 
 #include "api/embedded.h"
-#include "base/memory.h"
 #include "cli/worker.h"
 #include "host/clock.h"
 
 #define MEET_S 60
 #define WAIT_NS (60 * PAWL_SECOND)
 
-int pwi_train_listen(const struct pwi_train_options *options, char listen_out[PWI_NET_ADDRESS_MAX]) {
-  bool is_spread = options->is_launched && !options->ranks.is_one_machine && !options->has_cluster;
-  if (!is_spread || options->listen)
-    return pwi_session_listen(options->command, options->choice.options.address, options->listen, listen_out);
+int pwi_train_listen(const struct pwi_train_base *base, char listen_out[PWI_NET_ADDRESS_MAX]) {
+  bool is_spread = base->is_launched && !base->ranks.is_one_machine && !base->has_cluster;
+  if (!is_spread || base->listen)
+    return pwi_session_listen(base->command, base->choice.options.address, base->listen, listen_out);
   if (pwi_ranks_listen(listen_out) == PAWL_OK) return PWI_EXIT_OK;
-  return pwi_cli_failure(options->command,
-                         "this machine has no address that the others reach: --listen HOST:0 names one");
+  return pwi_cli_failure(base->command, "this machine has no address that the others reach: --listen HOST:0 names one");
 }
+
+/* A model without a name of its own goes to the current folder. */
+static const char *beside(const struct pwi_train_base *base) { return base->output ? base->output : ""; }
 
 /* --- the first ---------------------------------------------------------------------------------------------------- */
 
-int pwi_train_meet(struct pwi_train_meeting *meeting, const struct pwi_train_options *options,
-                   const struct pwi_train_files *files, const char *address) {
+int pwi_train_meet(struct pwi_train_meeting *meeting, const struct pwi_train_base *base, const char *address) {
   struct pwi_meeting told = {.key = ""};
   char path[PATH_MAX];
   snprintf(told.address, sizeof told.address, "%s", address);
   (void)pwi_embedded_key(address, told.key);
   errno = ENAMETOOLONG;
   bool good =
-      pwi_meeting_path(&options->ranks, files->output, path, sizeof path) && pwi_meeting_write(path, &told) == PAWL_OK;
+      pwi_meeting_path(&base->ranks, beside(base), path, sizeof path) && pwi_meeting_write(path, &told) == PAWL_OK;
   if (!good)
-    return pwi_cli_failure(options->command, "cannot tell the other processes where to come, by %s: %s", path,
+    return pwi_cli_failure(base->command, "cannot tell the other processes where to come, by %s: %s", path,
                            strerror(errno));
   memcpy(meeting->path, path, sizeof path);
   return PWI_EXIT_OK;
@@ -48,32 +48,29 @@ void pwi_train_part(struct pwi_train_meeting *meeting) {
 
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
-static int await_first(const struct pwi_train_options *options, struct pwi_meeting *meeting_out) {
+static int await_first(const struct pwi_train_base *base, struct pwi_meeting *meeting_out) {
   char path[PATH_MAX] = "";
-  char *made = options->output ? NULL : pwi_train_model_name(options->data[0], LINEAR_FORMAT_PAWL);
-  const char *output = options->output ? options->output : made;
-  pawl_status status = PAWL_NO_MEMORY;
-  if (output && pwi_meeting_path(&options->ranks, output, path, sizeof path))
+  pawl_status status = PAWL_TOO_LARGE;
+  if (pwi_meeting_path(&base->ranks, beside(base), path, sizeof path))
     status = pwi_meeting_await(path, pwi_host_after(MEET_S * PWI_HOST_SECOND), meeting_out);
-  pwi_free(made);
   if (status == PAWL_TIMED_OUT)
-    return pwi_cli_failure(options->command,
+    return pwi_cli_failure(base->command,
                            "process %u of %u: no word from the first one in %d s; all have to see the folder of the "
                            "model, in which it leaves %s",
-                           options->ranks.rank, options->ranks.size, MEET_S, path);
-  if (status) return pwi_cli_failure(options->command, "%s: %s", path, pawl_status_text(status));
+                           base->ranks.rank, base->ranks.size, MEET_S, path);
+  if (status) return pwi_cli_failure(base->command, "%s: %s", path, pawl_status_text(status));
   return PWI_EXIT_OK;
 }
 
-int pwi_train_follow(const struct pwi_train_options *options) {
+int pwi_train_follow(const struct pwi_train_base *base) {
   struct pwi_worker worker;
   struct pwi_meeting meeting;
-  pwi_worker_init(&worker, options->command);
-  worker.choice = options->choice;
-  worker.job = options->linear.job;
+  pwi_worker_init(&worker, base->command);
+  worker.choice = base->choice;
+  worker.job = base->job;
   worker.wait_ns = WAIT_NS;
-  if (!options->has_cluster) {
-    int exit_code = await_first(options, &meeting);
+  if (!base->has_cluster) {
+    int exit_code = await_first(base, &meeting);
     if (exit_code != PWI_EXIT_OK) return exit_code;
     worker.choice.options.address = meeting.address;
     if (meeting.key[0]) worker.choice.options.key = meeting.key;

@@ -1,6 +1,5 @@
 #include "cli/train_show.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #define REDRAW_NS (PWI_HOST_SECOND / 10)
 #define WIDTH_DEFAULT 80
 #define ERASE "\r\033[K"
-#define STRAGGLES 1.05 /* below it nobody is worth naming */
 
 /* --- numbers for people ------------------------------------------------------------------------------------------- */
 
@@ -41,54 +39,19 @@ const char *pwi_train_time(double seconds, char *text_out) {
   return text_out;
 }
 
-/* --- the line ----------------------------------------------------------------------------------------------------- */
+void pwi_train_word_print(const char *word) {
+  if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=,./:@%*?[]")] == '\0')
+    printf(" %s", word);
+  else
+    printf(" '%s'", word);
+}
 
-static void add(char text[PWI_TRAIN_LINE_MAX], const char *format, ...) PAWL_PRINTF(2, 3);
-
-static void add(char text[PWI_TRAIN_LINE_MAX], const char *format, ...) {
-  size_t length = strlen(text);
+void pwi_train_line_add(char line[PWI_TRAIN_LINE_MAX], const char *format, ...) {
+  size_t length = strlen(line);
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text + length, PWI_TRAIN_LINE_MAX - length, format, arguments);
+  vsnprintf(line + length, PWI_TRAIN_LINE_MAX - length, format, arguments);
   va_end(arguments);
-}
-
-static void add_point(char *text, const struct linear_progress *progress) {
-  if (progress->points < 2) return;
-  add(text, "[%zu/%zu l1=%g l2=%g] ", progress->point + 1, progress->points, progress->l1, progress->l2);
-}
-
-static void add_figures(char *text, const struct linear_progress *progress) {
-  char number[32];
-  add(text, "round %" PRIu64, progress->round);
-  if (!isnan(progress->objective)) add(text, "  objective %.7g", progress->objective);
-  add(text, "  nnz %s", pwi_train_short((double)progress->nonzeros, number));
-  if (!isnan(progress->valid_loss)) add(text, "  valid %.4f", progress->valid_loss);
-}
-
-static void add_rates(char *text, const struct linear_progress *progress) {
-  char number[32];
-  if (progress->examples_per_s > 0) add(text, "  %s ex/s", pwi_train_short(progress->examples_per_s, number));
-  if (!isnan(progress->wait_pct)) add(text, "  wait %.0f%%", progress->wait_pct);
-  if (progress->bytes_per_s > 0) add(text, "  %sB/s", pwi_train_short(progress->bytes_per_s, number));
-  if (progress->slowest >= STRAGGLES)
-    add(text, "  slowest %.1fx (%.32s:%" PRIu64 ")", progress->slowest,
-        progress->slowest_host ? progress->slowest_host : "", progress->slowest_pid);
-}
-
-void pwi_train_show_print(const struct linear_progress *progress, char text_out[PWI_TRAIN_LINE_MAX]) {
-  char number[32];
-  text_out[0] = '\0';
-  add_point(text_out, progress);
-  if (strcmp(progress->stage, "training") == 0) {
-    add_figures(text_out, progress);
-    if (!isnan(progress->left_s)) add(text_out, "  left %s", pwi_train_time(progress->left_s, number));
-    add_rates(text_out, progress);
-    return;
-  }
-  add(text_out, "%s  %u worker%s", progress->stage, progress->workers, progress->workers == 1 ? "" : "s");
-  if (progress->rows) add(text_out, "  %s rows", pwi_train_short((double)progress->rows, number));
-  add(text_out, "  %s", pwi_train_time(progress->seconds, number));
 }
 
 /* --- on the terminal ---------------------------------------------------------------------------------------------- */
@@ -109,11 +72,13 @@ static void draw(struct pwi_train_show *show) {
   show->is_drawn = true;
 }
 
-void pwi_train_show_progress(struct pwi_train_show *show, const struct linear_progress *progress) {
-  int64_t now = pwi_host_now();
-  if (show->quiet || !show->is_terminal || (show->drawn_ns && now - show->drawn_ns < REDRAW_NS)) return;
-  show->drawn_ns = now;
-  pwi_train_show_print(progress, show->line);
+bool pwi_train_show_is_due(const struct pwi_train_show *show) {
+  return !show->quiet && show->is_terminal && (!show->drawn_ns || pwi_host_now() - show->drawn_ns >= REDRAW_NS);
+}
+
+void pwi_train_show_draw(struct pwi_train_show *show, const char *line) {
+  show->drawn_ns = pwi_host_now();
+  snprintf(show->line, sizeof show->line, "%s", line);
   draw(show);
 }
 

@@ -21,11 +21,8 @@ static bool is_hopeless(const struct pwi_train_watch *watch, uint32_t lost, uint
 /* The other threads wait for a server that will not come. Children go when they see that we are gone. */
 static void give_up(const struct pwi_train_watch *watch) {
   if (watch->file[0]) unlink(watch->file);
-  fprintf(stderr,
-          "%spawl %s: a server has died, and nobody has a copy of what it held, so that nothing can be saved; %s\n",
-          isatty(STDERR_FILENO) ? "\r\033[K" : "", watch->name,
-          watch->has_checkpoints ? "--resume goes on from the last checkpoint"
-                                 : "--replicas 1 keeps copies, --checkpoint-every 60 what was learned");
+  fprintf(stderr, "%spawl %s: a server has died, and nobody has a copy of what it held%s\n",
+          isatty(STDERR_FILENO) ? "\r\033[K" : "", watch->name, watch->advice);
   _exit(PWI_EXIT_FAILURE);
 }
 

@@ -13,7 +13,7 @@ struct pwi_train_watch {
   const char *name; /* of the command, for what is said */
   const char *file; /* to be removed at such an end; "": none */
   uint32_t replicas;
-  bool has_checkpoints;
+  const char *advice;      /* what is lost, and how to go on; follows "what it held" */
   _Atomic int64_t beat_ns; /* when it was last seen that training goes on */
   _Atomic bool is_ending;
   bool is_running;

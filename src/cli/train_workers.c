@@ -30,13 +30,12 @@ static void add_option(struct pwi_train_workers *workers, const char *name, cons
   add_word(workers, value);
 }
 
-static void make_words(struct pwi_train_workers *workers, const struct pwi_train_options *options,
-                       const char *address) {
-  const struct pawl_session_options *session = &options->choice.options;
+static void make_words(struct pwi_train_workers *workers, const struct pwi_train_base *base, const char *address) {
+  const struct pawl_session_options *session = &base->choice.options;
   add_word(workers, "pawl");
   add_word(workers, "worker");
   add_option(workers, "--cluster", address);
-  add_option(workers, "--job", options->linear.job);
+  add_option(workers, "--job", base->job);
   add_option(workers, "--wait", WAIT_S);
   add_option(workers, "--ready-fd", "3");
   add_option(workers, "--parent", workers->parent);
@@ -48,11 +47,11 @@ static void make_words(struct pwi_train_workers *workers, const struct pwi_train
   add_word(workers, NULL);
 }
 
-bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_train_options *options,
-                            const char *address, int *exit_out) {
+bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_train_base *base, const char *address,
+                            int *exit_out) {
   char key[PWI_KEY_TEXT_MAX];
   if (pwi_child_command(workers->path, sizeof workers->path) != PAWL_OK) {
-    *exit_out = pwi_cli_failure(options->command, "the pawl command cannot be found: set PAWL_COMMAND to its path");
+    *exit_out = pwi_cli_failure(base->command, "the pawl command cannot be found: set PAWL_COMMAND to its path");
     return false;
   }
   snprintf(workers->parent, sizeof workers->parent, "%ld", (long)getpid());
@@ -60,7 +59,7 @@ bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_
     snprintf(workers->key, sizeof workers->key, "PAWL_KEY=%s", key);
     workers->environment[0] = workers->key;
   }
-  make_words(workers, options, address);
+  make_words(workers, base, address);
   return true;
 }
 

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "cli/train_options.h"
+#include "cli/train_base.h"
 #include "net/key.h"
 
 struct pwi_child;
@@ -36,9 +36,9 @@ struct pwi_train_workers {
   const char *environment[2];
 };
 
-/* `address` is the manager's; it and the options must outlive the workers. False: it has said why, return `*exit_out`. */
-bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_train_options *options,
-                            const char *address, int *exit_out);
+/* `address` is the manager's; it and the base must outlive the workers. False: it has said why, return `*exit_out`. */
+bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_train_base *base, const char *address,
+                            int *exit_out);
 
 /* Starts one more. PAWL_NODE_STOPPED if the last ones all ended as soon as they were started; else as pwi_child_start. */
 pawl_status pwi_train_workers_start(struct pwi_train_workers *workers);

@@ -238,9 +238,10 @@ static void test_files_that_cannot_be_opened_are_named(void **state) {
   assert_refused(path_of("no*where"), PAWL_DATA_AUTO, PAWL_NOT_FOUND, "no*where: no file has a name like this");
   assert_refused(write_text("empty", ""), PAWL_DATA_AUTO, PAWL_TRUNCATED, "empty: the file is empty");
   assert_refused(write_text("blank", "\n \n# x\n"), PAWL_DATA_AUTO, PAWL_TRUNCATED, "blank: there is no row in it");
-  assert_refused(write_text("prose", "It was a dark night.\n"), PAWL_DATA_AUTO, PAWL_CORRUPT,
-                 "prose: its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name "
-                 "the format if it is one, or if it is plain text");
+  assert_refused(
+      write_text("prose", "It was a dark night.\n"), PAWL_DATA_AUTO, PAWL_CORRUPT,
+      "prose: its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name "
+      "the format if it is one, or if it is plain text");
   assert_refused(write_text("prose", "It was a dark night.\n"), PAWL_DATA_LIBSVM, PAWL_CORRUPT,
                  "prose:1:1: the label is not a number");
   assert_refused(write_text("prose", "1 1:1\n"), PAWL_DATA_CACHE, PAWL_CORRUPT, "prose: not a cache");

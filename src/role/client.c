@@ -351,6 +351,7 @@ void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *
       .space = client->joined.space,
       .outstanding = client->outstanding,
       .settled = client->tasks_first ? client->tasks_first->number - 1 : client->last_number,
+      .is_dead = client->is_dead,
   };
 }
 

@@ -16,7 +16,9 @@
  *
  * RETIREMENT. A client that was taken for dead joins again as a new sender, asks the holders what of its unanswered parts
  * took effect, sends the rest under its new id, and tells the manager that the old one may be forgotten. If the clocks
- * are gone by then the task fails with PAWL_OUTCOME_UNKNOWN.
+ * are gone by then the task fails with PAWL_OUTCOME_UNKNOWN. One that was told to stay dead does nothing of this: everything
+ * under way and every later call fails with PAWL_NODE_GONE, and all links are closed. What it had pushed without an answer may
+ * have taken effect before it was retired, and cannot any more.
  *
  * PULLS carry the number that the flow's clock has on their claim: a holder that is behind it says GAP. So a session reads
  * what it has written.
@@ -58,6 +60,7 @@ struct pwi_client_config {
   const char *host;          /* label of our machine; may be "" */
   const char *job;           /* "": "default" */
   bool reader;               /* will only pull */
+  bool stays_dead;           /* once taken for dead it does not join again, see RETIREMENT */
   uint64_t memory_max;       /* for vectors opened locally */
 };
 
@@ -81,6 +84,7 @@ struct pwi_client_state {
   const char *space;    /* "": all */
   uint64_t outstanding; /* tasks not yet finished */
   uint64_t settled;     /* every task number up to this has been answered */
+  bool is_dead;         /* it was taken for dead, and stays so */
 };
 
 void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *state_out);
@@ -268,7 +272,7 @@ struct pwi_asking {
   struct pwi_asking *next;
 };
 
-/* The payload is copied. PAWL_NO_MEMORY. */
+/* The payload is copied. PAWL_NO_MEMORY, PAWL_NODE_GONE (it stays dead). */
 PAWL_MUST_USE pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what,
                                          const void *payload, size_t size);
 

@@ -292,6 +292,7 @@ static void synced(struct pwi_asking *asking, pawl_status status, const void *pa
 pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calling, uint64_t node, const char *group,
                             struct pwi_call_graph *graph) {
   void (*ended)(struct pwi_calling *) = calling->ended;
+  if (client->is_dead) return PAWL_NODE_GONE;
   if (client->config.reader || (client->is_joined && !client->joined.may_write)) return PAWL_FORBIDDEN;
   if (client->is_leaving) return PAWL_NODE_STOPPED;
   *calling = (struct pwi_calling){.ended = ended, .node = node, .graph_count = graph->count, .next = client->callings};
@@ -448,6 +449,28 @@ void pwi_client_calls_look(struct pwi_client *client) {
 
 void pwi_client_calls_renewed(struct pwi_client *client) {
   while (end_one(client, true)) {
+  }
+  if (client->callee) pwi_callee_renew(client->callee);
+}
+
+static bool end_any(struct pwi_client *client) {
+  for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
+    if (!peer->legs_first) continue;
+    end_leg(client, peer->legs_first, PAWL_NODE_GONE);
+    return true;
+  }
+  for (struct pwi_calling *calling = client->callings; calling; calling = calling->next) {
+    if (calling->round == 0) continue;
+    calling->round = 0;
+    end_seeking(client, calling, PAWL_NODE_GONE);
+    return true;
+  }
+  return false;
+}
+
+/* Only what runs in this process is left. */
+void pwi_client_calls_die(struct pwi_client *client) {
+  while (end_any(client)) {
   }
   if (client->callee) pwi_callee_renew(client->callee);
 }

@@ -10,6 +10,7 @@
  *   client_answer.c  what answers do to parts
  *   client_clocks.c  clocks that come with answers
  *   client_renew.c   being taken for dead
+ *   client_dead.c    staying dead
  *   client_restore.c vectors that were loaded from a checkpoint
  *   client_linear.c  linear algebra: order between two flows, sums of what parts bring back
  *   client_lists.c   prepared key lists, mixing, buffers
@@ -326,6 +327,7 @@ struct pwi_client {
   uint64_t sender, secret;
   struct pwi_joined joined;
   bool is_joined, is_leaving, has_said_leave, has_left;
+  bool is_dead; /* for good; `has_left` is then true as well */
 
   enum renewal renewal;
   uint64_t retired; /* the id that the next JOIN names */
@@ -451,6 +453,9 @@ void pwi_client_look_collected(struct pwi_client *client);
 
 void pwi_flow_begin_clock(struct pwi_flow *flow); /* as if nothing had been sent yet; cannot fail */
 
+/* client_dead.c */
+void pwi_client_die(struct pwi_client *client);
+
 /* client_restore.c */
 bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */
 void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
@@ -464,6 +469,7 @@ void pwi_peer_legs_down(struct client_peer *peer);                            /*
 void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer);      /* it refuses links */
 void pwi_client_calls_look(struct pwi_client *client);                        /* another roster has come */
 void pwi_client_calls_renewed(struct pwi_client *client);                     /* we have another id */
+void pwi_client_calls_die(struct pwi_client *client);                         /* we have none any more */
 
 /* client_linear.c */
 

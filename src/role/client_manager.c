@@ -41,6 +41,7 @@ void pwi_client_seek_manager(struct pwi_client *client, int64_t now) {
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why) {
   client->manager = NULL;
   client->has_said_leave = false;
+  if (client->is_dead) return;
   if (client->trouble == PAWL_OK || why != PAWL_OK) client->trouble = why ? why : PAWL_LINK_CLOSED;
   client->manager_retry_at = client->manager_tried_at + pwi_managers_failed(&client->managers);
   pwi_client_wake_at(client, client->manager_retry_at);
@@ -302,6 +303,7 @@ pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_
 pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
                            size_t size) {
   void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
+  if (client->is_dead) return PAWL_NODE_GONE;
   unsigned char *copy = pwi_alloc(size);
   if (!copy) return PAWL_NO_MEMORY;
   if (size > 0) memcpy(copy, payload, size);

@@ -36,6 +36,10 @@ void pwi_client_retired(struct pwi_client *client) {
   remember_forgotten(client, client->sender);
   client->sender = 0;
   client->secret = 0;
+  if (client->config.stays_dead) {
+    pwi_client_die(client);
+    return;
+  }
   client->renewal = RENEWAL_JOINING;
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
     hold_flow(client, flow);

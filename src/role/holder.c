@@ -86,7 +86,8 @@ void pwi_holder_piece(struct pwi_holder_link *link, size_t offset, const void *d
 /* Others would wait for a member's push that was taken for a stranger's. */
 static bool is_together(const struct pwi_request *request) { return pwi_terms_are_together(&request->terms); }
 
-/* True if we lack news that the client has, and without which we would give a wrong answer. */
+/* True if we lack news that the client has, and without which we would give a wrong answer. Whoever takes over from one that it
+ * knows to be retired reads by a PUSHPULL: nothing of that one may be applied after it. */
 static bool is_behind(const struct pwi_holder_link *link, const struct pwi_request *request,
                       const struct pwi_entry *entry) {
   const struct pwi_holder_numbers *numbers = link->holder->config.numbers;
@@ -94,7 +95,7 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
   if (link->inbox.head.roster > (uint32_t)numbers->roster->number &&
       ((pwi_request_is_numbered(request->terms.kind) && !pwi_roster_is_live(numbers->roster, request->sender)) ||
        request->terms.kind == PWI_REQUEST_COLLECT || request->terms.kind == PWI_REQUEST_AWAIT ||
-       request->terms.kind == PWI_REQUEST_ENTER || is_together(request)))
+       request->terms.kind == PWI_REQUEST_ENTER || request->terms.kind == PWI_REQUEST_PUSHPULL || is_together(request)))
     return true;
   /* What a live sender did cannot be told for good. */
   struct pwi_sender other = {request->terms.other};

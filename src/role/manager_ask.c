@@ -179,6 +179,27 @@ static pawl_status read_miss(const struct peer *peer, struct pwi_reader *reader,
   return peer->id != 0 && peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
+static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  if (status == PAWL_OK) {
+    pwi_manager_show_out(manager, decision->id);
+    pwi_manager_was_retired(manager, decision->id, status);
+  }
+  conclude_ask(manager, decision, status);
+}
+
+/* By whoever hands its work on to others: they must be certain that nothing of it is applied any more. */
+static pawl_status read_retire(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                               struct decision *decision) {
+  decision->id = pwi_read_u64(reader);
+  decision->decide = pwi_manager_decide_retire;
+  decision->conclude = conclude_retire;
+  if (pwi_reader_end(reader) || decision->id == peer->id) return PAWL_INVALID;
+  if (peer->id == 0 || !peer->rights.write) return PAWL_FORBIDDEN;
+  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  const char *ours = peer->rights.space, *its = sender && sender->peer ? sender->peer->rights.space : ours;
+  return *ours == '\0' || strcmp(ours, its) == 0 ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
 static pawl_status decide_listen(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_roster_sender *sender = pwi_roster_find(&manager->ledger.roster, (struct pwi_sender){decision->id});
   if (!sender || sender->retired) return PAWL_NODE_RETIRED;
@@ -335,6 +356,8 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
     return read_forget(peer, reader, decision);
   case PWI_ASK_MISS:
     return read_miss(peer, reader, decision);
+  case PWI_ASK_RETIRE:
+    return read_retire(manager, peer, reader, decision);
   case PWI_ASK_LISTEN:
     return read_listen(peer, reader, decision);
   case PWI_ASK_SYNC:

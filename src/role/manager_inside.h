@@ -309,6 +309,8 @@ void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer);
 void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender); /* retired and forgotten */
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
 PAWL_MUST_USE pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision *decision);
+PAWL_MUST_USE pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decision *decision);
+void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status);
 void pwi_manager_await_all(struct pwi_manager *manager); /* after a start: everybody we know has their grace */
 void pwi_manager_strike(struct pwi_manager *manager, struct node *node); /* a node that holds nothing and is leaving */

@@ -139,6 +139,23 @@ pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision
   return sender && sender->peer ? PAWL_EXISTS : decide_retirement(manager, decision);
 }
 
+/* Also if it is here. */
+pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decision *decision) {
+  if (pwi_roster_is_live(&manager->ledger.roster, (struct pwi_sender){decision->id}))
+    pwi_record_retire(&manager->record, decision->id);
+  return PAWL_OK;
+}
+
+/* Whoever is retired while he is here loses his link, and is told when he comes again. */
+void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id) {
+  struct sender *sender = pwi_manager_sender(manager, id);
+  if (!sender || !sender->peer) return;
+  sender->peer->state = PEER_OUT;
+  sender->peer->id = 0;
+  pwi_manager_close(manager, sender->peer, PAWL_OK);
+  sender->peer = NULL;
+}
+
 void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status) {
   struct sender *sender = pwi_manager_sender(manager, id);
   if (!sender || sender->peer) return;

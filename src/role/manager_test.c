@@ -492,6 +492,65 @@ static void test_a_client_that_others_miss_is_retired_without_its_grace(void **s
   world_close(&world);
 }
 
+static pawl_status ask_retire(struct actor *actor, uint64_t id) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, id);
+  return ask(actor, PWI_ASK_RETIRE, &payload);
+}
+
+/* Whoever hands its work on says so. When the reply comes all servers know it. */
+static void test_a_client_is_retired_though_it_is_here(void **state) {
+  (void)state;
+  world_open(&world, 27, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false), *other = add_client(&world, "other", false);
+  run_until(client, is_in);
+  run_until(other, is_in);
+  assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
+  uint64_t id = client->joined.id;
+  assert_int_equal(ask_retire(other, other->joined.id), PAWL_INVALID);
+  assert_int_equal(ask_retire(other, 4711), PAWL_OK); /* nobody, and so nobody alive */
+  for (int i = 0; i < 2; i++) {                       /* it may be said twice */
+    assert_int_equal(ask_retire(other, id), PAWL_OK);
+    assert_true(pwi_roster_is_retired(&s->roster, (struct pwi_sender){id}));
+    assert_true(pwi_roster_is_retired(&other->roster, (struct pwi_sender){id}));
+  }
+  assert_int_equal(s->roster.member_count, 0);
+  run_for(&world, PWI_SIM_SECOND); /* it comes back, and is told */
+  assert_int_equal(client->joined.status, PAWL_NODE_RETIRED);
+  assert_true(pwi_roster_is_retired(&s->roster, (struct pwi_sender){id})); /* its clocks are kept */
+  client->join.id = client->join.secret = 0;
+  client->join.retired = id;
+  say_join(client);
+  run_until(client, is_in);
+  assert_true(client->joined.id > id);
+  world_close(&world);
+}
+
+static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
+  (void)state;
+  world_open(&world, 28, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *free = add_client(&world, "free", false), *reader = add_client(&world, "reader", true);
+  run_until(free, is_in);
+  run_until(reader, is_in);
+  world.rights = (struct pwi_rights){.write = true, .space = "ads"};
+  struct actor *ours = add_client(&world, "ours", false), *mate = add_client(&world, "mate", false);
+  run_until(ours, is_in);
+  run_until(mate, is_in);
+  world.rights = (struct pwi_rights){.write = true, .space = "news"};
+  struct actor *others = add_client(&world, "others", false);
+  run_until(others, is_in);
+  assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(reader, ours->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(ours, mate->joined.id), PAWL_OK);
+  assert_int_equal(ask_retire(free, others->joined.id), PAWL_OK);
+  assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){ours->joined.id}));
+  assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){free->joined.id}));
+  world_close(&world);
+}
+
 static void test_a_retired_sender_is_forgotten_in_the_end(void **state) {
   (void)state;
   world_open(&world, 18, 1);
@@ -680,6 +739,8 @@ int main(void) {
       cmocka_unit_test(test_a_client_that_comes_back_in_time_is_who_it_was),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),
       cmocka_unit_test(test_a_client_that_others_miss_is_retired_without_its_grace),
+      cmocka_unit_test(test_a_client_is_retired_though_it_is_here),
+      cmocka_unit_test(test_only_clients_of_ones_own_space_can_be_retired),
       cmocka_unit_test(test_a_retired_sender_is_forgotten_in_the_end),
       cmocka_unit_test(test_a_client_that_leaves_is_forgotten_at_once),
       cmocka_unit_test(test_a_client_that_is_lost_before_it_knew_its_id_is_forgotten),

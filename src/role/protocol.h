@@ -301,7 +301,10 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
                                        has begun: u64 number. STATUS tells how it goes */               \
   X(MISS, 15,                                                                                                          \
     "miss") /* u64 sender: nobody listens where it did. If it has no link to the manager either it is retired now, \
-                                 without its grace; EXISTS: it has */
+                                 without its grace; EXISTS: it has */   \
+  X(RETIRE, 16,                                                                                                        \
+    "retire") /* u64 sender: it is dead, whatever it says itself, and is retired now. INVALID: the asker's own;   \
+                                   FORBIDDEN: one whose key is for another space */
 
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),

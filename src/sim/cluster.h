@@ -113,7 +113,7 @@ struct pwi_cluster_client {
   struct pwi_sim_node node;
   char name[16];
   const char *job;
-  bool reader, listens;
+  bool reader, listens, stays_dead;
   void (*started)(void *context);                /* the process has (re)started; `client` is there. May be NULL */
   void (*stopped)(void *context);                /* it was killed; `client` is gone. May be NULL */
   void (*timer)(void *context, uint64_t cookie); /* a timer that was set with pwi_cluster_timer. May be NULL */

@@ -22,7 +22,8 @@ static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, c
                                      .manager = pwi_cluster_managers(client->cluster),
                                      .host = client->name,
                                      .job = client->job,
-                                     .reader = client->reader};
+                                     .reader = client->reader,
+                                     .stays_dead = client->stays_dead};
   status = pwi_client_create(&config, &client->client);
   if (status) return status;
   client->net = boot->net;

@@ -209,6 +209,156 @@ static void test_a_worker_that_was_taken_for_dead_joins_anew(void **state) {
   assert_int_equal(WEXITSTATUS(status), 12); /* it ended well, and had begun twice */
 }
 
+/* --- workers that stay dead ----------------------------------------------------------------------------------------------- */
+
+#define LATE_VECTOR "late/counts"
+enum { LATE_KEYS = 64 };
+
+static uint64_t late_keys[LATE_KEYS];
+static int32_t late_ones[LATE_KEYS], late_zeros[LATE_KEYS];
+
+static void fill_late(void) {
+  for (uint64_t key = 0; key < LATE_KEYS; key++) late_keys[key] = key, late_ones[key] = 1;
+}
+
+static pawl_status push_ones(struct pawl_vector *vector, struct pawl_task **task_out) {
+  return pawl_vector_push(vector, pawl_at_keys(late_keys, LATE_KEYS), late_ones, task_out);
+}
+
+struct zealot {
+  struct hand hand;
+  struct pawl_vector *vector;
+  pawl_status first; /* failure of a push */
+};
+
+/* Pushes as fast as it can, and so is stopped in the middle of it. */
+static pawl_status push_and_sign(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
+  struct zealot *zealot = context;
+  uint32_t number = 0;
+  if (size == sizeof number) memcpy(&number, argument, size);
+  if (number != HOLD) return work(worker, &zealot->hand, argument, size);
+  for (int batch = 0; zealot->first == PAWL_OK; batch++) {
+    if (batch == 1) give_sign();
+    struct pawl_task *tasks[16];
+    size_t count = 0;
+    while (count < 16 && !zealot->first) {
+      zealot->first = push_ones(zealot->vector, &tasks[count]);
+      count += !zealot->first;
+    }
+    for (size_t i = 0; i < count; i++) {
+      pawl_status status = pawl_task_wait(tasks[i], PATIENCE);
+      if (status && !zealot->first) zealot->first = status;
+      pawl_task_release(tasks[i]);
+    }
+  }
+  return zealot->first;
+}
+
+/* Exit codes: 20 if all is as it should be, else which is not. */
+static int be_zealot(const char *address, const char *job) {
+  static struct zealot zealot;
+  struct pawl_session_options options;
+  struct pawl_session *own;
+  struct pawl_vector *again;
+  struct pawl_group *group;
+  struct pawl_worker_calls its = calls;
+  its.work = push_and_sign;
+  pawl_session_options_init(&options);
+  options.address = address;
+  options.listen = "127.0.0.1:0";
+  options.stays_dead = true;
+  must(pawl_session_open(&options, &own));
+  must(pawl_vector_open(own, LATE_VECTOR, PATIENCE, &zealot.vector));
+  fill_late();
+  pawl_status status = pawl_worker_run(own, job, &its, &zealot, PATIENCE);
+  give_sign();
+  if (status != PAWL_NODE_GONE || !strstr(pawl_error_text(), "took it for dead")) return 1;
+  if (zealot.first != PAWL_NODE_GONE || zealot.hand.ended != 1) return 2;
+  if (push_ones(zealot.vector, NULL) != PAWL_NODE_GONE) return 3;
+  if (pawl_vector_open(own, "late/other", PATIENCE, &again) != PAWL_NODE_GONE) return 4;
+  if (pawl_group_join(own, "late/group", 1, PATIENCE, &group) != PAWL_NODE_GONE) return 5;
+  if (pawl_worker_run(own, job, &its, &zealot, PATIENCE) != PAWL_NODE_GONE) return 6;
+  if (pawl_session_node(own).id != 0) return 7;
+  pawl_status flushed = pawl_session_flush(own, PATIENCE), closed = pawl_session_close(own, PATIENCE);
+  return (flushed && flushed != PAWL_NODE_GONE) || (closed && closed != PAWL_NODE_GONE) ? 8 : 20;
+}
+
+static struct pawl_vector *late_vector(void) {
+  static struct pawl_vector *vector;
+  if (!vector) vector = create(session, LATE_VECTOR, PAWL_I32, LATE_KEYS);
+  fill_late();
+  return vector;
+}
+
+/* By pushes of zeros, as whoever takes over reads: what comes back is what is there to stay. */
+static void read_counts(struct pawl_vector *vector, int32_t counts_out[LATE_KEYS]) {
+  struct pawl_task *task;
+  must(pawl_vector_pushpull(vector, pawl_at_keys(late_keys, LATE_KEYS), late_zeros, counts_out, &task));
+  must(pawl_task_wait(task, PATIENCE));
+  pawl_task_release(task);
+}
+
+static void test_nothing_of_a_worker_that_stays_dead_is_applied_late(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct hand hand = {0};
+  int32_t read[LATE_KEYS], later[LATE_KEYS];
+  struct pawl_vector *vector = late_vector();
+  struct pawl_job *job = create_job("zealous", 2, PAWL_LOSS_CONTINUE, &seen);
+  pid_t zealot = launch("zealot", "zealous");
+  hire(&hand, "zealous");
+  do_round(job, 1, 2);
+  kill_in_mid_round(job, zealot, SIGSTOP);
+  do_round(job, 2, 1); /* its pieces have another owner, who could read now */
+  assert_int_equal(seen.moved, 6);
+  read_counts(vector, read);
+  assert_true(read[0] > 0);
+  assert_int_equal(kill(zealot, SIGCONT), 0);
+  await_sign();
+  int status = reap(zealot);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 20);
+  read_counts(vector, later);
+  assert_memory_equal(read, later, sizeof read);
+  do_round(job, 3, 1);
+  pawl_job_end(job);
+  assert_int_equal(discharge(&hand), PAWL_OK);
+}
+
+/* A scheduler that is stopped until it is taken for dead has lost its workers, which are well. 30: it has noticed. */
+static int be_sleeper(const char *address, const char *job) {
+  struct pawl_round *round;
+  struct pawl_report report;
+  uint32_t hold = HOLD;
+  session = open_listening(address);
+  struct pawl_job *mine = create_job(job, 1, PAWL_LOSS_CONTINUE, NULL);
+  give_sign();
+  must(pawl_job_round(mine, &hold, sizeof hold, PATIENCE, &round));
+  must(pawl_round_get(round, 0, &report));
+  pawl_round_destroy(round);
+  return report.status == PAWL_NODE_GONE ? 30 : 1;
+}
+
+/* They have pieces, and are pushing: the cluster takes them for dead because the scheduler says so. */
+static void test_workers_that_a_scheduler_has_lost_sight_of_are_declared_dead(void **state) {
+  (void)state;
+  (void)late_vector();
+  pid_t sleeper = launch("sleeper", "slept");
+  await_sign();
+  pid_t zealot = launch("zealot", "slept");
+  await_sign();
+  halt(sleeper);
+  nap(3 * PAWL_SECOND);
+  assert_int_equal(kill(sleeper, SIGCONT), 0);
+  await_sign();
+  int status = reap(zealot);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 20);
+  status = reap(sleeper);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 30);
+}
+
 static void test_workers_notice_that_their_scheduler_is_gone(void **state) {
   (void)state;
   struct hand hands[2] = {0};
@@ -235,6 +385,8 @@ int main(int argc, char **argv) {
   if (argc == 5) {
     signs[1] = atoi(argv[4]);
     if (strcmp(argv[1], "leaver") == 0) return be_leaver(argv[2], argv[3]);
+    if (strcmp(argv[1], "sleeper") == 0) return be_sleeper(argv[2], argv[3]);
+    if (strcmp(argv[1], "zealot") == 0) return be_zealot(argv[2], argv[3]);
     return strcmp(argv[1], "worker") == 0 ? be_worker(argv[2], argv[3]) : be_scheduler(argv[2], argv[3]);
   }
   if (pipe(signs) != 0) return 1;
@@ -244,6 +396,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_lost_worker_is_replaced),
       cmocka_unit_test(test_a_lost_worker_can_be_the_end_of_the_job),
       cmocka_unit_test(test_a_worker_that_was_taken_for_dead_joins_anew),
+      cmocka_unit_test(test_nothing_of_a_worker_that_stays_dead_is_applied_late),
+      cmocka_unit_test(test_workers_that_a_scheduler_has_lost_sight_of_are_declared_dead),
       cmocka_unit_test(test_workers_notice_that_their_scheduler_is_gone),
   };
   return cmocka_run_group_tests_name("api.job_loss", tests, open_cluster, close_cluster);

@@ -64,6 +64,26 @@ static void test_there_is_one_job_of_a_name_at_a_time(void **state) {
   must(pawl_session_close(rival, PATIENCE));
 }
 
+static void test_what_a_job_is_about_can_be_asked_without_joining(void **state) {
+  (void)state;
+  char spec[8] = "";
+  size_t size = 77;
+  struct seen seen = {0};
+  struct pawl_session *other = open_listening(pawl_session_address(base));
+  must_fail(pawl_job_spec(other, "asked", 1000000, spec, sizeof spec, &size), PAWL_TIMED_OUT, "no such job");
+  must_fail(pawl_job_spec(other, "a/b", 0, spec, sizeof spec, &size), PAWL_INVALID, "a/b");
+  struct pawl_job *job = create_job("asked", 1, PAWL_LOSS_STOP, &seen);
+  must_fail(pawl_job_spec(other, "asked", PATIENCE, spec, 3, &size), PAWL_TOO_LARGE, "asked");
+  assert_int_equal(size, 77);
+  must(pawl_job_spec(other, "asked", PATIENCE, spec, sizeof spec, &size));
+  assert_int_equal(size, 4);
+  assert_memory_equal(spec, "spec", 4);
+  assert_int_equal(seen.count[PAWL_JOB_JOINED], 0);
+  pawl_job_end(job);
+  must_fail(pawl_job_spec(other, "asked", 1000000, spec, sizeof spec, &size), PAWL_TIMED_OUT, "no such job");
+  must(pawl_session_close(other, PATIENCE));
+}
+
 static void *contend(void *context) {
   struct pawl_job *job = NULL, **won = context;
   struct pawl_job_options options;
@@ -322,6 +342,7 @@ int main(void) {
       cmocka_unit_test(test_workers_share_the_pieces_and_report),
       cmocka_unit_test(test_a_job_without_a_place_or_a_sound_plan_is_refused),
       cmocka_unit_test(test_there_is_one_job_of_a_name_at_a_time),
+      cmocka_unit_test(test_what_a_job_is_about_can_be_asked_without_joining),
       cmocka_unit_test(test_of_several_that_want_to_be_the_scheduler_one_is),
       cmocka_unit_test(test_workers_that_come_later_take_over_pieces),
       cmocka_unit_test(test_more_workers_than_pieces_all_take_part),

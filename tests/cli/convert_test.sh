@@ -59,21 +59,21 @@ printf '2 0:2 1:1\n0\n1 2:3\n' >three.ldac
 printf '3\n3\n3\n1 1 2\n1 2 1\n3 3 3\n' >three.uci
 printf 'Apple, apple; bear.\n\nCAT cat dog cat\n' >three.txt
 printf 'apple\nbear\ncat\n' >three.words
-expect 0 "$pawl" convert three.ldac --words three.words -o ldac.cache
+expect 0 "$pawl" convert three.ldac --vocab three.words -o ldac.cache
 said '^ldac.cache: 3 rows, 3 entries, features up to 3$'
 said '^next: pawl train lda ldac.cache$'
 expect 0 "$pawl" convert three.uci -o uci.cache
 said '^uci.cache: 2 rows, 3 entries, features up to 3$'
-expect 0 "$pawl" convert three.txt --format text --words three.words -o text.cache
+expect 0 "$pawl" convert three.txt --format text --vocab three.words -o text.cache
 said '^left out 1 word that is not in the vocabulary$'
 cmp ldac.cache text.cache || fail 'a text is not the documents that are in it'
-expect 0 "$pawl" convert three.txt --format text --words three.words -o text.cache --json
+expect 0 "$pawl" convert three.txt --format text --vocab three.words -o text.cache --json
 said '"format":"text".*"unknown":1,'
 printf 'apple\nbear\n' >two.words
-expect 1 "$pawl" convert three.ldac --words two.words -o x.cache
+expect 1 "$pawl" convert three.ldac --vocab two.words -o x.cache
 complained 'three.ldac:3:3: word 2 is beyond the vocabulary, which has 2 and counts from 0'
 printf 'apple\nbear\napple\n' >twice.words
-expect 1 "$pawl" convert three.ldac --words twice.words -o x.cache
+expect 1 "$pawl" convert three.ldac --vocab twice.words -o x.cache
 complained 'twice.words:3: this word stands in line 1 already'
 head -n 5 three.uci >early.uci
 expect 1 "$pawl" convert early.uci -o x.cache

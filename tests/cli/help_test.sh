@@ -26,7 +26,7 @@ expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
   'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
-  'pawl train linear' 'pawl worker' 'pawl convert'; do
+  'pawl train linear' 'pawl train lda' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -77,15 +77,24 @@ explains predict --output --scores --probabilities --format --label --hash-bits 
 explains model 'pawl model show' 'pawl model export'
 explains 'model show' --top --vocabulary --json MODEL
 explains 'model export' --output --format --json MODEL
-explains convert --output --format --hash-bits --label --words --binary --unit-rows --skip-bad --threads --json INPUT
+explains lda 'pawl lda topics' 'pawl lda infer' 'pawl lda evaluate' 'pawl lda export'
+explains 'lda topics' --top --topic --sort --data --vocab --format --skip-bad --threads --json MODEL
+explains 'lda infer' --top --all --output --alpha --iterations --vocab --format --skip-bad --threads --json 'MODEL DATA'
+explains 'lda evaluate' --alpha --iterations --seed --vocab --format --skip-bad --threads --json 'MODEL DATA'
+explains 'lda export' --output --counts --json MODEL
+explains convert --output --format --hash-bits --label --vocab --binary --unit-rows --skip-bad --threads --json INPUT
 explains 'bench sketch' --seconds --things --data --kill --transport --json
-explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear'
+explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train lda'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
   --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows \
   --format --hash-bits --label --skip-bad --threads --on-worker-loss --drop-slowest --checkpoint --checkpoint-every --resume --log \
   --tensorboard --job --model-format --json --quiet --key-file DATA
 explains 'train svm' --loss --l1 --class-weight --json
 explains 'train linear' --l1 --cluster --json
+explains 'train lda' --topics --output --vocab --held-out --alpha --beta --optimise --start --method --sweeps --passes --staleness \
+  --memory --seed --measure-every --evaluate-every --check --batch --kappa --offset --format --skip-bad --min-documents --max-share \
+  --max-words --stop --workers --threads --servers --replicas --cluster --job --dir --keep-dir --resume --log --tensorboard --json \
+  --quiet --key-file DATA
 explains worker --cluster --job --wait --listen --key-file
 explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
 explains 'checkpoint list' --json DIR/NAME

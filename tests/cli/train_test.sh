@@ -4,6 +4,8 @@
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
+# shellcheck source=tests/cli/train_scene.sh
+. "${0%/*}/train_scene.sh"
 
 # rows SEED COUNT: rows of two classes that a line nearly tells apart, in 30 features of which 10 matter.
 rows() {
@@ -19,9 +21,6 @@ rows() {
 }
 rows 1 600 >train.svm
 rows 2 200 >test.svm
-
-# figure NAME: of the object in out.
-figure() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" out | head -n 1; }
 
 # --- the first run --------------------------------------------------------------------------------------------------------------
 
@@ -197,40 +196,7 @@ said '"why":"\(early stop\|converged\)"'
 
 # --- accidents ------------------------------------------------------------------------------------------------------------------------
 
-# children PID WORD: processes of `pawl WORD` that PID has started.
-children() {
-  for folder in /proc/[0-9]*; do
-    grep -q "^PPid:[[:space:]]*$1\$" "$folder/status" 2>/dev/null || continue
-    [ "$(tr '\0' '\n' <"$folder/cmdline" 2>/dev/null | sed -n 2p)" = "$2" ] || continue
-    echo "${folder#/proc/}"
-  done
-}
-
-# set_out NAME ARGUMENT…: trains in the background, for long enough to be disturbed; returns when rounds are being done.
-set_out() {
-  name=$1
-  shift
-  rm -f "$name.jsonl"
-  "$pawl" train logistic train.svm -o "$name.model" --log "$name.jsonl" --rounds 1000000 --tolerance 1e-15 "$@" >"$name.out" 2>"$name.log" &
-  trainer=$!
-  pids="$pids $trainer"
-  within 30 test -s "$name.jsonl" || fail "$name does not begin"
-}
-
-# ends CODE: how what was set out ended.
-ends() {
-  code=0
-  wait "$trainer" || code=$?
-  [ "$code" -eq "$1" ] || fail "$name ends with $code, not $1: $(cat "$name.out")"
-}
-
-lines_of() { wc -l <"$1" | tr -d ' '; }
-
-# goes_on FILE: more rounds are being done.
-goes_on() {
-  before=$(lines_of "$1")
-  within 30 sh -c "[ \"\$(wc -l <$1)\" -gt $((before + 3)) ]" || fail "$1 does not grow"
-}
+long='train logistic train.svm --rounds 1000000 --tolerance 1e-15'
 
 # A worker is killed: another takes its place.
 set_out replaced --workers 2
@@ -315,7 +281,7 @@ pids="$pids $early"
 set_out joined --job ads --workers 0
 grep -q "waiting for workers: pawl worker --cluster .* --job ads" joined.log || fail 'how to join is not said'
 expect 1 "$pawl" train logistic train.svm --job ads -o other.model
-complained 'job gives this one another name'
+complained 'choose another name with --job'
 "$pawl" worker --job ads >late.log 2>&1 &
 late=$!
 pids="$pids $late"

@@ -1,0 +1,123 @@
+/* Trainings whose workers and servers are processes that are killed in the middle: afterwards every count is exact. */
+#include <pthread.h>
+
+#include "apps/lda/train_test.h"
+
+static struct corpus corpus;
+static const char *path;
+static struct pawl_lda_options options;
+static struct outcome outcome;
+
+static int begin(void **state) {
+  (void)state;
+  if (open_cluster_of(4, 1)) return -1; /* two servers are to die, one after the other */
+  draw_corpus(&corpus, 2000, 3);
+  path = corpus.path;
+  return 0;
+}
+
+/* --- blows -------------------------------------------------------------------------------------------------------------------- */
+
+/* From a thread of its own, wherever the training may be then: so many workers one after the other, each after a pause that is drawn. */
+struct blows {
+  pthread_t thread;
+  struct lda_random random;
+  unsigned workers, servers;
+  useconds_t pause;
+  volatile bool is_over, has_begun;
+};
+
+static struct blows blows;
+
+/* In the place of one that dies before it has joined, nobody is asked for: it would be waited for in vain. */
+static bool has_joined(pid_t pid) {
+  char line[64];
+  snprintf(line, sizeof line, "worker %d at ", (int)pid);
+  return strstr(outcome.told, line) != NULL;
+}
+
+/* One that is alive, and not always the same. */
+static void kill_a_worker(void) {
+  size_t first = lda_draw(&blows.random) % pid_count;
+  for (size_t i = 0; i < pid_count; i++) {
+    size_t at = (first + i) % pid_count;
+    if (was_killed[at] || !has_joined(pids[at])) continue;
+    was_killed[at] = true;
+    kill(pids[at], SIGKILL);
+    return;
+  }
+}
+
+static void *strike(void *context) {
+  (void)context;
+  for (unsigned i = 0; i < blows.workers + blows.servers && !blows.is_over; i++) {
+    usleep(blows.pause / 2 + (useconds_t)(lda_draw(&blows.random) % blows.pause));
+    if (blows.is_over) break;
+    if (i < blows.servers)
+      kill(find_server(), SIGKILL);
+    else
+      kill_a_worker();
+  }
+  return NULL;
+}
+
+static void strike_once_sampling(void *context, const struct pawl_lda_progress *progress) {
+  (void)context;
+  if (strcmp(progress->stage, "sampling") != 0 || blows.has_begun) return;
+  blows.has_begun = pthread_create(&blows.thread, NULL, strike, NULL) == 0;
+}
+
+static void train_under_blows(const char *name, enum pawl_on_loss on_loss, unsigned workers, unsigned servers,
+                              uint64_t seed) {
+  begin_options(&options, &corpus, &path, name, &outcome);
+  blows = (struct blows){.random = {seed}, .workers = workers, .servers = servers, .pause = 60000};
+  options.workers = options.workers_most = 3;
+  options.on_loss = on_loss;
+  options.sweeps = 400;
+  options.seed = seed;
+  options.progress = strike_once_sampling;
+  pawl_status status = pawl_lda_train(session, &options, &outcome.model, &outcome.result, outcome.error);
+  blows.is_over = true;
+  if (blows.has_begun) pthread_join(blows.thread, NULL);
+  reap(false);
+  if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
+  check_exact(&corpus, &outcome);
+}
+
+/* --- tests --------------------------------------------------------------------------------------------------------------------- */
+
+static void test_counts_are_exact_when_workers_are_killed_and_replaced(void **state) {
+  (void)state;
+  unsigned lost = 0;
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    train_under_blows("killed", PAWL_LOSS_REPLACE, 4, 0, seed);
+    lost += outcome.result.workers_lost;
+  }
+  assert_in_range(lost, 1, 12);
+  assert_non_null(strstr(outcome.told, "joined"));
+}
+
+static void test_counts_are_exact_when_others_take_over(void **state) {
+  (void)state;
+  train_under_blows("fewer", PAWL_LOSS_CONTINUE, 2, 0, 4);
+  assert_in_range(outcome.result.workers_lost, 1, 2);
+}
+
+static void test_counts_are_exact_when_servers_and_workers_are_killed(void **state) {
+  (void)state;
+  train_under_blows("both", PAWL_LOSS_REPLACE, 3, 1, 5);
+  train_under_blows("again", PAWL_LOSS_REPLACE, 3, 1, 6);
+  assert_in_range(outcome.result.workers_lost, 1, 3);
+}
+
+int main(int count, char **words) {
+  if (count == 3) return be_worker(words[1], words[2]);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_counts_are_exact_when_workers_are_killed_and_replaced),
+      cmocka_unit_test(test_counts_are_exact_when_others_take_over),
+      cmocka_unit_test(test_counts_are_exact_when_servers_and_workers_are_killed),
+  };
+  int failed = cmocka_run_group_tests_name("apps.lda.lost", tests, begin, close_cluster);
+  pawl_lda_model_destroy(outcome.model);
+  return failed;
+}
