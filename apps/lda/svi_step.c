@@ -1,8 +1,8 @@
 /* One step: see svi_step.h. Three phases, each shared by all threads: exp(E log beta) by rows, gamma by documents, the sums by rows again. Nobody
  * writes what another one does, so that sums are always taken in the same order.
  *
- * psi is a function of a few multiplications here. With y = x - 1/2, exp(psi(x)) = y + 1/(24 y) - 37/(5760 y^3) + …, which for x > 3 is right
- * to a few units in the sixth place, and psi(x) = psi(x + 3) - 1/x - 1/(x+1) - 1/(x+2).
+ * psi is a function of a few multiplications here. With y = x - 1/2, exp(psi(x)) = y + 1/(24 y) - 37/(5760 y^3) + …, which for x > 5 is as right
+ * as a float can be, and psi(x) = psi(x + 5) - 1/x - … - 1/(x + 4).
  */
 #include "apps/lda/svi_step.h"
 
@@ -19,7 +19,8 @@
 #define TURNS 100
 #define ENOUGH 1e-3f /* the mean change of gamma_dk by which a document is done */
 #define TINY 1e-35f
-#define NOTHING 0.01f /* tokens of a document, by which a topic is not of it */
+#define NO_TOKENS 1e-6f /* of a word and topic in a batch: zeros travel for less */
+#define NOTHING 0.01f   /* tokens of a document, by which a topic is not of it */
 
 /* --- steps -------------------------------------------------------------------------------------------------------------------- */
 
@@ -70,9 +71,9 @@ INLINE void exp_negative(wide *x) {
 }
 
 INLINE void exp_digamma(wide *x) {
-  wide y = *x + 2.5f, inverse = 1 / y, square = inverse * inverse;
+  wide y = *x + 4.5f, inverse = 1 / y, square = inverse * inverse;
   wide high = y + inverse * (0.041666667f + square * (-0.0064236111f + square * 0.0035524828f));
-  wide steps = -(*x * (3 * *x + 6) + 2) / (*x * (*x + 1) * (*x + 2));
+  wide steps = -(*x * (3 * *x + 6) + 2) / (*x * (*x + 1) * (*x + 2)) - (2 * *x + 7) / ((*x + 3) * (*x + 4));
   exp_negative(&steps);
   *x = high * steps;
 }
@@ -291,7 +292,10 @@ INLINE void change_row(const struct job *job, size_t row, float *sum) {
   memset(sum, 0, step->stride * sizeof *sum);
   for (uint64_t i = batch->row_starts[row]; i < batch->row_starts[row + 1]; i++)
     add(sum, step->thetas + batch->row_in[i] * step->stride, step->ratios[batch->row_entries[i]], step->stride);
-  for (size_t k = 0; k < step->topics; k++) change[k] = by * (betas[k] * sum[k]);
+  for (size_t k = 0; k < step->topics; k++) {
+    float tokens = betas[k] * sum[k];
+    change[k] = tokens > NO_TOKENS ? by * tokens : 0;
+  }
 }
 
 enum phase { BETAS, DOCUMENTS, CHANGES };

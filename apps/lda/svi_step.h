@@ -40,7 +40,7 @@ double lda_svi_decay(const struct lda_svi_rate *rate, uint64_t from, uint64_t to
 /* The weights that a word begins with: about Gamma(100, 1/100), by which topics differ from the start. */
 void lda_svi_first(uint64_t seed, uint64_t word, uint32_t topics, float *weights_out);
 
-/* exp(psi(x)) of a positive x, to about 1e-5; what is below 1e-34 is of no account and not to be relied on. */
+/* exp(psi(x)) of a positive x, to about 1e-6 for an x above 0.1; what is below 1e-34 is of no account and not to be relied on. */
 float lda_exp_digamma(float x);
 
 /* --- batches -------------------------------------------------------------------------------------------------------------------- */
@@ -82,12 +82,12 @@ struct lda_svi_step {
   double by;           /* what sums are multiplied by to become changes of mu */
 
   /* Its own, from one batch to the next. */
-  size_t stride; /* topics, and zeros up to a multiple of the lanes */
-  float *own;    /* alpha and what all documents share, then of each thread */
-  float *betas;  /* batch rows of exp(E log beta) */
-  float *thetas; /* batch documents of exp(E log theta), each up to a factor */
-  float *ratios; /* batch entries: n_dw / sum_k theta beta */
-  double *logs;  /* batch documents */
+  size_t stride;  /* topics, and zeros up to a multiple of the lanes */
+  float *own;     /* alpha and what all documents share, then of each thread */
+  float *betas;   /* batch rows of exp(E log beta) */
+  float *thetas;  /* batch documents of exp(E log theta), each up to a factor */
+  float *ratios;  /* batch entries: n_dw / sum_k theta beta */
+  double *logs;   /* batch documents */
   size_t longest; /* different words of a document of the batch */
   size_t own_room, beta_room, theta_room, ratio_room, log_room;
 };

@@ -89,7 +89,7 @@ static uint64_t steps_in_part(const struct lda_training *run, uint64_t most) {
   double decay = 0;
   uint64_t steps = 0;
   while (steps < most && decay < PART_DECAY) decay -= log1p(-lda_svi_rho(&rate, run->order.base + ++steps));
-  return steps > 1 ? steps - 1 : 1;
+  return decay >= PART_DECAY && steps > 1 ? steps - 1 : steps;
 }
 
 /* How a pass is cut. Each worker should have pieces of each part, so there are not as many groups as pieces. */
