@@ -12,6 +12,7 @@
 #include "apps/lda/train_inside.h"
 
 enum { PUSH_BYTES = 4 << 20 };
+#define PACE 5e7         /* tokens, times topics, in a second of a worker: to begin with */
 #define PART_S 2.0       /* that a part should take at most */
 #define PART_DECAY 36.0  /* e^-36: mu grows to 10^16 times lambda in a part, */
 #define SMALL_SCALE 1e-4 /* after what it may have been at its beginning */
@@ -98,7 +99,9 @@ static void cut_pass(struct lda_training *run) {
   uint64_t workers = run->progress.workers > 0 ? run->progress.workers : 1, pieces = run->spec.pieces;
   uint64_t steps = 2 * order->documents / run->spec.batch + pieces + workers; /* rather too many */
   uint64_t parts = (steps - 1) / steps_in_part(run, steps) + 1;
-  if (run->sweep_s > PART_S * (double)parts) parts = (uint64_t)(run->sweep_s / PART_S) + 1;
+  double seconds = run->sweep_s;
+  if (seconds == 0) seconds = (double)order->tokens * run->spec.topics / (PACE * (double)workers);
+  if (seconds > PART_S * (double)parts) parts = (uint64_t)fmin(seconds / PART_S, (double)pieces) + 1;
   uint64_t groups_most = pieces / (2 * workers) > 1 ? pieces / (2 * workers) : 1;
   order->groups = parts < groups_most ? parts : groups_most;
   order->splits = (steps - 1) / (steps_in_part(run, steps) * order->groups) + 1;
