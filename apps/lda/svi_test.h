@@ -79,7 +79,7 @@ static inline void reference_theta(const struct reference *reference, const stru
   double gamma[REFERENCE_TOPICS], sums[REFERENCE_TOPICS], tokens = 0, moved = 1e9;
   for (uint64_t i = batch->starts[row]; i < batch->starts[row + 1]; i++) tokens += count_at(batch, i);
   for (uint32_t k = 0; k < topics; k++) gamma[k] = reference->alpha + tokens / topics;
-  for (int turn = 0; turn < 100 && moved >= 1e-3 * topics; turn++) {
+  for (int turn = 0; turn < 30 && moved >= 1e-3 * topics; turn++) {
     for (uint32_t k = 0; k < topics; k++) theta[k] = exp(digamma_of(gamma[k]));
     memset(sums, 0, sizeof sums);
     for (uint64_t i = batch->starts[row]; i < batch->starts[row + 1]; i++) {
