@@ -242,6 +242,20 @@ static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT])
   return status;
 }
 
+pawl_status lda_piece_count(uint64_t number, uint64_t words, const struct pawl_batch *batch,
+                            struct lda_piece *piece_out, char error[PAWL_LDA_TEXT]) {
+  struct lda_piece piece = {.number = number, .unknown = batch->unknown, .file = -1};
+  snprintf(piece.path, sizeof piece.path, "piece %llu of the corpus", (unsigned long long)number);
+  if (words == 0) words = batch->max_id;
+  if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "more than 2^27 words in the vocabulary");
+  uint32_t *tokens_of = calloc(words + 1, sizeof *tokens_of);
+  if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "no memory");
+  pawl_status status = measure(&piece, batch, words, tokens_of, error);
+  free(tokens_of);
+  if (!status) *piece_out = piece;
+  return status;
+}
+
 pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corpus, uint64_t generation,
                            uint32_t topics, uint64_t words, const struct pawl_batch *batch, char error[PAWL_LDA_TEXT]) {
   struct lda_piece piece = {.number = number, .corpus = corpus, .generation = generation, .topics = topics, .file = -1};
