@@ -1,7 +1,7 @@
 /* The sampler beside the plain one that it stands for: collapsed Gibbs sampling, a token at a time (Griffiths and Steyvers 2004). */
 #include "apps/lda/sample_test.h"
 
-enum { CHAINS = 3, KEPT = 50 };
+enum { CHAINS = 2, KEPT = 50 };
 
 /* How topics begin: by chance, or as the corpus was made, which is where a chain stays. */
 enum start { BY_CHANCE, TRUE_ONES };
