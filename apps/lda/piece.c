@@ -166,6 +166,11 @@ static pawl_status measure(struct lda_piece *piece, const struct pawl_batch *bat
       if (id - 1 > piece->last_word) piece->last_word = (uint32_t)(id - 1);
     }
     tokens += length;
+    if (length > PAWL_COUNT_MAX) {
+      snprintf(what, sizeof what, "a document has %llu words, and may have %d: cut it into several",
+               (unsigned long long)length, PAWL_COUNT_MAX);
+      return say(error, PAWL_TOO_LARGE, piece->path, what);
+    }
     if (tokens >= INT32_MAX)
       return say(error, PAWL_TOO_LARGE, piece->path, "2^31 tokens in one piece: ask for smaller pieces");
     piece->documents += length > 0;
