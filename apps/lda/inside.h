@@ -41,18 +41,19 @@ void lda_spec_fini(struct lda_spec *spec);
 
 enum lda_do {
   LDA_DESCRIBE = 1, /* count documents, tokens, words */
-  LDA_SWEEP = 2,    /* `sweeps` of them, or of SVI one pass */
+  LDA_SWEEP = 2,    /* `sweeps` of them, or of SVI a part of a pass */
 };
 
 struct lda_order {
   enum lda_do what;
   uint64_t sweep;                    /* done before this round */
-  uint64_t sweeps;                   /* to do in it */
+  uint64_t sweeps;                   /* to do in it; SVI: 1 if a pass ends with it */
   uint64_t words, tokens, documents; /* of the whole corpus */
   double beta;
   double *alpha; /* topics; NULL for DESCRIBE */
   size_t alpha_count;
-  bool measures, optimises; /* in the last of the sweeps */
+  bool measures, optimises;            /* in the last of the sweeps */
+  uint64_t base, part, groups, splits; /* of SVI: svi_step.h; which part of a pass, and how it is cut (svi_train.c) */
 };
 
 void lda_order_fini(struct lda_order *order);
@@ -87,6 +88,9 @@ bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out)
 void lda_vector_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]);
 void lda_vector_options(const struct lda_spec *spec, uint64_t words, struct pawl_vector_options *options_out);
 
+/* `job/steps` of SVI: one number, how many steps have been begun. */
+void lda_svi_steps_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]);
+
 /* --- a worker ----------------------------------------------------------------------------------------------------------------- */
 
 struct lda_worker {
@@ -104,7 +108,8 @@ struct lda_worker {
   struct pawl_vector *counts;
   struct lda_sampler sampler;
   struct lda_crew *crew;
-  int32_t *totals; /* of the table: n_k, and marks; NULL: to be asked for */
+  struct lda_svi *svi; /* svi.c; NULL at first */
+  int32_t *totals;     /* of the table: n_k, and marks; NULL: to be asked for */
   double waited_s;
   uint64_t memory;
   char error[PAWL_LDA_TEXT];
@@ -116,8 +121,9 @@ pawl_status lda_recover(struct lda_worker *worker, struct lda_piece *piece);
 /* One sweep over a block whose pieces are loaded. */
 pawl_status lda_sweep_block(struct lda_worker *worker, struct lda_block *block);
 
-/* One pass of SVI over this worker's documents. */
+/* A part of a pass of SVI over this worker's documents. */
 pawl_status lda_svi_pass(struct lda_worker *worker, const struct lda_order *order, struct lda_reply *reply);
+void lda_svi_destroy(struct lda_worker *worker);
 
 static inline int64_t lda_now(void) {
   struct timespec now;

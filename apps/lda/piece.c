@@ -166,6 +166,11 @@ static pawl_status measure(struct lda_piece *piece, const struct pawl_batch *bat
       if (id - 1 > piece->last_word) piece->last_word = (uint32_t)(id - 1);
     }
     tokens += length;
+    if (length > PAWL_COUNT_MAX) {
+      snprintf(what, sizeof what, "a document has %llu words, and may have %d: cut it into several",
+               (unsigned long long)length, PAWL_COUNT_MAX);
+      return say(error, PAWL_TOO_LARGE, piece->path, what);
+    }
     if (tokens >= INT32_MAX)
       return say(error, PAWL_TOO_LARGE, piece->path, "2^31 tokens in one piece: ask for smaller pieces");
     piece->documents += length > 0;
@@ -239,6 +244,20 @@ static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT])
   if (!status) status = put_in_place(other, piece->path);
   if (status) say(error, status, other, strerror(errno));
   if (status) unlink(other);
+  return status;
+}
+
+pawl_status lda_piece_count(uint64_t number, uint64_t words, const struct pawl_batch *batch,
+                            struct lda_piece *piece_out, char error[PAWL_LDA_TEXT]) {
+  struct lda_piece piece = {.number = number, .unknown = batch->unknown, .file = -1};
+  snprintf(piece.path, sizeof piece.path, "piece %llu of the corpus", (unsigned long long)number);
+  if (words == 0) words = batch->max_id;
+  if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "more than 2^27 words in the vocabulary");
+  uint32_t *tokens_of = calloc(words + 1, sizeof *tokens_of);
+  if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "no memory");
+  pawl_status status = measure(&piece, batch, words, tokens_of, error);
+  free(tokens_of);
+  if (!status) *piece_out = piece;
   return status;
 }
 

@@ -53,6 +53,10 @@ struct lda_piece {
 pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corpus, uint64_t generation,
                            uint32_t topics, uint64_t words, const struct pawl_batch *batch, char error[PAWL_LDA_TEXT]);
 
+/* Counts what a piece has, checking it likewise, without a file: all that is then known of it are numbers. */
+pawl_status lda_piece_count(uint64_t number, uint64_t words, const struct pawl_batch *batch,
+                            struct lda_piece *piece_out, char error[PAWL_LDA_TEXT]);
+
 /* Opens the file; PAWL_NOT_FOUND if it was never made, PAWL_MISMATCH if it belongs to another run. It is not loaded. */
 pawl_status lda_piece_open(const char *directory, uint64_t number, uint64_t corpus, uint32_t topics,
                            struct lda_piece *piece_out, char error[PAWL_LDA_TEXT]);

@@ -127,10 +127,11 @@ static pawl_status note_worker(struct lda_training *run, size_t index, const str
   }
   snprintf(run->hosts[index], sizeof run->hosts[index], "%s", report->host);
   double parts = reply->document_part + reply->word_part;
+  uint64_t measured = run->spec.method == PAWL_LDA_SVI ? reply->sampled : reply->tokens;
   run->each[index] = (struct pawl_lda_worker){
       .pid = report->pid,
       .tokens = reply->tokens,
-      .log_likelihood = run->order.measures && reply->tokens > 0 ? parts / (double)reply->tokens : NAN,
+      .log_likelihood = run->order.measures && measured > 0 ? parts / (double)measured : NAN,
       .tokens_per_s = reply->sampled_ns > 0 ? (double)reply->sampled / ((double)reply->sampled_ns * 1e-9) : 0,
       .wait_pct = reply->worked_s > 0 ? 100 * fmin(1, reply->waited_s / reply->worked_s) : 0};
   return PAWL_OK;
@@ -244,8 +245,12 @@ static pawl_status check_start(struct lda_training *run) {
 
 /* --- sweeps ---------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t last_sweep(const struct lda_training *run) {
-  return run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
+/* Of a run that is resumed and has done all its sweeps, one more: with it the counts come to the servers. */
+static void plan(struct lda_training *run) {
+  run->end = run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
+  if (run->end > run->order.sweep) return;
+  run->end = run->order.sweep + 1;
+  lda_tell(run, "all %llu sweeps are done: one more is made", (unsigned long long)run->order.sweep);
 }
 
 static uint64_t until_multiple(uint64_t sweep, uint64_t every) { return every ? every - sweep % every : UINT64_MAX; }
@@ -255,26 +260,28 @@ static uint64_t at_most(uint64_t a, uint64_t b) { return a < b ? a : b; }
 /* How many sweeps the next round has: until somebody wants to look, and not for long. */
 static void plan_round(struct lda_training *run) {
   struct lda_order *order = &run->order;
-  uint64_t end = last_sweep(run), every = run->options->measure_every;
+  uint64_t end = run->end, every = run->options->measure_every;
+  if (run->spec.method == PAWL_LDA_SVI) {
+    lda_svi_plan(run);
+    return;
+  }
   uint64_t count = run->sweep_s > 0 ? (uint64_t)(ROUND_S / run->sweep_s) : 1;
   if (count < 1) count = 1;
   count = at_most(at_most(count, ROUND_SWEEPS_MOST), end - order->sweep);
   count = at_most(count, until_multiple(order->sweep, every));
   count = at_most(count, until_multiple(order->sweep, run->options->evaluate_every));
-  if (run->spec.method == PAWL_LDA_SVI) count = 1;
   uint64_t after = order->sweep + count;
   order->what = LDA_SWEEP;
   order->sweeps = count;
   order->measures = after == end || (every > 0 && after % every == 0);
-  order->optimises =
-      run->options->optimise && order->measures && after >= end / 2 && run->spec.method == PAWL_LDA_GIBBS;
+  order->optimises = run->options->optimise && order->measures && after >= end / 2;
 }
 
 static pawl_status look_at_heldout(struct lda_training *run) {
   struct pawl_lda_model *model;
   uint64_t every = run->options->evaluate_every;
-  if (!run->heldout || every == 0 || run->order.sweep % every != 0 || run->order.sweep == last_sweep(run))
-    return PAWL_OK;
+  if (!run->heldout || every == 0 || run->order.sweep % every != 0 || run->order.sweep == run->end) return PAWL_OK;
+  if (run->order.part > 0) return PAWL_OK; /* within a pass */
   pawl_status status = lda_read_model(run, NULL, &model);
   if (status) return status;
   status = lda_evaluate(run, model);
@@ -287,11 +294,12 @@ static pawl_status learn_from(struct lda_training *run, const struct lda_reply *
   if (seconds > 0) run->progress.tokens_per_s = (double)sum->sampled / seconds;
   run->sampled += sum->sampled;
   run->sampled_s += seconds;
-  if (seconds > 0) run->sweep_s = seconds / (double)run->order.sweeps;
-  run->order.sweep += run->order.sweeps;
   run->progress.bytes_sent = sum->bytes_sent;
   run->progress.bytes_received = sum->bytes_received;
   if (sum->memory > run->result.worker_memory) run->result.worker_memory = sum->memory;
+  if (run->spec.method == PAWL_LDA_SVI) return lda_svi_learn(run, sum);
+  if (seconds > 0) run->sweep_s = seconds / (double)run->order.sweeps;
+  run->order.sweep += run->order.sweeps;
   if (run->order.measures && is_whole && sum->tokens > 0)
     run->progress.log_likelihood = (sum->document_part + sum->word_part) / (double)sum->tokens;
   if (!run->order.optimises || !is_whole) return PAWL_OK;
@@ -304,11 +312,12 @@ static pawl_status learn_from(struct lda_training *run, const struct lda_reply *
 }
 
 static void show_round(struct lda_training *run) {
-  uint64_t end = last_sweep(run);
+  uint64_t end = run->end;
+  double done = (double)run->order.sweep + lda_svi_part(run);
   run->progress.sweep = run->order.sweep;
   run->progress.sweeps = end;
-  run->progress.part = end > 0 ? (double)run->order.sweep / (double)end : 1;
-  run->progress.left_s = (double)(end - run->order.sweep) * run->sweep_s;
+  run->progress.part = end > 0 ? done / (double)end : 1;
+  run->progress.left_s = ((double)end - done) * run->sweep_s;
   run->progress.beta = run->order.beta;
   run->progress.alpha_sum = 0;
   for (uint32_t k = 0; k < run->spec.topics; k++) run->progress.alpha_sum += run->order.alpha[k];
@@ -318,7 +327,8 @@ static void show_round(struct lda_training *run) {
 static pawl_status sample(struct lda_training *run) {
   pawl_status status = PAWL_OK;
   run->result.why = "sweeps";
-  while (run->order.sweep < last_sweep(run) && !status) {
+  plan(run);
+  while (run->order.sweep < run->end && !status) {
     struct lda_reply sum;
     bool is_whole = false;
     if (lda_is_stopping(run)) {
@@ -493,18 +503,22 @@ static pawl_status prepare(struct lda_training *run) {
   if (!status) status = lda_state_open(run);
   if (!status) status = create_job(run);
   if (!status) status = describe(run);
-  return status ? status : create_vector(run);
+  if (!status) status = create_vector(run);
+  return !status && run->spec.method == PAWL_LDA_SVI ? lda_svi_begin(run) : status;
 }
 
 static pawl_status finish(struct lda_training *run, struct pawl_lda_model **model_out) {
   struct pawl_lda_model *model = NULL;
+  if (run->sampled == 0)
+    return lda_fail(run, PAWL_CANCELLED, "interrupted before the first sweep was over: there is no model yet");
   int64_t *sums = calloc(run->order.words + 1, sizeof *sums), all = 0;
   if (!sums) return PAWL_NO_MEMORY;
   lda_show(run, "finishing");
   pawl_status status = lda_state_save(run);
+  if (!status && run->spec.method == PAWL_LDA_SVI) status = lda_svi_settle(run, true);
   if (!status) status = lda_read_model(run, sums, &model);
   for (uint64_t word = 0; word < run->order.words; word++) all += sums[word];
-  if (!status && run->spec.method == PAWL_LDA_GIBBS && run->order.sweep > 0 && (uint64_t)all != run->order.tokens)
+  if (!status && run->spec.method == PAWL_LDA_GIBBS && (uint64_t)all != run->order.tokens)
     status = lda_fail(run, PAWL_CORRUPT, "the model counts %lld tokens, and the corpus has %llu", (long long)all,
                       (unsigned long long)run->order.tokens);
   if (!status && run->options->check && run->spec.method == PAWL_LDA_GIBBS) status = lda_check_counts(run, sums);
@@ -532,6 +546,7 @@ static void fill_result(struct lda_training *run) {
 static void clean_up(struct lda_training *run) {
   char name[PAWL_NAME_MAX + 1];
   pawl_job_end(run->job);
+  lda_svi_end(run);
   pawl_vector_close(run->vector);
   if (run->vector) {
     lda_vector_name(&run->spec, name);

@@ -11,18 +11,20 @@ struct lda_training {
   struct pawl_data *data, *heldout;
   struct pawl_words *vocabulary;
   struct pawl_job *job;
-  struct pawl_vector *vector;
-  struct lda_order order; /* of the next round */
+  struct pawl_vector *vector, *steps; /* steps: of SVI */
+  struct lda_order order;             /* of the next round */
   struct pawl_lda_progress progress;
   struct pawl_lda_worker *each;
   size_t each_room;
   char (*hosts)[128]; /* of `each` */
   struct pawl_lda_result result;
   int64_t begun_ns, saved_ns;
-  double sweep_s;                    /* how long one takes, about; 0: not known */
-  uint64_t sampled;                  /* tokens, */
-  double sampled_s;                  /* in so many seconds of rounds */
-  uint64_t lost_sent, lost_received; /* bytes of workers that are gone */
+  uint64_t end;            /* sweeps in all */
+  double sweep_s;          /* how long one takes, about; 0: not known */
+  uint64_t sampled;        /* tokens, */
+  double sampled_s;        /* in so many seconds of rounds */
+  double pass_s, pass_log; /* of SVI: of the parts of this pass so far, */
+  uint64_t pass_tokens;    /* which had so many */
   bool is_stopping;
   char *error; /* PAWL_LDA_TEXT */
 };
@@ -46,5 +48,15 @@ pawl_status lda_state_save(struct lda_training *run);
 /* alpha and beta by one step of Minka's fixed point, from what workers have summed up. */
 void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals);
 pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals);
+
+/* SVI. First weights; the next round's order; what came of it. `lda_svi_part`: how much of the pass is done. */
+pawl_status lda_svi_begin(struct lda_training *run);
+void lda_svi_end(struct lda_training *run);
+void lda_svi_plan(struct lda_training *run);
+double lda_svi_part(const struct lda_training *run);
+pawl_status lda_svi_learn(struct lda_training *run, const struct lda_reply *sum);
+
+/* Scales mu, so that it is lambda, if that `is_wanted` or the scale has become small. Not while workers work. */
+pawl_status lda_svi_settle(struct lda_training *run, bool is_wanted);
 
 #endif

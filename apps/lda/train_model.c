@@ -8,6 +8,7 @@
 #include "apps/lda/train_inside.h"
 
 enum { PULL_BYTES = 4 << 20 };
+#define WEIGHT_LEAST 0.01 /* times beta */
 
 static pawl_status pull_rows(struct lda_training *run, uint64_t begin, uint64_t end, void *rows) {
   struct pawl_task *task;
@@ -28,13 +29,22 @@ pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals) {
   return status;
 }
 
+/* Weights that are next to nothing beside beta are left out: of most words in most topics there is no more than a rest of what they began
+ * with. */
+static pawl_status set_weights(struct lda_training *run, struct pawl_lda_model *model, uint64_t word, float *weights) {
+  float least = (float)(WEIGHT_LEAST * run->order.beta);
+  for (uint32_t k = 0; k < run->spec.topics; k++)
+    if (weights[k] < least) weights[k] = 0;
+  return pawl_lda_model_set(model, word, weights);
+}
+
 /* One row into the model; how many tokens it has. */
-static pawl_status set_row(struct lda_training *run, struct pawl_lda_model *model, uint64_t word, const void *row,
+static pawl_status set_row(struct lda_training *run, struct pawl_lda_model *model, uint64_t word, void *row,
                            int64_t *sum_out) {
   const int32_t *counts = row;
   int64_t sum = 0;
   *sum_out = 0;
-  if (run->spec.method == PAWL_LDA_SVI) return pawl_lda_model_set(model, word, row);
+  if (run->spec.method == PAWL_LDA_SVI) return set_weights(run, model, word, row);
   for (uint32_t k = 0; k < run->spec.topics; k++) {
     if (counts[k] < 0)
       return lda_fail(run, PAWL_CORRUPT, "word %llu has %d tokens of topic %u: a count has gone beyond 2^31",

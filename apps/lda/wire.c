@@ -116,25 +116,43 @@ void lda_order_fini(struct lda_order *order) {
 
 char *lda_order_write(const struct lda_order *order) {
   return apps_json_print(json_pack(
-      "{s:i, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:b}", "do", (int)order->what, "sweep",
+      "{s:i, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "do", (int)order->what, "sweep",
       apps_json_wide(order->sweep), "sweeps", apps_json_wide(order->sweeps), "words", apps_json_wide(order->words),
       "tokens", apps_json_wide(order->tokens), "documents", apps_json_wide(order->documents), "beta", order->beta,
-      "alpha", numbers(order->alpha, order->alpha_count), "measures", order->measures, "optimises", order->optimises));
+      "alpha", numbers(order->alpha, order->alpha_count), "measures", order->measures, "optimises", order->optimises,
+      "base", apps_json_wide(order->base), "part", apps_json_wide(order->part), "groups", apps_json_wide(order->groups),
+      "splits", apps_json_wide(order->splits)));
+}
+
+/* A sweep has priors, and divides by them. */
+static bool has_sound_priors(const struct lda_order *order) {
+  bool is_sound = order->alpha_count == 0 || (isfinite(order->beta) && order->beta > 0);
+  for (size_t k = 0; k < order->alpha_count; k++)
+    is_sound = is_sound && isfinite(order->alpha[k]) && order->alpha[k] > 0;
+  return is_sound;
 }
 
 bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out) {
   json_t *object = apps_json_parse(bytes, size), *sweep, *sweeps, *words, *tokens, *documents, *alpha;
+  json_t *base, *part, *groups, *splits;
   struct lda_order order = {0};
   int what, measures, optimises;
-  bool is_whole = !json_unpack(object, "{s:i, s:o, s:o, s:o, s:o, s:o, s:F, s:o, s:b, s:b}", "do", &what, "sweep",
-                               &sweep, "sweeps", &sweeps, "words", &words, "tokens", &tokens, "documents", &documents,
-                               "beta", &order.beta, "alpha", &alpha, "measures", &measures, "optimises", &optimises) &&
-                  what >= LDA_DESCRIBE && what <= LDA_SWEEP && apps_json_wide_of(sweep, &order.sweep) &&
-                  apps_json_wide_of(sweeps, &order.sweeps) && apps_json_wide_of(words, &order.words) &&
-                  apps_json_wide_of(tokens, &order.tokens) && apps_json_wide_of(documents, &order.documents) &&
-                  order.words <= LDA_WORDS_MAX && numbers_of(alpha, &order.alpha, &order.alpha_count);
+  bool is_whole =
+      !json_unpack(object, "{s:i, s:o, s:o, s:o, s:o, s:o, s:F, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "do", &what,
+                   "sweep", &sweep, "sweeps", &sweeps, "words", &words, "tokens", &tokens, "documents", &documents,
+                   "beta", &order.beta, "alpha", &alpha, "measures", &measures, "optimises", &optimises, "base", &base,
+                   "part", &part, "groups", &groups, "splits", &splits) &&
+      apps_json_wide_of(base, &order.base) && apps_json_wide_of(part, &order.part) &&
+      apps_json_wide_of(groups, &order.groups) && apps_json_wide_of(splits, &order.splits) && what >= LDA_DESCRIBE &&
+      what <= LDA_SWEEP && apps_json_wide_of(sweep, &order.sweep) && apps_json_wide_of(sweeps, &order.sweeps) &&
+      apps_json_wide_of(words, &order.words) && apps_json_wide_of(tokens, &order.tokens) &&
+      apps_json_wide_of(documents, &order.documents) && order.words <= LDA_WORDS_MAX &&
+      numbers_of(alpha, &order.alpha, &order.alpha_count) && has_sound_priors(&order);
   json_decref(object);
-  if (!is_whole) return false;
+  if (!is_whole) {
+    lda_order_fini(&order);
+    return false;
+  }
   order.what = (enum lda_do)what;
   order.measures = measures;
   order.optimises = optimises;
@@ -197,6 +215,10 @@ bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out)
 
 void lda_vector_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]) {
   snprintf(name, PAWL_NAME_MAX + 1, "%s/%s", spec->job, spec->method == PAWL_LDA_SVI ? "lambda" : "counts");
+}
+
+void lda_svi_steps_name(const struct lda_spec *spec, char name[PAWL_NAME_MAX + 1]) {
+  snprintf(name, PAWL_NAME_MAX + 1, "%s/steps", spec->job);
 }
 
 void lda_vector_options(const struct lda_spec *spec, uint64_t words, struct pawl_vector_options *options_out) {

@@ -83,6 +83,17 @@ static pawl_status open_piece(struct lda_worker *worker, uint64_t number, struct
   return status;
 }
 
+/* SVI reads documents as they come, again in each pass, and has no files. */
+static pawl_status count_piece(struct lda_worker *worker, uint64_t number, struct lda_piece *piece) {
+  struct pawl_batch *batch;
+  pawl_status status = pawl_data_read(worker->data, (size_t)number, &batch);
+  if (status) return status;
+  status = lda_piece_count(number, worker->vocabulary ? pawl_words_count(worker->vocabulary) : 0, batch, piece,
+                           worker->error);
+  pawl_batch_destroy(batch);
+  return status;
+}
+
 static pawl_status add_piece(struct lda_worker *worker, uint64_t number) {
   struct lda_piece **pieces = realloc(worker->pieces, (worker->piece_count + 1) * sizeof *pieces);
   if (pieces) worker->pieces = pieces;
@@ -94,7 +105,9 @@ static pawl_status add_piece(struct lda_worker *worker, uint64_t number) {
     return PAWL_NO_MEMORY;
   }
   piece->file = -1;
-  pawl_status status = open_piece(worker, number, piece, &is_new[worker->piece_count]);
+  pawl_status status = worker->spec.method == PAWL_LDA_SVI
+                           ? count_piece(worker, number, piece)
+                           : open_piece(worker, number, piece, &is_new[worker->piece_count]);
   if (status) {
     lda_piece_close(piece);
     free(piece);
@@ -378,6 +391,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   (void)handle;
   forget_blocks(worker);
   lda_crew_destroy(worker->crew);
+  lda_svi_destroy(worker);
   lda_sampler_fini(&worker->sampler);
   for (size_t i = 0; i < worker->piece_count; i++) {
     lda_piece_close(worker->pieces[i]);

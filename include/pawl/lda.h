@@ -164,7 +164,7 @@ struct pawl_lda_progress {
   const char *stage;      /* "vocabulary", "starting", "loading", "sampling", "finishing" */
   uint64_t sweep, sweeps; /* done, and in all; of SVI: passes */
   double part;            /* of the stage, 0 to 1; NAN if not known */
-  double log_likelihood;  /* for each token; NAN while not known */
+  double log_likelihood;  /* for each token; NAN while not known. SVI: mean log(theta . phi) in this pass so far */
   double perplexity;      /* held-out; NAN without such documents, or while not known */
   double alpha_sum, beta;
   uint64_t documents, tokens, words;
