@@ -5,7 +5,8 @@
 #   CMAKE_ARGS=          passed on, such as CMAKE_ARGS=-DCMAKE_C_COMPILER=clang
 #   JOBS, TEST_JOBS      how many things are compiled, or tested, at a time
 #   FUZZ_SECONDS=20      how long each fuzz target runs
-#   LEARN_FOLDER=        where `make bench-learn` unpacks and makes its data, and keeps it; LEARN_SHARED=../shared has the sources
+#   LEARN_FOLDER=        where `make bench-learn` and `bench-lda` unpack and make their data, and keep it; LEARN_SHARED=../shared has
+#                        the sources
 BUILD            ?= build
 PREFIX           ?= /usr/local
 CMAKE_ARGS       ?=
@@ -25,7 +26,7 @@ build     = @cmake --build $(1) -j $(JOBS) $(if $(2),--target $(2))
 check     = @$(3) ctest --test-dir $(1) -j $(TEST_JOBS) --output-on-failure --no-tests=error $(if $(2),-LE '$(2)'); \
 	status=$$?; tools/skipped $(1); exit $$status
 
-.PHONY: all help deps demo test test-long bench bench-learn asan tsan fuzz format lint install clean
+.PHONY: all help deps demo test test-long bench bench-learn bench-lda asan tsan fuzz format lint install clean
 
 all: ## build the command at build/pawl, and the libraries
 	@tools/deps build
@@ -77,6 +78,17 @@ bench-learn: ## how good and how fast learning is, beside LIBLINEAR, and figures
 	bench/osdi/working_set $$options --counter $(BUILD)/bench/working_set --out $(BUILD)/osdi || status=1; \
 	bench/osdi/convergence $$options --out $(BUILD)/osdi || status=1; \
 	bench/osdi/lines || status=1; \
+	exit $$status
+
+bench-lda: ## how good, fast and large topic models are, beside gensim, and figure 14 of OSDI'14; 40 minutes
+	@tools/deps bench
+	$(call configure,$(BUILD))
+	$(call build,$(BUILD),pawl_command)
+	@mkdir -p $(BUILD)/osdi; status=0; options="--pawl $(BUILD)/pawl --shared $(LEARN_SHARED) --folder $(LEARN_FOLDER)"; \
+	bench/lda_quality $$options || status=1; \
+	bench/lda_speed $$options || status=1; \
+	bench/lda_large $$options || status=1; \
+	bench/osdi/likelihood $$options --out $(BUILD)/osdi || status=1; \
 	exit $$status
 
 asan: ## run the tests under AddressSanitizer and UndefinedBehaviorSanitizer

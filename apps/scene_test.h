@@ -26,15 +26,18 @@ static char folder[] = "/tmp/pawl-train-XXXXXX";
 
 static struct pawl_session *base, *session; /* base embeds the cluster, and outlives all others */
 
-static inline struct pawl_session *open_listening(const char *address) {
+static inline struct pawl_session *open_as(const char *address, bool stays_dead) {
   struct pawl_session_options options;
   struct pawl_session *opened = NULL;
   pawl_session_options_init(&options);
   options.address = address;
   options.listen = "127.0.0.1:0";
+  options.stays_dead = stays_dead;
   must(pawl_session_open(&options, &opened));
   return opened;
 }
+
+static inline struct pawl_session *open_listening(const char *address) { return open_as(address, false); }
 
 static inline int open_cluster_of(uint32_t servers, uint32_t replicas) {
   struct pawl_session_options options;

@@ -65,8 +65,8 @@ def generated(options, path):
     os.rename(part + ".svm", path)
 
 
-def unpacked(options, name, path):
-    packed = os.path.join(options.shared, "data", "binary", name + ".zst")
+def unpacked(options, name, path, group="binary"):
+    packed = os.path.join(options.shared, "data", group, name + ".zst")
     if not os.path.exists(packed):
         fail("there is no %s: name the folder with --shared" % packed)
     if subprocess.run([need("zstd", "zstd"), "-qdf", packed, "-o", path + ".part"]).returncode:
@@ -217,26 +217,26 @@ COLOURS = ["#4a7ab5", "#d9a441", "#5a9a5a", "#b5504a", "#7a5ab5", "#707070"]
 WIDTH, HEIGHT, TOP, LEFT = 520, 300, 40, 70
 
 
-def span(values, is_log):
+def span(values, is_log, from_zero=True):
     low, high = min(values), max(values)
     if is_log:
         return math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return 0, high
+    return (0, high) if from_zero else (low, high)
 
 
 def ticks(low, high, is_log):
     if is_log:
         return [10.0 ** i for i in range(low, high + 1)]
-    step = 10 ** math.floor(math.log10(high or 1))
-    while high / step < 4:
+    step = 10 ** math.floor(math.log10(high - low or 1))
+    while (high - low) / step < 4 and high > low:
         step /= 2
-    return [i * step for i in range(int(high / step) + 1)]
+    return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def draw(path, title, x_name, y_name, curves, log_x=False, log_y=False):
-    """An SVG of curves: name -> list of points (x, y)."""
+def draw(path, title, x_name, y_name, curves, log_x=False, log_y=False, from_zero=True):
+    """An SVG of curves: name -> list of points (x, y). Unless `from_zero`, the y axis begins with the least value."""
     points = [point for curve in curves.values() for point in curve]
-    xs, ys = span([x for x, _ in points], log_x), span([y for _, y in points], log_y)
+    xs, ys = span([x for x, _ in points], log_x), span([y for _, y in points], log_y, from_zero)
 
     def place(value, ends, is_log):
         value = math.log10(value) if is_log else value

@@ -38,7 +38,7 @@ static void tally_line(struct pwi_tally *tally, const char *begin, const char *e
   if (pwi_utf8_wrong(begin, end)) return;
   while ((length = pwi_text_next(&text, word))) {
     check_word(word, length);
-    pawl_status status = pwi_tally_add(tally, word, length);
+    pawl_status status = pwi_tally_add(tally, word, length, pwi_word_hash(word, length));
     assert(!status);
   }
   tally->documents++;

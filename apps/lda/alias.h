@@ -29,7 +29,9 @@ void lda_alias_of_weights(struct lda_alias *alias, const double *weights, uint32
 static inline uint32_t lda_alias_draw(const struct lda_alias *alias, uint32_t bits) {
   uint64_t product = (uint64_t)bits * alias->count;
   const struct lda_cell *cell = &alias->cells[product >> 32];
-  return (uint32_t)product < cell->threshold ? cell->own : cell->other;
+  uint32_t is_other =
+      0 - (uint32_t)((uint32_t)product >= cell->threshold); /* without a branch that nobody can foresee */
+  return cell->own ^ ((cell->own ^ cell->other) & is_other);
 }
 
 #endif

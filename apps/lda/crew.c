@@ -86,12 +86,13 @@ pawl_status lda_crew_run(struct lda_crew *crew, pawl_status (*work)(void *contex
     shifts[i] = (struct shift){work, context, &crew->hands[i], 0};
     crew->hands[i].status = PAWL_OK;
   }
-  /* With fewer threads than were asked for it takes longer, and nothing else. */
+  /* What has no thread is done by this one: it takes longer, and nothing else. */
   while (started < crew->count && pthread_create(&shifts[started].thread, NULL, run, &shifts[started]) == 0) started++;
   run(&shifts[0]);
+  for (uint32_t i = started; i < crew->count; i++) run(&shifts[i]);
   pawl_status status = crew->hands[0].status;
-  for (uint32_t i = 1; i < started; i++) {
-    pthread_join(shifts[i].thread, NULL);
+  for (uint32_t i = 1; i < crew->count; i++) {
+    if (i < started) pthread_join(shifts[i].thread, NULL);
     if (!status) status = crew->hands[i].status;
   }
   free(shifts);

@@ -7,9 +7,10 @@
 
 #include <pawl/pawl.h>
 
+#include "apps/lda/block.h"
 #include "apps/lda/sample.h"
 
-enum { LDA_BUFFERS = 2 }; /* slices of a thread that are under way: one is worked on while the next one's rows come */
+enum { LDA_BUFFERS = 4 }; /* slices of a thread that are under way */
 
 /* Rows of a slice: as they came, and what is to be added to them. In memory that servers on this machine read in place. */
 struct lda_rows {
@@ -20,7 +21,8 @@ struct lda_rows {
 struct lda_hand {
   struct lda_scratch scratch;
   struct lda_rows buffers[LDA_BUFFERS];
-  int64_t *totals; /* changes of n_k */
+  const struct lda_slice *slices[LDA_BUFFERS]; /* that they are for; NULL: none */
+  uint32_t *totals;                            /* changes of n_k, wrapping around as the row of totals does */
   int64_t waited_ns;
   pawl_status status;
 };

@@ -159,6 +159,7 @@ static void share_full(struct lda_fold *fold, const struct known *word) {
 
 /* What beta's part of it gives to every topic is returned, and added later. */
 static float share_some(struct lda_fold *fold, const struct known *word, float base_mass) {
+  if (word->topics == 0) return weigh(word->count, base_mass);
   const float *part = fold->some + word->at;
   float probability = base_mass;
   for (uint32_t i = 0; i < word->topics; i++) probability += part[i] * fold->theta[word->places[i]];

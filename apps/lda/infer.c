@@ -1,8 +1,11 @@
 /* The topics of documents: see <pawl/lda.h>. */
+#include <math.h>
 #include <stdatomic.h>
 
 #include "apps/lda/fold.h"
 #include "apps/lda/model_inside.h"
+
+#define UNKNOWN_MAX 1e15 /* rows need not be counts: a sum that is out of all proportion stays a number */
 
 void pawl_lda_folding_init(struct pawl_lda_folding *folding) {
   *folding = (struct pawl_lda_folding){.iterations = LDA_FOLD_ITERATIONS, .seed = 1};
@@ -39,7 +42,7 @@ static pawl_status infer_some(void *context, struct lda_fold *fold, size_t begin
     pawl_status status = infer_one(inference, fold, row, &unknown);
     if (status) return status;
   }
-  atomic_fetch_add(&inference->unknown, (uint64_t)unknown);
+  atomic_fetch_add(&inference->unknown, (uint64_t)fmin(unknown, UNKNOWN_MAX));
   return PAWL_OK;
 }
 

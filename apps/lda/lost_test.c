@@ -24,6 +24,7 @@ struct blows {
   struct lda_random random;
   unsigned workers, servers;
   useconds_t pause;
+  bool only_stops; /* workers, for so long that they are taken for dead; then they go on */
   volatile bool is_over, has_begun;
 };
 
@@ -36,6 +37,16 @@ static bool has_joined(pid_t pid) {
   return strstr(outcome.told, line) != NULL;
 }
 
+static void strike_down(pid_t pid) {
+  if (!blows.only_stops) {
+    kill(pid, SIGKILL);
+    return;
+  }
+  kill(pid, SIGSTOP);
+  usleep(2600000);
+  kill(pid, SIGCONT);
+}
+
 /* One that is alive, and not always the same. */
 static void kill_a_worker(void) {
   size_t first = lda_draw(&blows.random) % pid_count;
@@ -43,7 +54,7 @@ static void kill_a_worker(void) {
     size_t at = (first + i) % pid_count;
     if (was_killed[at] || !has_joined(pids[at])) continue;
     was_killed[at] = true;
-    kill(pids[at], SIGKILL);
+    strike_down(pids[at]);
     return;
   }
 }
@@ -68,9 +79,10 @@ static void strike_once_sampling(void *context, const struct pawl_lda_progress *
 }
 
 static void train_under_blows(const char *name, enum pawl_on_loss on_loss, unsigned workers, unsigned servers,
-                              uint64_t seed) {
+                              bool only_stops, uint64_t seed) {
   begin_options(&options, &corpus, &path, name, &outcome);
-  blows = (struct blows){.random = {seed}, .workers = workers, .servers = servers, .pause = 60000};
+  blows = (struct blows){
+      .random = {seed}, .workers = workers, .servers = servers, .pause = 60000, .only_stops = only_stops};
   options.workers = options.workers_most = 3;
   options.on_loss = on_loss;
   options.sweeps = 400;
@@ -90,7 +102,7 @@ static void test_counts_are_exact_when_workers_are_killed_and_replaced(void **st
   (void)state;
   unsigned lost = 0;
   for (uint64_t seed = 1; seed <= 3; seed++) {
-    train_under_blows("killed", PAWL_LOSS_REPLACE, 4, 0, seed);
+    train_under_blows("killed", PAWL_LOSS_REPLACE, 4, 0, false, seed);
     lost += outcome.result.workers_lost;
   }
   assert_in_range(lost, 1, 12);
@@ -99,15 +111,24 @@ static void test_counts_are_exact_when_workers_are_killed_and_replaced(void **st
 
 static void test_counts_are_exact_when_others_take_over(void **state) {
   (void)state;
-  train_under_blows("fewer", PAWL_LOSS_CONTINUE, 2, 0, 4);
+  train_under_blows("fewer", PAWL_LOSS_CONTINUE, 2, 0, false, 4);
   assert_in_range(outcome.result.workers_lost, 1, 2);
 }
 
 static void test_counts_are_exact_when_servers_and_workers_are_killed(void **state) {
   (void)state;
-  train_under_blows("both", PAWL_LOSS_REPLACE, 3, 1, 5);
-  train_under_blows("again", PAWL_LOSS_REPLACE, 3, 1, 6);
+  train_under_blows("both", PAWL_LOSS_REPLACE, 3, 1, false, 5);
+  train_under_blows("again", PAWL_LOSS_REPLACE, 3, 1, false, 6);
   assert_in_range(outcome.result.workers_lost, 1, 3);
+}
+
+/* It had pushes under way, and goes on while others work on its pieces. */
+static void test_counts_are_exact_when_a_worker_was_only_stopped(void **state) {
+  (void)state;
+  train_under_blows("stopped", PAWL_LOSS_CONTINUE, 1, 0, true, 7);
+  assert_int_equal(outcome.result.workers_lost, 1);
+  train_under_blows("woken", PAWL_LOSS_REPLACE, 2, 0, true, 8);
+  assert_in_range(outcome.result.workers_lost, 1, 2);
 }
 
 int main(int count, char **words) {
@@ -116,6 +137,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_counts_are_exact_when_workers_are_killed_and_replaced),
       cmocka_unit_test(test_counts_are_exact_when_others_take_over),
       cmocka_unit_test(test_counts_are_exact_when_servers_and_workers_are_killed),
+      cmocka_unit_test(test_counts_are_exact_when_a_worker_was_only_stopped),
   };
   int failed = cmocka_run_group_tests_name("apps.lda.lost", tests, begin, close_cluster);
   pawl_lda_model_destroy(outcome.model);

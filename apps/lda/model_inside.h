@@ -28,7 +28,7 @@ struct pawl_lda_model {
 };
 
 static inline const uint16_t *lda_row_topics(const struct lda_row *row) {
-  return (const uint16_t *)(const void *)(row->entries + (size_t)row->count * 4);
+  return row->entries ? (const uint16_t *)(const void *)(row->entries + (size_t)row->count * 4) : NULL;
 }
 
 static inline double lda_row_value(const struct lda_row *row, uint32_t i) {

@@ -40,7 +40,10 @@ static uint64_t draw(uint64_t *state) {
 static uint64_t begin_of(const struct pawl_batch *batch, size_t row, uint64_t seed) {
   uint64_t state = seed;
   for (size_t i = batch->starts[row]; i < batch->starts[row + 1]; i++) {
-    state ^= batch->ids[i] << 25 ^ (uint64_t)(batch->values ? batch->values[i] : 1);
+    float value = batch->values ? batch->values[i] : 1;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    state ^= batch->ids[i] << 32 ^ batch->ids[i] >> 32 ^ bits;
     state = draw(&state);
   }
   return state;

@@ -201,6 +201,16 @@ static void arrange_documents(struct lda_piece *piece, const struct pawl_batch *
   piece->documents_at[document] = token;
 }
 
+/* The first to make it has made it: one that comes late, because it was stopped and taken for dead meanwhile, must not undo what others have
+ * done since. Where there are no links it has to be believed. */
+static pawl_status put_in_place(const char *other, const char *path) {
+  if (link(other, path) == 0 || errno == EEXIST) {
+    unlink(other);
+    return PAWL_OK;
+  }
+  return rename(other, path) == 0 ? PAWL_OK : status_of_errno();
+}
+
 /* To a file of another name first: a piece is there whole or not at all. */
 static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   char other[4200];
@@ -226,11 +236,9 @@ static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT])
   if (!status) status = write_at(file, piece->block, (size_t)(4 * (index_words(piece) + piece->tokens)), HEAD_BYTES);
   if (!status && ftruncate(file, (off_t)array_at(piece, 0) + 8 * (off_t)piece->tokens) != 0) status = status_of_errno();
   if (close(file) != 0 && !status) status = status_of_errno();
-  if (!status && rename(other, piece->path) != 0) status = status_of_errno();
-  if (status) {
-    say(error, status, other, strerror(errno));
-    unlink(other);
-  }
+  if (!status) status = put_in_place(other, piece->path);
+  if (status) say(error, status, other, strerror(errno));
+  if (status) unlink(other);
   return status;
 }
 
@@ -372,6 +380,43 @@ static pawl_status write_state(struct lda_piece *piece, uint64_t generation, uin
   return PAWL_OK;
 }
 
+static pawl_status copy(int from, int to, uint64_t size) {
+  enum { BYTES = 1 << 20 };
+  pawl_status status = PAWL_OK;
+  char *bytes = malloc(BYTES);
+  if (!bytes) return PAWL_NO_MEMORY;
+  for (uint64_t at = 0; at < size && !status;) {
+    size_t some = size - at < BYTES ? (size_t)(size - at) : BYTES;
+    status = read_at(from, bytes, some, at);
+    if (!status) status = write_at(to, bytes, some, at);
+    at += some;
+  }
+  free(bytes);
+  return status;
+}
+
+/* Of words that are counted in the next version the last owner has written the topics before it pushed them, and will not again; of the others
+ * nobody believes what it writes; and it writes to the array of this version only if all are counted. So the copy may be taken while it writes. */
+pawl_status lda_piece_renew(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
+  char other[4200];
+  int before = piece->file;
+  snprintf(other, sizeof other, "%s.%ld.new", piece->path, (long)getpid());
+  int file = open(other, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return say(error, status_of_errno(), other, strerror(errno));
+  pawl_status status = copy(before, file, array_at(piece, 0) + 8 * (uint64_t)piece->tokens);
+  piece->file = file;
+  if (!status) status = write_state(piece, piece->generation, piece->version);
+  if (!status && rename(other, piece->path) != 0) status = status_of_errno();
+  if (!status) {
+    close(before);
+    return PAWL_OK;
+  }
+  piece->file = before;
+  close(file);
+  unlink(other);
+  return say(error, status, other, "the piece cannot be copied");
+}
+
 pawl_status lda_piece_commit(struct lda_piece *piece) {
   return write_state(piece, piece->generation, piece->version + 1);
 }
@@ -379,7 +424,8 @@ pawl_status lda_piece_commit(struct lda_piece *piece) {
 /* The topics, as what tokens that are not counted are to have. To do it twice changes nothing, so that it may be interrupted. */
 pawl_status lda_piece_adopt(struct lda_piece *piece, uint64_t generation, char error[PAWL_LDA_TEXT]) {
   if (piece->generation == generation) return PAWL_OK;
-  pawl_status status = lda_piece_load(piece, error);
+  pawl_status status = lda_piece_renew(piece, error);
+  if (!status) status = lda_piece_load(piece, error);
   if (status) return status;
   for (uint32_t i = 0; i < piece->tokens; i++) {
     uint32_t topic = lda_topic(piece->pairs[i]);

@@ -9,6 +9,9 @@
  * Version 0 has counted nothing: all its topics are LDA_NONE. A new table of counts (a training that is resumed) has a *generation* of its own;
  * a file of another generation is *adopted*: it becomes version 0 of the new one, whose tokens are to have the topics that they had.
  *
+ * A worker that was taken for dead may only have been stopped, and go on writing to the file that it has open. Whoever takes a piece over
+ * therefore *renews* it: a copy takes the file's place, and only those who open it later see the copy.
+ *
  * One thread at a time; but lda_piece_write may be called by several for different tokens. ERRORS: PAWL_IO, PAWL_NO_SPACE, PAWL_NOT_FOUND …; PAWL_CORRUPT
  * (not such a file), PAWL_TOO_LARGE (2^31 tokens), PAWL_NO_MEMORY; `error` receives a sentence that names the file.
  */
@@ -46,7 +49,7 @@ struct lda_piece {
   uint16_t *counted;      /* by token: the topic that the servers have counted */
 };
 
-/* Makes the file from documents. `batch` has been checked by nobody: counts that are not whole, and words beyond `words` (0: any), are refused. */
+/* Makes the file from documents; if there is one by then that is as good, since nobody has worked on it. `batch` has been checked by nobody: counts that are not whole, and words beyond `words` (0: any), are refused. */
 pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corpus, uint64_t generation,
                            uint32_t topics, uint64_t words, const struct pawl_batch *batch, char error[PAWL_LDA_TEXT]);
 
@@ -61,6 +64,9 @@ void lda_piece_close(struct lda_piece *piece); /* a struct of zeros, with file -
 
 /* Into the present generation: see above. */
 pawl_status lda_piece_adopt(struct lda_piece *piece, uint64_t generation, char error[PAWL_LDA_TEXT]);
+
+/* A copy of the file, as this piece knows it, takes its place. The last owner must not be able to push any more. */
+pawl_status lda_piece_renew(struct lda_piece *piece, char error[PAWL_LDA_TEXT]);
 
 size_t lda_piece_bytes(const struct lda_piece *piece); /* of memory, when it is loaded */
 pawl_status lda_piece_load(struct lda_piece *piece, char error[PAWL_LDA_TEXT]);

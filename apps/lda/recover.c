@@ -1,10 +1,11 @@
 /* Taking over a piece from a worker that has died: see marks.h.
  *
  * The rows of the piece's words are read with a push that changes nothing, so that what is read is what the servers will never lose, and
- * nothing that was sent before can take effect later: the one who died is on no roster any more. Words that are not at the
- * version that was under way are brought there as they are, with their topics unchanged; then the totals, then the head of the file. All
- * of it may be interrupted and done again.
+ * nothing that was sent before can take effect later: the one who died is on no roster any more. A copy takes the place of the file,
+ * since that one may only have been stopped, and go on writing. Words that are not at the version that was under way are brought there as
+ * they are, with their topics unchanged; then the totals, then the head of the file. All of it may be interrupted and done again.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,10 +51,36 @@ static pawl_status look(struct recovery *recovery) {
   return status;
 }
 
+/* A piece without words has no row but that of the totals. */
+static pawl_status look_at_totals(struct recovery *recovery) {
+  const struct lda_piece *piece = recovery->piece;
+  recovery->keys[0] = recovery->worker->sampler.words;
+  pawl_status status = exchange(recovery, 1);
+  if (!status) recovery->ahead += lda_mark_is_ahead(recovery->stored, recovery->topics, piece->number, piece->version);
+  return status;
+}
+
+static bool is_topic(const struct recovery *recovery, uint32_t topic) {
+  return topic < recovery->topics || topic == LDA_NONE;
+}
+
+/* What was read of the version under way has been checked by nobody, and is about to be counted. */
+static pawl_status check_next(const struct recovery *recovery) {
+  const struct lda_piece *piece = recovery->piece;
+  for (uint32_t w = 0; w < piece->words; w++)
+    for (uint32_t i = piece->starts[w]; i < piece->starts[w + 1] && recovery->is_ahead[w]; i++)
+      if (!is_topic(recovery, lda_topic(recovery->next[i])) || !is_topic(recovery, lda_proposed(recovery->next[i]))) {
+        snprintf(recovery->worker->error, PAWL_LDA_TEXT, "%.300s: the piece is damaged", piece->path);
+        return PAWL_CORRUPT;
+      }
+  return PAWL_OK;
+}
+
 /* Topics as they were, for words whose rows do not have the new ones; on disk first. */
 static pawl_status keep_old_topics(struct recovery *recovery) {
   struct lda_piece *piece = recovery->piece;
   pawl_status status = lda_piece_read_next(piece, 0, piece->tokens, recovery->next);
+  if (!status) status = check_next(recovery);
   for (uint32_t w = 0; w < piece->words && !status; w++) {
     uint32_t begin = piece->starts[w], end = piece->starts[w + 1];
     if (!recovery->is_ahead[w])
@@ -117,6 +144,8 @@ pawl_status lda_recover(struct lda_worker *worker, struct lda_piece *piece) {
   pawl_status status = lda_piece_load(piece, worker->error);
   if (status) return status;
   status = make_room(&recovery) ? look(&recovery) : PAWL_NO_MEMORY;
+  if (!status && piece->words == 0) status = look_at_totals(&recovery);
+  if (!status) status = lda_piece_renew(piece, worker->error);
   if (!status && recovery.ahead > 0) {
     status = keep_old_topics(&recovery);
     if (!status) status = flip_marks(&recovery);

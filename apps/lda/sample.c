@@ -8,21 +8,24 @@
 
 enum { AHEAD = 32 }; /* tokens whose pairs are asked for before they are needed */
 
+/* `b` if it is so, else `a`; by arithmetic, since what chance decides no processor foresees. */
+static inline uint32_t choose(bool is_so, uint32_t a, uint32_t b) { return a ^ ((a ^ b) & (0 - (uint32_t)is_so)); }
+
 /* --- what is prepared -------------------------------------------------------------------------------------------------------- */
 
 bool lda_sampler_init(struct lda_sampler *sampler, uint32_t topics) {
   *sampler = (struct lda_sampler){.topics = topics};
   sampler->alpha = malloc(topics * sizeof *sampler->alpha);
-  sampler->alpha_f = malloc(topics * sizeof *sampler->alpha_f);
+  sampler->priors = malloc(topics * sizeof *sampler->priors);
   sampler->inverse = malloc(topics * sizeof *sampler->inverse);
-  if (sampler->alpha && sampler->alpha_f && sampler->inverse && lda_alias_init(&sampler->prior, topics)) return true;
+  if (sampler->alpha && sampler->priors && sampler->inverse && lda_alias_init(&sampler->prior, topics)) return true;
   lda_sampler_fini(sampler);
   return false;
 }
 
 void lda_sampler_fini(struct lda_sampler *sampler) {
   free(sampler->alpha);
-  free(sampler->alpha_f);
+  free(sampler->priors);
   free(sampler->inverse);
   lda_alias_fini(&sampler->prior);
   memset(sampler, 0, sizeof *sampler);
@@ -33,8 +36,8 @@ void lda_sampler_prepare(struct lda_sampler *sampler, const int32_t *totals) {
   sampler->alpha_sum = 0;
   for (uint32_t k = 0; k < sampler->topics; k++) {
     sampler->alpha_sum += sampler->alpha[k];
-    sampler->alpha_f[k] = (float)sampler->alpha[k];
     sampler->inverse[k] = (float)(1 / ((totals[k] > 0 ? totals[k] : 0) + beta_sum));
+    sampler->priors[k] = (struct lda_prior){(float)sampler->alpha[k], sampler->inverse[k]};
   }
   lda_alias_of_weights(&sampler->prior, sampler->alpha, sampler->topics);
 }
@@ -95,13 +98,13 @@ static void tally_document(const struct lda_sampler *sampler, struct lda_scratch
 /* Accepts or refuses what words have proposed. */
 static void accept_in_document(const struct lda_sampler *sampler, struct lda_scratch *scratch,
                                struct lda_random *random, uint32_t count) {
-  const float *alpha = sampler->alpha_f, *inverse = sampler->inverse;
+  const struct lda_prior *priors = sampler->priors;
   float *counts = scratch->counts;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t s = lda_topic(scratch->pairs[i]), t = lda_proposed(scratch->pairs[i]);
     float without = counts[s] - 1;
-    float stay = lda_unit(lda_draw(random)) * (without + alpha[s]) * inverse[s];
-    float go = (counts[t] + alpha[t]) * inverse[t];
+    float stay = lda_unit(lda_draw(random)) * (without + priors[s].alpha) * priors[s].inverse;
+    float go = (counts[t] + priors[t].alpha) * priors[t].inverse;
     uint32_t topic = stay < go ? t : s; /* s == t: the same either way */
     counts[s] = without;
     counts[topic] += 1;
@@ -116,14 +119,11 @@ static void propose_by_document(const struct lda_sampler *sampler, struct lda_sc
   uint32_t threshold = (uint32_t)(others / (others + sampler->alpha_sum) * 4294967295.0);
   for (uint32_t i = 0; i < count; i++) {
     uint64_t bits = lda_draw(random);
-    uint32_t high = (uint32_t)(bits >> 32), proposed;
-    if ((uint32_t)bits < threshold) {
-      uint32_t other = lda_below(high, count - 1);
-      proposed = scratch->topics[other + (other >= i)];
-    } else {
-      proposed = lda_alias_draw(&sampler->prior, high);
-    }
-    pairs[at[i]] = lda_pair(scratch->topics[i], proposed);
+    uint32_t high = (uint32_t)(bits >> 32), other = lda_below(high, count - 1);
+    uint32_t by_chance =
+        lda_alias_draw(&sampler->prior, high); /* a document of one token has no other, and its threshold is 0 */
+    uint32_t by_other = scratch->topics[other + (other >= i)];
+    pairs[at[i]] = lda_pair(scratch->topics[i], choose((uint32_t)bits < threshold, by_chance, by_other));
   }
 }
 
@@ -178,20 +178,20 @@ static void accept_in_word(const struct lda_sampler *sampler, struct lda_random 
   }
 }
 
-/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself, it is drawn again. */
+/* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself, the row is drawn from again. That
+ * it is the row, and not beta, was decided before, by the number of the others: a token without others never comes to it. */
 static void propose_by_word(const struct lda_sampler *sampler, const struct lda_alias *alias, struct lda_random *random,
                             const struct lda_span *span, const int32_t *row, uint32_t threshold) {
   for (uint32_t i = 0; i < span->count; i++) {
     uint32_t topic = span->counted[i], proposed;
-    for (;;) {
-      uint64_t bits = lda_draw(random);
-      uint32_t high = (uint32_t)(bits >> 32);
-      if ((uint32_t)bits >= threshold) {
-        proposed = lda_below(high, sampler->topics);
-        break;
-      }
+    uint64_t bits = lda_draw(random);
+    uint32_t high = (uint32_t)(bits >> 32);
+    if ((uint32_t)bits >= threshold) {
+      proposed = lda_below(high, sampler->topics);
+    } else {
       proposed = lda_alias_draw(alias, high);
-      if (proposed != topic || lda_below((uint32_t)(lda_draw(random) >> 32), (uint32_t)row[topic]) != 0) break;
+      while (proposed == topic && lda_below((uint32_t)(lda_draw(random) >> 32), (uint32_t)row[topic]) == 0)
+        proposed = lda_alias_draw(alias, (uint32_t)(lda_draw(random) >> 32));
     }
     span->pairs[i] = lda_pair(topic, proposed);
   }

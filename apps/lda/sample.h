@@ -35,14 +35,19 @@ static inline uint32_t lda_pair(uint32_t topic, uint32_t proposed) { return topi
 static inline uint32_t lda_topic(uint32_t pair) { return pair & 0xffff; }
 static inline uint32_t lda_proposed(uint32_t pair) { return pair >> 16; }
 
+/* What a topic has before a document is looked at: in one place, since they are needed together. */
+struct lda_prior {
+  float alpha, inverse;
+};
+
 /* What all threads read in a sweep. */
 struct lda_sampler {
   uint32_t topics;
   uint64_t words, seed, sweep;
   double beta, alpha_sum;
   double *alpha;            /* topics */
-  float *alpha_f;           /* the same */
   float *inverse;           /* 1 / (n_k + V beta) */
+  struct lda_prior *priors; /* the two side by side */
   struct lda_alias prior;   /* of alpha */
   bool measures, optimises; /* fill in the tally */
 };

@@ -18,14 +18,33 @@ enum { DOCUMENTS_AT_ONCE = 256, SPANS_MAX = 64 };
 struct sweep {
   struct lda_worker *worker;
   struct lda_block *block;
-  atomic_size_t next; /* piece and documents, or slice, that nobody has yet */
+  atomic_size_t next_share, next_slice; /* documents, and rows, that nobody has yet */
 };
+
+/* --- rows ---------------------------------------------------------------------------------------------------------------------- */
+
+static struct pawl_where rows_of(const struct lda_block *block, const struct lda_slice *slice) {
+  return slice->list ? pawl_at_list(slice->list) : pawl_at_keys(block->keys + slice->key, slice->keys);
+}
+
+/* Asks for the rows of the next slice. `*slice_out` is NULL if there is none. */
+static pawl_status ask(struct sweep *sweep, struct lda_hand *hand, struct lda_rows *rows,
+                       const struct lda_slice **slice_out) {
+  size_t number = atomic_fetch_add(&sweep->next_slice, 1);
+  *slice_out = NULL;
+  if (number >= sweep->block->slice_count) return PAWL_OK;
+  struct lda_slice *slice = &sweep->block->slices[number];
+  pawl_status status = lda_hand_finish(hand, &rows->push); /* it was sent from the buffers that come next */
+  if (!status) status = pawl_vector_pull(sweep->worker->counts, rows_of(sweep->block, slice), rows->rows, &rows->pull);
+  if (!status) *slice_out = slice;
+  return status;
+}
 
 /* --- documents ---------------------------------------------------------------------------------------------------------------- */
 
 /* Shares are numbered through all pieces: which piece the next one is of, and where it begins. */
 static bool next_share(struct sweep *sweep, size_t *piece, uint32_t *begin) {
-  size_t share = atomic_fetch_add(&sweep->next, 1);
+  size_t share = atomic_fetch_add(&sweep->next_share, 1);
   for (size_t p = 0; p < sweep->block->piece_count; p++) {
     size_t shares = (sweep->block->pieces[p]->documents + DOCUMENTS_AT_ONCE - 1) / DOCUMENTS_AT_ONCE;
     if (share < shares) {
@@ -42,6 +61,10 @@ static pawl_status go_through_documents(void *context, struct lda_hand *hand) {
   struct sweep *sweep = context;
   size_t p;
   uint32_t begin;
+  pawl_status status = PAWL_OK;
+  memset(hand->slices, 0, sizeof hand->slices);
+  for (size_t i = 0; i + 1 < LDA_BUFFERS && !status; i++) /* the first rows come meanwhile */
+    status = ask(sweep, hand, &hand->buffers[i], &hand->slices[i]);
   while (next_share(sweep, &p, &begin)) {
     const struct lda_piece *piece = sweep->block->pieces[p];
     uint32_t end = piece->documents - begin < DOCUMENTS_AT_ONCE ? piece->documents : begin + DOCUMENTS_AT_ONCE;
@@ -49,27 +72,10 @@ static pawl_status go_through_documents(void *context, struct lda_hand *hand) {
       lda_sample_document(&sweep->worker->sampler, &hand->scratch, piece->number << 32 | d, piece->pairs,
                           piece->at + piece->documents_at[d], piece->documents_at[d + 1] - piece->documents_at[d]);
   }
-  return PAWL_OK;
+  return status;
 }
 
 /* --- words -------------------------------------------------------------------------------------------------------------------- */
-
-static struct pawl_where rows_of(const struct lda_block *block, const struct lda_slice *slice) {
-  return slice->list ? pawl_at_list(slice->list) : pawl_at_keys(block->keys + slice->key, slice->keys);
-}
-
-/* Asks for the rows of the next slice. `*slice_out` is NULL if there is none. */
-static pawl_status ask(struct sweep *sweep, struct lda_hand *hand, struct lda_rows *rows,
-                       const struct lda_slice **slice_out) {
-  size_t number = atomic_fetch_add(&sweep->next, 1);
-  *slice_out = NULL;
-  if (number >= sweep->block->slice_count) return PAWL_OK;
-  struct lda_slice *slice = &sweep->block->slices[number];
-  pawl_status status = lda_hand_finish(hand, &rows->push); /* it was sent from the buffers that come next */
-  if (!status) status = pawl_vector_pull(sweep->worker->counts, rows_of(sweep->block, slice), rows->rows, &rows->pull);
-  if (!status) *slice_out = slice;
-  return status;
-}
 
 /* One word: `change` receives what the row's counts rise by. */
 static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struct lda_run *runs, size_t count,
@@ -94,7 +100,7 @@ static void work_on_word(struct sweep *sweep, struct lda_hand *hand, const struc
                   row);
   for (uint32_t k = 0; k < topics; k++) {
     change[k] = row[k] - change[k];
-    hand->totals[k] += change[k];
+    hand->totals[k] += (uint32_t)change[k];
   }
   if (spans != few) free(spans);
 }
@@ -132,16 +138,17 @@ static pawl_status work_on_slice(struct sweep *sweep, struct lda_hand *hand, con
   return status;
 }
 
+/* The rows of LDA_BUFFERS - 1 slices are on their way while one is worked on; each buffer's turn comes again when its push was answered. */
 static pawl_status go_through_words(void *context, struct lda_hand *hand) {
   struct sweep *sweep = context;
-  const struct lda_slice *slice, *next;
-  int turn = 0;
-  pawl_status status = ask(sweep, hand, &hand->buffers[turn], &slice);
-  while (slice && !status) {
-    status = ask(sweep, hand, &hand->buffers[!turn], &next);
-    if (!status) status = work_on_slice(sweep, hand, slice, &hand->buffers[turn]);
-    slice = next;
-    turn = !turn;
+  const struct lda_slice **slices = hand->slices;
+  size_t turn = 0;
+  pawl_status status = PAWL_OK;
+  while (slices[turn] && !status) {
+    size_t last = (turn + LDA_BUFFERS - 1) % LDA_BUFFERS;
+    status = ask(sweep, hand, &hand->buffers[last], &slices[last]);
+    if (!status) status = work_on_slice(sweep, hand, slices[turn], &hand->buffers[turn]);
+    turn = (turn + 1) % LDA_BUFFERS;
   }
   for (int i = 0; i < LDA_BUFFERS; i++) { /* nothing may be under way when this one returns */
     pawl_status pulled = lda_hand_finish(hand, &hand->buffers[i].pull);
@@ -161,8 +168,8 @@ static pawl_status push_totals(struct lda_worker *worker, const struct lda_block
   struct pawl_task *task = NULL;
   if (!change) return PAWL_NO_MEMORY;
   for (uint32_t i = 0; i < worker->crew->count; i++) {
-    int64_t *sums = worker->crew->hands[i].totals;
-    for (uint32_t k = 0; k < topics; k++) change[k] = (int32_t)((uint32_t)change[k] + (uint32_t)sums[k]);
+    uint32_t *sums = worker->crew->hands[i].totals;
+    for (uint32_t k = 0; k < topics; k++) change[k] = (int32_t)((uint32_t)change[k] + sums[k]);
     memset(sums, 0, topics * sizeof *sums);
   }
   for (size_t p = 0; p < block->piece_count; p++)
@@ -177,8 +184,8 @@ pawl_status lda_sweep_block(struct lda_worker *worker, struct lda_block *block) 
   struct sweep sweep = {.worker = worker, .block = block};
   lda_sampler_prepare(&worker->sampler, worker->totals);
   pawl_status status = lda_crew_run(worker->crew, go_through_documents, &sweep);
-  atomic_store(&sweep.next, 0);
-  if (!status) status = lda_crew_run(worker->crew, go_through_words, &sweep);
+  pawl_status counted = lda_crew_run(worker->crew, go_through_words, &sweep); /* also to end what is under way */
+  if (!status) status = counted;
   if (!status) status = push_totals(worker, block);
   for (size_t p = 0; p < block->piece_count && !status; p++) status = lda_piece_commit(block->pieces[p]);
   return status;

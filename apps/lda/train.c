@@ -245,8 +245,12 @@ static pawl_status check_start(struct lda_training *run) {
 
 /* --- sweeps ---------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t last_sweep(const struct lda_training *run) {
-  return run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
+/* Of a run that is resumed and has done all its sweeps, one more: with it the counts come to the servers. */
+static void plan(struct lda_training *run) {
+  run->end = run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
+  if (run->end > run->order.sweep) return;
+  run->end = run->order.sweep + 1;
+  lda_tell(run, "all %llu sweeps are done: one more is made", (unsigned long long)run->order.sweep);
 }
 
 static uint64_t until_multiple(uint64_t sweep, uint64_t every) { return every ? every - sweep % every : UINT64_MAX; }
@@ -256,7 +260,7 @@ static uint64_t at_most(uint64_t a, uint64_t b) { return a < b ? a : b; }
 /* How many sweeps the next round has: until somebody wants to look, and not for long. */
 static void plan_round(struct lda_training *run) {
   struct lda_order *order = &run->order;
-  uint64_t end = last_sweep(run), every = run->options->measure_every;
+  uint64_t end = run->end, every = run->options->measure_every;
   if (run->spec.method == PAWL_LDA_SVI) {
     lda_svi_plan(run);
     return;
@@ -276,8 +280,7 @@ static void plan_round(struct lda_training *run) {
 static pawl_status look_at_heldout(struct lda_training *run) {
   struct pawl_lda_model *model;
   uint64_t every = run->options->evaluate_every;
-  if (!run->heldout || every == 0 || run->order.sweep % every != 0 || run->order.sweep == last_sweep(run))
-    return PAWL_OK;
+  if (!run->heldout || every == 0 || run->order.sweep % every != 0 || run->order.sweep == run->end) return PAWL_OK;
   if (run->order.part > 0) return PAWL_OK; /* within a pass */
   pawl_status status = lda_read_model(run, NULL, &model);
   if (status) return status;
@@ -309,7 +312,7 @@ static pawl_status learn_from(struct lda_training *run, const struct lda_reply *
 }
 
 static void show_round(struct lda_training *run) {
-  uint64_t end = last_sweep(run);
+  uint64_t end = run->end;
   double done = (double)run->order.sweep + lda_svi_part(run);
   run->progress.sweep = run->order.sweep;
   run->progress.sweeps = end;
@@ -324,7 +327,8 @@ static void show_round(struct lda_training *run) {
 static pawl_status sample(struct lda_training *run) {
   pawl_status status = PAWL_OK;
   run->result.why = "sweeps";
-  while (run->order.sweep < last_sweep(run) && !status) {
+  plan(run);
+  while (run->order.sweep < run->end && !status) {
     struct lda_reply sum;
     bool is_whole = false;
     if (lda_is_stopping(run)) {
@@ -505,6 +509,8 @@ static pawl_status prepare(struct lda_training *run) {
 
 static pawl_status finish(struct lda_training *run, struct pawl_lda_model **model_out) {
   struct pawl_lda_model *model = NULL;
+  if (run->sampled == 0)
+    return lda_fail(run, PAWL_CANCELLED, "interrupted before the first sweep was over: there is no model yet");
   int64_t *sums = calloc(run->order.words + 1, sizeof *sums), all = 0;
   if (!sums) return PAWL_NO_MEMORY;
   lda_show(run, "finishing");
@@ -512,7 +518,7 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
   if (!status && run->spec.method == PAWL_LDA_SVI) status = lda_svi_settle(run, true);
   if (!status) status = lda_read_model(run, sums, &model);
   for (uint64_t word = 0; word < run->order.words; word++) all += sums[word];
-  if (!status && run->spec.method == PAWL_LDA_GIBBS && run->order.sweep > 0 && (uint64_t)all != run->order.tokens)
+  if (!status && run->spec.method == PAWL_LDA_GIBBS && (uint64_t)all != run->order.tokens)
     status = lda_fail(run, PAWL_CORRUPT, "the model counts %lld tokens, and the corpus has %llu", (long long)all,
                       (unsigned long long)run->order.tokens);
   if (!status && run->options->check && run->spec.method == PAWL_LDA_GIBBS) status = lda_check_counts(run, sums);

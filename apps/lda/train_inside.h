@@ -19,12 +19,12 @@ struct lda_training {
   char (*hosts)[128]; /* of `each` */
   struct pawl_lda_result result;
   int64_t begun_ns, saved_ns;
-  double sweep_s;                    /* how long one takes, about; 0: not known */
-  uint64_t sampled;                  /* tokens, */
-  double sampled_s;                  /* in so many seconds of rounds */
-  uint64_t lost_sent, lost_received; /* bytes of workers that are gone */
-  double pass_s, pass_log;           /* of SVI: of the parts of this pass so far, */
-  uint64_t pass_tokens;              /* which had so many */
+  uint64_t end;            /* sweeps in all */
+  double sweep_s;          /* how long one takes, about; 0: not known */
+  uint64_t sampled;        /* tokens, */
+  double sampled_s;        /* in so many seconds of rounds */
+  double pass_s, pass_log; /* of SVI: of the parts of this pass so far, */
+  uint64_t pass_tokens;    /* which had so many */
   bool is_stopping;
   char *error; /* PAWL_LDA_TEXT */
 };

@@ -29,14 +29,14 @@ static void test_it_finds_the_topics(void **state) {
     assert_int_equal(outcome.result.sweeps, 60);
     assert_int_equal(outcome.result.documents, corpus.documents);
     assert_int_equal(outcome.result.empty, corpus.documents / 50);
-    if (!(outcome.result.perplexity > 30 && outcome.result.perplexity < 65))
+    if (!(outcome.result.perplexity > 30 && outcome.result.perplexity < 72))
       fail_msg("perplexity %g with %u workers", outcome.result.perplexity, workers);
     assert_true(outcome.result.log_likelihood < 0);
   }
 }
 
 static void compare_models(const struct outcome *a, const struct outcome *b) {
-  float left[TRUE_TOPICS], right[TRUE_TOPICS];
+  float left[TOPICS], right[TOPICS];
   for (uint64_t w = 0; w < WORDS; w++) {
     pawl_lda_model_get(a->model, w, left);
     pawl_lda_model_get(b->model, w, right);
@@ -63,7 +63,7 @@ static void test_pieces_that_do_not_fit_are_streamed(void **state) {
   options.heldout_count = 1;
   must_train(&options, &outcome);
   check_exact(&corpus, &outcome);
-  assert_true(outcome.result.perplexity < 65);
+  if (!(outcome.result.perplexity < 72)) fail_msg("perplexity %g", outcome.result.perplexity);
   assert_in_range(outcome.result.worker_memory, 1, 4 << 20);
 }
 
@@ -106,7 +106,14 @@ static void test_an_interrupted_run_is_gone_on_with(void **state) {
   begin_options(&options, &corpus, &path, "resumed", &other);
   options.directory = kept;
   options.resume = true;
-  options.topics = 7;
+  options.sweeps = done; /* they are all done: one more brings the counts to the servers */
+  must_train(&options, &other);
+  check_exact(&corpus, &other);
+
+  begin_options(&options, &corpus, &path, "resumed", &other);
+  options.directory = kept;
+  options.resume = true;
+  options.topics = 5;
   assert_int_equal(train(&options, &other), PAWL_MISMATCH);
   assert_non_null(strstr(other.error, "topics"));
 }

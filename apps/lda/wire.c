@@ -124,6 +124,14 @@ char *lda_order_write(const struct lda_order *order) {
       "splits", apps_json_wide(order->splits)));
 }
 
+/* A sweep has priors, and divides by them. */
+static bool has_sound_priors(const struct lda_order *order) {
+  bool is_sound = order->alpha_count == 0 || (isfinite(order->beta) && order->beta > 0);
+  for (size_t k = 0; k < order->alpha_count; k++)
+    is_sound = is_sound && isfinite(order->alpha[k]) && order->alpha[k] > 0;
+  return is_sound;
+}
+
 bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out) {
   json_t *object = apps_json_parse(bytes, size), *sweep, *sweeps, *words, *tokens, *documents, *alpha;
   json_t *base, *part, *groups, *splits;
@@ -139,9 +147,12 @@ bool lda_order_read(const void *bytes, size_t size, struct lda_order *order_out)
       what <= LDA_SWEEP && apps_json_wide_of(sweep, &order.sweep) && apps_json_wide_of(sweeps, &order.sweeps) &&
       apps_json_wide_of(words, &order.words) && apps_json_wide_of(tokens, &order.tokens) &&
       apps_json_wide_of(documents, &order.documents) && order.words <= LDA_WORDS_MAX &&
-      numbers_of(alpha, &order.alpha, &order.alpha_count);
+      numbers_of(alpha, &order.alpha, &order.alpha_count) && has_sound_priors(&order);
   json_decref(object);
-  if (!is_whole) return false;
+  if (!is_whole) {
+    lda_order_fini(&order);
+    return false;
+  }
   order.what = (enum lda_do)what;
   order.measures = measures;
   order.optimises = optimises;

@@ -110,7 +110,8 @@ PAWL_API size_t pawl_lda_model_top(const struct pawl_lda_model *model, uint32_t 
  *   umass   sum over pairs i > j of log((D(w_i, w_j) + 1) / D(w_j)) (Mimno et al. 2011), divided by the number of pairs
  *   npmi    mean over pairs of log(p_ij / (p_i p_j)) / -log p_ij, -1 to 1 (Bouma 2009)
  *
- * D counts documents. Reads the corpus once, with `threads` threads. NAN where nothing can be said. */
+ * D counts documents. Reads the corpus once, with `threads` threads. NAN where nothing can be said. `top` is at most 1000:
+ * PAWL_INVALID. */
 struct pawl_lda_coherence {
   double umass, npmi;
 };
@@ -130,7 +131,7 @@ struct pawl_lda_folding {
 PAWL_API void pawl_lda_folding_init(struct pawl_lda_folding *folding);
 
 /* theta of each document of a batch: rows * topics numbers; a document without known words has alpha's own. Words that the model does not
- * have are left out and counted. */
+ * have are left out and counted, with those that reading has left out before (batch->unknown). `folding` may be NULL. */
 PAWL_API pawl_status pawl_lda_infer(const struct pawl_lda_model *model, const struct pawl_batch *batch,
                                     const struct pawl_lda_folding *folding, float *theta_out, uint64_t *unknown_out);
 
@@ -247,7 +248,8 @@ PAWL_API pawl_status pawl_lda_train(struct pawl_session *session, const struct p
                                     struct pawl_lda_model **model_out, struct pawl_lda_result *result_out,
                                     char error[PAWL_LDA_TEXT]);
 
-/* A worker: joins the job and works until it ends. As pawl_worker_run. */
+/* A worker: joins the job and works until it ends. As pawl_worker_run. Counts stay exact also when a worker is stopped, taken for dead and goes on, if its
+ * session was opened with `stays_dead`; it then ends with PAWL_NODE_GONE. */
 PAWL_API pawl_status pawl_lda_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
                                    char error[PAWL_LDA_TEXT]);
 

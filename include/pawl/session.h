@@ -44,7 +44,7 @@ struct pawl_session_options {
   const char *listen; /* where other nodes reach vectors that we open locally and functions that we offer, such as
                          "127.0.0.1:0"; NULL: nowhere. The nodes of an embedded session's cluster listen at the same host */
   bool tcp_only;      /* no shared memory with servers on this machine */
-  bool stays_dead;    /* if the cluster takes this session for dead it does not join again: everything under way and every
+  bool stays_dead; /* if the cluster takes this session for dead it does not join again: everything under way and every
                          later call fails with PAWL_NODE_GONE; for programs whose work others take over. What was under way
                          may have taken effect before, and cannot any more */
 

@@ -23,7 +23,8 @@ pawl_status pawl_words_read(const char *path, struct pawl_words **words_out) {
 pawl_status pawl_words_parse(const char *name, const char *text, size_t size, struct pawl_words **words_out) {
   struct pwi_fault fault = {""};
   size_t room;
-  char *copy = pwi_add_size(size, 1, &room) ? pwi_alloc(room) : NULL; /* a line break may be missing at its end */
+  /* A line break may be missing at its end. */
+  char *copy = pwi_add_size(size, 1 + PWI_WORD_SLACK, &room) ? pwi_alloc_zero(room, 1) : NULL;
   if (!copy) return pwi_error(PAWL_NO_MEMORY, "%s: out of memory", name);
   if (size > 0) memcpy(copy, text, size);
   pawl_status status = say(pwi_words_parse(name, copy, size, words_out, &fault), &fault);

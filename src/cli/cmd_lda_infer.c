@@ -168,14 +168,14 @@ static int close_output(struct infer *infer, int exit_code) {
 static void say_rest(const struct infer *infer) {
   uint64_t skipped = pawl_data_skipped(infer->input.data);
   if (infer->unknown)
-    fprintf(stderr, "pawl lda infer: %" PRIu64 " tokens are of words that %s does not have\n", infer->unknown,
-            infer->input.model_path);
+    fprintf(stderr, "pawl lda infer: %" PRIu64 " %s that %s does not have\n", infer->unknown,
+            infer->unknown == 1 ? "token is of a word" : "tokens are of words", infer->input.model_path);
   if (infer->nothing)
-    fprintf(stderr, "pawl lda infer: %" PRIu64 " of %" PRIu64 " documents have no word that it knows\n", infer->nothing,
-            infer->document);
+    fprintf(stderr, "pawl lda infer: %" PRIu64 " of %" PRIu64 " documents %s no word that it knows\n", infer->nothing,
+            infer->document, infer->nothing == 1 ? "has" : "have");
   if (skipped)
-    fprintf(stderr, "pawl lda infer: %" PRIu64 " bad documents were left out, the first at %s\n", skipped,
-            pawl_data_first_bad(infer->input.data));
+    fprintf(stderr, "pawl lda infer: %" PRIu64 " bad %s left out, the first at %s\n", skipped,
+            skipped == 1 ? "document was" : "documents were", pawl_data_first_bad(infer->input.data));
 }
 
 static int run_files(struct infer *infer, const char *const *arguments, size_t count) {

@@ -111,9 +111,8 @@ static int keep(struct train *train, const struct pawl_lda_model *model, const s
 }
 
 static int fail(struct train *train, pawl_status status, const char *error) {
-  bool is_interrupted = stopping(train);
   int exit_code = PWI_TRAIN_INTERRUPTED;
-  if (is_interrupted)
+  if (pwi_train_run_was_interrupted())
     tell(train, "interrupted before there was a model: none is written");
   else
     exit_code = pwi_train_run_explain(&train->run, status, error);

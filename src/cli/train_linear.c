@@ -74,7 +74,7 @@ static pawl_status found(void *context, size_t point, const struct linear_model 
 static int conclude(struct train *train, pawl_status status, const char *error) {
   const struct pwi_train_base *base = &train->options.base;
   const struct pwi_train_found *last = &train->end.found[train->end.last];
-  bool is_interrupted = stopping(train) && (status || strcmp(last->why, "interrupted") == 0);
+  bool is_interrupted = pwi_train_run_was_interrupted() && (status || strcmp(last->why, "interrupted") == 0);
   int exit_code = PWI_EXIT_OK;
   if (is_interrupted)
     exit_code = PWI_TRAIN_INTERRUPTED;

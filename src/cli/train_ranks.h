@@ -13,7 +13,8 @@ struct pwi_train_meeting {
 /* Where the scheduler listens. PWI_EXIT_OK, or it has said why not. */
 int pwi_train_listen(const struct pwi_train_base *base, char listen_out[PWI_NET_ADDRESS_MAX]);
 
-/* The first process tells the others where its cluster is, by a file in the model's folder; PWI_EXIT_OK, or it has said why not. And takes it back at the end. */
+/* The first process tells the others where its cluster is, by a file in the model's folder; PWI_EXIT_OK, or it has said why not. And takes
+ * it back at the end. */
 int pwi_train_meet(struct pwi_train_meeting *meeting, const struct pwi_train_base *base, const char *address);
 void pwi_train_part(struct pwi_train_meeting *meeting);
 

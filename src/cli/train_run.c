@@ -197,6 +197,8 @@ double pwi_train_run_conclude(struct pwi_train_run *run) {
   return seconds;
 }
 
+bool pwi_train_run_was_interrupted(void) { return interrupts > 0; }
+
 int pwi_train_run_explain(const struct pwi_train_run *run, pawl_status status, const char *error) {
   const char *text = *error ? error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
   return pwi_cli_failure(run->base->command, "%s", text);

@@ -67,6 +67,9 @@ void pwi_train_run_board(struct pwi_train_run *run, const char *mark, uint64_t s
 /* Nothing is learned any more: how workers end from now on is no news. Seconds since the beginning. */
 double pwi_train_run_conclude(struct pwi_train_run *run);
 
+/* Whether somebody wanted it to end, afterwards. */
+bool pwi_train_run_was_interrupted(void);
+
 /* Prints why it failed, `error` being what the method says, "" if nothing; the exit code. */
 int pwi_train_run_explain(const struct pwi_train_run *run, pawl_status status, const char *error);
 

@@ -8,6 +8,7 @@
 
 #define FIRST_WORDS 1024
 #define FIRST_LETTERS 8192
+#define AHEAD 8 /* words that are fetched from memory before their turn */
 
 void pwi_tally_fini(struct pwi_tally *tally) {
   pwi_free(tally->words);
@@ -89,8 +90,7 @@ static pawl_status insert(struct pwi_tally *tally, const char *word, size_t leng
   return PAWL_OK;
 }
 
-pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t length) {
-  uint64_t hash = pwi_word_hash(word, length);
+pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t length, uint64_t hash) {
   struct pwi_tally_word *there = find(tally, word, length, hash);
   pawl_status status = there ? PAWL_OK : insert(tally, word, length, hash, &there);
   if (status) return status;
@@ -103,6 +103,8 @@ pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t leng
 pawl_status pwi_tally_merge(struct pwi_tally *tally, const struct pwi_tally *other) {
   for (size_t i = 0; i < other->count; i++) {
     const struct pwi_tally_word *word = &other->words[i];
+    if (i + 2 * AHEAD < other->count) pwi_tally_fetch_slot(tally, word[2 * AHEAD].hash);
+    if (i + AHEAD < other->count) pwi_tally_fetch_word(tally, word[AHEAD].hash);
     const char *letters = pwi_tally_letters(other, word);
     struct pwi_tally_word *there = find(tally, letters, word->length, word->hash);
     pawl_status status = there ? PAWL_OK : insert(tally, letters, word->length, word->hash, &there);

@@ -32,8 +32,18 @@ struct pwi_tally {
 
 void pwi_tally_fini(struct pwi_tally *tally);
 
-/* A word, with slack behind it, of the document that is being read, whose number is tally->documents. */
-PAWL_MUST_USE pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t length);
+/* A word, with slack behind it and its pwi_word_hash, of the document that is being read, whose number is tally->documents. */
+PAWL_MUST_USE pawl_status pwi_tally_add(struct pwi_tally *tally, const char *word, size_t length, uint64_t hash);
+
+/* Fetch, without waiting, where a word of this hash is looked for first; and then, once that is there, the word that it leads to. */
+static inline void pwi_tally_fetch_slot(const struct pwi_tally *tally, uint64_t hash) {
+  if (tally->slot_room) __builtin_prefetch(&tally->slots[hash & (tally->slot_room - 1)]);
+}
+
+static inline void pwi_tally_fetch_word(const struct pwi_tally *tally, uint64_t hash) {
+  uint32_t number = tally->slot_room ? tally->slots[hash & (tally->slot_room - 1)] : 0;
+  if (number) __builtin_prefetch(&tally->words[number - 1]);
+}
 
 /* Adds what another has counted, in documents that this one has not seen. */
 PAWL_MUST_USE pawl_status pwi_tally_merge(struct pwi_tally *tally, const struct pwi_tally *other);

@@ -49,7 +49,7 @@ expect 0 "$pawl" lda infer animals.model some.txt --format text
 said '^2: 1 0.96[0-9]*, 0 0.03'
 said '^3: no known word$'
 complained '^pawl lda infer: 7 tokens are of words that animals.model does not have$'
-complained '^pawl lda infer: 1 of 3 documents have no word that it knows$'
+complained '^pawl lda infer: 1 of 3 documents has no word that it knows$'
 cp out text.out
 # The same documents as LDA-C, UCI's and LIBSVM's rows; word 7 is nobody's.
 printf '3 0:1 1:1 6:2\n3 3:1 4:1 5:1\n1 7:1\n' >some.ldac
@@ -60,7 +60,7 @@ for format in ldac uci libsvm; do
   [ $format != libsvm ] || file=some.svm
   expect 0 "$pawl" lda infer animals.model $file --format $format
   cmp -s out text.out || fail "$format: other topics than those of the text: $(diff out text.out)"
-  complained '^pawl lda infer: 1 tokens are of words'
+  complained '^pawl lda infer: 1 token is of a word'
 done
 expect 0 "$pawl" lda infer animals.model some.ldac --vocab animals.vocab --top 1 --out topics.txt
 [ ! -s out ] || fail "the topics are in a file: $(cat out)"
@@ -160,7 +160,7 @@ printf '1 0:1\nx\n' >bad.ldac
 expect 1 "$pawl" lda infer animals.model bad.ldac
 complained 'bad.ldac:2:'
 expect 0 "$pawl" lda infer animals.model bad.ldac --skip-bad 1
-complained '1 bad documents were left out, the first at bad.ldac:2:'
+complained '1 bad document was left out, the first at bad.ldac:2:'
 
 while read -r wrong; do
   # shellcheck disable=SC2086

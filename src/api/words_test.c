@@ -1,0 +1,56 @@
+/* Vocabularies from memory: <pawl/words.h>'s pawl_words_parse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <pawl/session.h>
+#include <pawl/words.h>
+
+#include "base/memory.h"
+
+static void test_text_in_memory_becomes_a_vocabulary(void **state) {
+  (void)state;
+  const char text[] = {'o', 'n', 'e', '\n', 't', 'w', 'o'}; /* neither a line break nor a 0 at its end */
+  struct pawl_words *words;
+  assert_int_equal(pawl_words_parse("here", text, sizeof text, &words), PAWL_OK);
+  assert_int_equal(pawl_words_count(words), 2);
+  assert_string_equal(pawl_words_at(words, 1), "two");
+  assert_int_equal(pawl_words_find(words, "one", 3), 0);
+  pawl_words_release(words);
+}
+
+static void test_what_is_wrong_is_said_with_the_name(void **state) {
+  (void)state;
+  struct pawl_words *words = NULL;
+  assert_int_equal(pawl_words_parse("here", "one\none\n", 8, &words), PAWL_CORRUPT);
+  assert_non_null(strstr(pawl_error_text(), "here:2:"));
+  assert_int_equal(pawl_words_parse("here", "one\n\n", 5, &words), PAWL_CORRUPT);
+  assert_int_equal(pawl_words_parse("here", NULL, 0, &words), PAWL_TRUNCATED);
+  assert_null(words);
+}
+
+static void test_without_memory_nothing_is_left_behind(void **state) {
+  (void)state;
+  struct pawl_words *words = NULL;
+  pawl_status status = PAWL_NO_MEMORY;
+  for (uint64_t n = 0; status == PAWL_NO_MEMORY; n++) {
+    pwi_memory_fail_after(n);
+    status = pawl_words_parse("here", "one\ntwo", 7, &words);
+    pwi_memory_fail_cancel();
+    assert_true(status == PAWL_OK || status == PAWL_NO_MEMORY);
+    assert_true((status == PAWL_OK) == (words != NULL));
+  }
+  pawl_words_release(words);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_text_in_memory_becomes_a_vocabulary),
+      cmocka_unit_test(test_what_is_wrong_is_said_with_the_name),
+      cmocka_unit_test(test_without_memory_nothing_is_left_behind),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
