@@ -28,21 +28,21 @@ static void begin_svi(const char *name) {
 
 /* Finite and not negative; the totals are the sums of the rows. In all about as many tokens as the corpus has. */
 static void check_model(void) {
-  float row[TRUE_TOPICS];
-  double totals[TRUE_TOPICS] = {0}, all = 0;
+  float row[TOPICS];
+  double totals[TOPICS] = {0}, all = 0;
   struct pawl_lda_about about;
   pawl_lda_model_about(outcome.model, &about);
   assert_int_equal(about.method, PAWL_LDA_SVI);
   assert_int_equal(about.words, WORDS);
   for (uint64_t w = 0; w < about.words; w++) {
     pawl_lda_model_get(outcome.model, w, row);
-    for (uint32_t k = 0; k < TRUE_TOPICS; k++) {
+    for (uint32_t k = 0; k < TOPICS; k++) {
       assert_true(isfinite(row[k]) && row[k] >= 0);
       totals[k] += (double)row[k];
       all += (double)row[k];
     }
   }
-  for (uint32_t k = 0; k < TRUE_TOPICS; k++)
+  for (uint32_t k = 0; k < TOPICS; k++)
     assert_true(fabs(totals[k] - pawl_lda_model_totals(outcome.model)[k]) < 1e-3 * (totals[k] + 1));
   if (!(all > 0.8 * (double)corpus.tokens && all < 1.2 * (double)corpus.tokens))
     fail_msg("weights of %g in all, for %llu tokens", all, (unsigned long long)corpus.tokens);
@@ -86,11 +86,11 @@ static struct pawl_batch *read_corpus(void) {
 /* A batch of all documents is the same in any order. Rounding may add a turn here and there. */
 static void test_one_worker_does_what_the_plain_form_does(void **state) {
   (void)state;
-  struct reference reference = {.topics = TRUE_TOPICS, .words = WORDS, .alpha = 0.2, .beta = 0.01};
+  struct reference reference = {.topics = TOPICS, .words = WORDS, .alpha = 0.2, .beta = 0.01};
   struct lda_svi_rate rate = {0.6, 4};
   struct pawl_batch *batch = read_corpus();
-  float row[TRUE_TOPICS];
-  double weights[TRUE_TOPICS];
+  float row[TOPICS];
+  double weights[TOPICS];
   begin_svi("plain");
   options.sweeps = 4;
   options.batch = 1000;
@@ -100,7 +100,7 @@ static void test_one_worker_does_what_the_plain_form_does(void **state) {
     reference_step(&reference, batch, 0, batch->rows, (double)batch->rows, lda_svi_rho(&rate, t));
   for (uint64_t w = 0; w < WORDS; w++) {
     pawl_lda_model_get(outcome.model, w, row);
-    for (size_t k = 0; k < TRUE_TOPICS; k++) weights[k] = (double)row[k];
+    for (size_t k = 0; k < TOPICS; k++) weights[k] = (double)row[k];
     check_weights(&reference, w, weights, 2e-3);
   }
   reference_fini(&reference);
