@@ -16,9 +16,9 @@ void pawl_lda_options_init(struct pawl_lda_options *options) {
   options->staleness = 1;
   options->memory = UINT64_C(1) << 30;
   options->seed = 1;
-  options->batch = 256;
-  options->kappa = 0.7;
-  options->offset = 64;
+  options->batch = 2048;
+  options->kappa = 0.6;
+  options->offset = 1;
   options->measure_every = 10;
   options->workers = 1;
 }

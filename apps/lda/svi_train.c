@@ -101,7 +101,9 @@ static void cut_pass(struct lda_training *run) {
   uint64_t parts = (steps - 1) / steps_in_part(run, steps) + 1;
   double seconds = run->sweep_s;
   if (seconds == 0) seconds = (double)order->tokens * run->spec.topics / (PACE * (double)workers);
-  if (seconds > PART_S * (double)parts) parts = (uint64_t)fmin(seconds / PART_S, (double)pieces) + 1;
+  uint64_t whole = order->documents / (run->spec.batch * workers); /* parts in which everybody has a batch */
+  uint64_t wanted = (uint64_t)fmin(seconds / PART_S, (double)whole);
+  if (wanted > parts) parts = wanted;
   uint64_t groups_most = pieces / (2 * workers) > 1 ? pieces / (2 * workers) : 1;
   order->groups = parts < groups_most ? parts : groups_most;
   order->splits = (steps - 1) / (steps_in_part(run, steps) * order->groups) + 1;

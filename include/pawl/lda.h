@@ -211,8 +211,8 @@ struct pawl_lda_options {
   uint64_t seed;      /* default 1 */
   const char *start;  /* a model's file, absolute: first topics are drawn from it; NULL: evenly */
 
-  uint32_t batch;       /* SVI: documents; default 256 */
-  double kappa, offset; /* SVI: steps are (offset + t)^-kappa; default 0.7 and 64 */
+  uint32_t batch;       /* SVI: documents; default 2048 */
+  double kappa, offset; /* SVI: steps are (offset + t)^-kappa; default 0.6 and 1 */
 
   const char *
       directory; /* of the run, absolute, which all workers see: topics of tokens are kept there. Made if it is not there */
