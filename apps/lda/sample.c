@@ -39,6 +39,8 @@ void lda_sampler_prepare(struct lda_sampler *sampler, const int32_t *totals) {
     sampler->inverse[k] = (float)(1 / ((totals[k] > 0 ? totals[k] : 0) + beta_sum));
     sampler->priors[k] = (struct lda_prior){(float)sampler->alpha[k], sampler->inverse[k]};
   }
+  sampler->is_even = true;
+  for (uint32_t k = 1; k < sampler->topics; k++) sampler->is_even &= sampler->alpha[k] == sampler->alpha[0];
   lda_alias_of_weights(&sampler->prior, sampler->alpha, sampler->topics);
 }
 
@@ -49,7 +51,7 @@ bool lda_scratch_init(struct lda_scratch *scratch, uint32_t topics, size_t longe
   scratch->topics = malloc((longest + 1) * sizeof *scratch->topics);
   scratch->tally.alpha_sums = calloc(topics, sizeof *scratch->tally.alpha_sums);
   if (scratch->counts && scratch->pairs && scratch->topics && scratch->tally.alpha_sums &&
-      lda_alias_init(&scratch->alias, topics))
+      lda_urn_init(&scratch->urn, topics))
     return true;
   lda_scratch_fini(scratch);
   return false;
@@ -60,7 +62,7 @@ void lda_scratch_fini(struct lda_scratch *scratch) {
   free(scratch->pairs);
   free(scratch->topics);
   free(scratch->tally.alpha_sums);
-  lda_alias_fini(&scratch->alias);
+  lda_urn_fini(&scratch->urn);
   memset(scratch, 0, sizeof *scratch);
 }
 
@@ -115,13 +117,14 @@ static void accept_in_document(const struct lda_sampler *sampler, struct lda_scr
 /* Another token's topic, or one by alpha: in such parts that each topic has n_dk + alpha_k, the token itself left out. */
 static void propose_by_document(const struct lda_sampler *sampler, struct lda_scratch *scratch,
                                 struct lda_random *random, uint32_t *pairs, const uint32_t *at, uint32_t count) {
-  double others = (double)count - 1;
+  double others = (double)count - 1; /* none: then the threshold is 0 */
+  bool is_even = sampler->is_even;
+  uint32_t topics = sampler->topics;
   uint32_t threshold = (uint32_t)(others / (others + sampler->alpha_sum) * 4294967295.0);
   for (uint32_t i = 0; i < count; i++) {
     uint64_t bits = lda_draw(random);
     uint32_t high = (uint32_t)(bits >> 32), other = lda_below(high, count - 1);
-    uint32_t by_chance =
-        lda_alias_draw(&sampler->prior, high); /* a document of one token has no other, and its threshold is 0 */
+    uint32_t by_chance = is_even ? lda_below(high, topics) : lda_alias_draw(&sampler->prior, high);
     uint32_t by_other = scratch->topics[other + (other >= i)];
     pairs[at[i]] = lda_pair(scratch->topics[i], choose((uint32_t)bits < threshold, by_chance, by_other));
   }
@@ -180,7 +183,7 @@ static void accept_in_word(const struct lda_sampler *sampler, struct lda_random 
 
 /* A topic by n_wk + beta, without the token itself: if the draw from the row may have been the token itself, the row is drawn from again. That
  * it is the row, and not beta, was decided before, by the number of the others: a token without others never comes to it. */
-static void propose_by_word(const struct lda_sampler *sampler, const struct lda_alias *alias, struct lda_random *random,
+static void propose_by_word(const struct lda_sampler *sampler, const struct lda_urn *urn, struct lda_random *random,
                             const struct lda_span *span, const int32_t *row, uint32_t threshold) {
   for (uint32_t i = 0; i < span->count; i++) {
     uint32_t topic = span->counted[i], proposed;
@@ -189,9 +192,9 @@ static void propose_by_word(const struct lda_sampler *sampler, const struct lda_
     if ((uint32_t)bits >= threshold) {
       proposed = lda_below(high, sampler->topics);
     } else {
-      proposed = lda_alias_draw(alias, high);
+      proposed = lda_urn_draw(urn, high);
       while (proposed == topic && lda_below((uint32_t)(lda_draw(random) >> 32), (uint32_t)row[topic]) == 0)
-        proposed = lda_alias_draw(alias, (uint32_t)(lda_draw(random) >> 32));
+        proposed = lda_urn_draw(urn, (uint32_t)(lda_draw(random) >> 32));
     }
     span->pairs[i] = lda_pair(topic, proposed);
   }
@@ -199,10 +202,10 @@ static void propose_by_word(const struct lda_sampler *sampler, const struct lda_
 
 static void tally_word(const struct lda_sampler *sampler, struct lda_scratch *scratch, const int32_t *row,
                        double share) {
-  const struct lda_alias *alias = &scratch->alias;
+  const struct lda_urn *urn = &scratch->urn;
   double likelihood = 0, beta = 0;
-  for (uint32_t i = 0; i < alias->count; i++) {
-    uint64_t n = (uint64_t)row[alias->cells[i].own];
+  for (uint32_t i = 0; i < urn->count; i++) {
+    uint64_t n = (uint64_t)row[urn->topics[i]];
     if (sampler->measures) likelihood += lda_log_rising(sampler->beta, n);
     if (sampler->optimises) beta += lda_digamma_rise(sampler->beta, n);
   }
@@ -213,13 +216,13 @@ static void tally_word(const struct lda_sampler *sampler, struct lda_scratch *sc
 void lda_sample_word(const struct lda_sampler *sampler, struct lda_scratch *scratch, uint64_t word,
                      const struct lda_span *spans, size_t span_count, int32_t *row) {
   struct lda_random random = lda_random_of(sampler->seed, sampler->sweep * 2 + 1, word);
-  uint64_t tokens = bring_up_to_date(spans, span_count, row), all = 0;
+  uint64_t tokens = bring_up_to_date(spans, span_count, row);
   for (size_t j = 0; j < span_count; j++) accept_in_word(sampler, &random, &spans[j], row);
-  for (uint32_t k = 0; k < sampler->topics; k++) all += (uint64_t)(row[k] > 0 ? row[k] : 0);
-  lda_alias_of_counts(&scratch->alias, row, sampler->topics, all);
+  lda_urn_fill(&scratch->urn, row, sampler->topics);
+  uint64_t all = scratch->urn.sum;
   double others = all > 0 ? (double)all - 1 : 0;
   uint32_t threshold = (uint32_t)(others / (others + sampler->beta * sampler->topics) * 4294967295.0);
-  for (size_t j = 0; j < span_count; j++) propose_by_word(sampler, &scratch->alias, &random, &spans[j], row, threshold);
+  for (size_t j = 0; j < span_count; j++) propose_by_word(sampler, &scratch->urn, &random, &spans[j], row, threshold);
   if (sampler->measures || sampler->optimises) tally_word(sampler, scratch, row, (double)tokens / (double)all);
 }
 

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apps/lda/alias.h"
+#include "apps/lda/urn.h"
 
 #define LDA_NONE                                                                                                       \
   0xffffu /* not a topic: a token that is not counted yet; the topic that it will have is then in the upper bits, or none */
@@ -48,7 +48,8 @@ struct lda_sampler {
   double *alpha;            /* topics */
   float *inverse;           /* 1 / (n_k + V beta) */
   struct lda_prior *priors; /* the two side by side */
-  struct lda_alias prior;   /* of alpha */
+  struct lda_alias prior;   /* of alpha, */
+  bool is_even;             /* unless all are the same */
   bool measures, optimises; /* fill in the tally */
 };
 
@@ -71,7 +72,7 @@ struct lda_scratch {
   uint32_t *pairs;
   uint16_t *topics;
   size_t room; /* of the two: tokens of a document */
-  struct lda_alias alias;
+  struct lda_urn urn;
   struct lda_tally tally;
 };
 
