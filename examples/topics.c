@@ -1,9 +1,10 @@
 /* A topic model, trained by processes of this program: library calls of <pawl/lda.h>.
  *
- *   build/examples/topics examples/data/reviews.txt 20
+ *   cat docs/lda*.md > pages.txt
+ *   build/examples/topics pages.txt 20
  *
- * The first argument is a corpus: plain text with a document a line, LDA-C, or UCI's bag of words. The second is the number of topics, the
- * third how many workers there are. Manager and server are started by the session; workers are this program again, told where
+ * The first argument is a corpus: plain text with a document a line, if its name ends with .txt; else LDA-C, or UCI's bag of words. The second
+ * is the number of topics, the third how many workers there are, the fourth how many sweeps they make. Manager and server are started by the session; workers are this program again, told where
  * to go. Prints the words of each topic, and which topics the first document has.
  */
 #include <signal.h>
@@ -29,12 +30,19 @@ static void must(pawl_status status, const char *error) {
   exit(1);
 }
 
+/* Text is never guessed: what is taken for it would be read without complaint. */
+static enum pawl_data_format format_of(const char *path) {
+  size_t length = strlen(path);
+  return length > 4 && !strcmp(path + length - 4, ".txt") ? PAWL_DATA_TEXT : PAWL_DATA_AUTO;
+}
+
 static struct pawl_session *open_session(const char *address) {
   struct pawl_session_options options;
   struct pawl_session *session;
   pawl_session_options_init(&options);
   options.address = address;
-  options.listen = "127.0.0.1:0"; /* scheduler and workers call one another */
+  options.listen = "127.0.0.1:0";       /* scheduler and workers call one another */
+  options.stays_dead = address != NULL; /* of a worker: if it is taken for dead, others have its documents */
   must(pawl_session_open(&options, &session), "");
   return session;
 }
@@ -89,6 +97,7 @@ static void print_first_document(const struct pawl_lda_model *model, const char 
   struct pawl_batch *batch;
   uint64_t unknown;
   pawl_data_options_init(&reading);
+  reading.format = format_of(path);
   reading.words = pawl_lda_model_words(model);
   must(pawl_data_open(&path, 1, &reading, &data), "");
   must(pawl_data_read(data, 0, &batch), "");
@@ -110,7 +119,8 @@ int main(int count, char **arguments) {
     fprintf(stderr, "usage: topics CORPUS [TOPICS [WORKERS [SWEEPS]]]\n");
     return 2;
   }
-  char error[PAWL_LDA_TEXT] = "", directory[] = "/tmp/topics.XXXXXX", *path = realpath(arguments[1], NULL);
+  char error[PAWL_LDA_TEXT] = "", directory[4096], *path = realpath(arguments[1], NULL);
+  if (path) snprintf(directory, sizeof directory, "%s.XXXXXX", path);
   if (!path || !mkdtemp(directory)) {
     perror(arguments[1]);
     return 1;
@@ -125,6 +135,7 @@ int main(int count, char **arguments) {
   pawl_lda_options_init(&options);
   options.paths = (const char *const *)&path;
   options.path_count = 1;
+  options.reading.format = format_of(path);
   options.topics = count > 2 ? (uint32_t)strtoul(arguments[2], NULL, 10) : 20;
   options.workers = count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : 2;
   options.sweeps = count > 4 ? strtoull(arguments[4], NULL, 10) : 200;

@@ -54,6 +54,15 @@ run filters -- 'after it: 5495'
 # shellcheck disable=SC3043 # the name of an example
 run local -- 'at the servers: 0 0 0'
 
+folder=$(mktemp -d)
+for line in 1 2 3 4 5 6 7 8 9 10; do
+  echo "the cat and the dog ate the fish $line"
+  echo "stocks and bonds fell as rates rose $line"
+done >"$folder/pages.txt"
+run topics "$folder/pages.txt" 2 2 20 -- '20 documents, '
+run topics "$folder/pages.txt" 2 2 20 -- 'the counts are exact'
+rm -r "$folder"
+
 # Two features that tell two kinds of examples apart, and one that says nothing: the objective falls from log 2.
 folder=$(mktemp -d)
 children=
