@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apps/errors.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
 
@@ -38,24 +39,6 @@ static uint64_t state_check(const struct head *head) {
   return sum_of(&head->generation, offsetof(struct head, state_check) - offsetof(struct head, generation));
 }
 
-static pawl_status status_of_errno(void) {
-  switch (errno) {
-  case ENOENT:
-    return PAWL_NOT_FOUND;
-  case EACCES:
-  case EPERM:
-  case EROFS:
-    return PAWL_FORBIDDEN;
-  case ENOSPC:
-  case EDQUOT:
-    return PAWL_NO_SPACE;
-  case ENOMEM:
-    return PAWL_NO_MEMORY;
-  default:
-    return PAWL_IO;
-  }
-}
-
 static pawl_status say(char error[PAWL_LDA_TEXT], pawl_status status, const char *path, const char *what) {
   if (error) snprintf(error, PAWL_LDA_TEXT, "%.300s: %s", path, what);
   return status;
@@ -65,7 +48,7 @@ static pawl_status write_at(int file, const void *bytes, size_t size, uint64_t o
   for (const char *at = bytes; size > 0;) {
     ssize_t done = pwrite(file, at, size, (off_t)offset);
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return status_of_errno();
+    if (done <= 0) return apps_status_of_errno(errno);
     at += done;
     size -= (size_t)done;
     offset += (uint64_t)done;
@@ -77,7 +60,7 @@ static pawl_status read_at(int file, void *bytes, size_t size, uint64_t offset) 
   for (char *at = bytes; size > 0;) {
     ssize_t done = pread(file, at, size, (off_t)offset);
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return status_of_errno();
+    if (done < 0) return apps_status_of_errno(errno);
     if (done == 0) return PAWL_TRUNCATED;
     at += done;
     size -= (size_t)done;
@@ -213,7 +196,7 @@ static pawl_status put_in_place(const char *other, const char *path) {
     unlink(other);
     return PAWL_OK;
   }
-  return rename(other, path) == 0 ? PAWL_OK : status_of_errno();
+  return rename(other, path) == 0 ? PAWL_OK : apps_status_of_errno(errno);
 }
 
 /* To a file of another name first: a piece is there whole or not at all. */
@@ -235,12 +218,13 @@ static pawl_status write_all(struct lda_piece *piece, char error[PAWL_LDA_TEXT])
   head.state_check = state_check(&head);
   snprintf(other, sizeof other, "%s.%ld", piece->path, (long)getpid());
   int file = open(other, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return say(error, status_of_errno(), other, strerror(errno));
+  if (file < 0) return say(error, apps_status_of_errno(errno), other, strerror(errno));
   memset(piece->pairs, 0xff, 4 * (size_t)piece->tokens); /* LDA_NONE, twice */
   pawl_status status = write_at(file, &head, sizeof head, 0);
   if (!status) status = write_at(file, piece->block, (size_t)(4 * (index_words(piece) + piece->tokens)), HEAD_BYTES);
-  if (!status && ftruncate(file, (off_t)array_at(piece, 0) + 8 * (off_t)piece->tokens) != 0) status = status_of_errno();
-  if (close(file) != 0 && !status) status = status_of_errno();
+  if (!status && ftruncate(file, (off_t)array_at(piece, 0) + 8 * (off_t)piece->tokens) != 0)
+    status = apps_status_of_errno(errno);
+  if (close(file) != 0 && !status) status = apps_status_of_errno(errno);
   if (!status) status = put_in_place(other, piece->path);
   if (status) say(error, status, other, strerror(errno));
   if (status) unlink(other);
@@ -312,7 +296,7 @@ pawl_status lda_piece_open(const char *directory, uint64_t number, uint64_t corp
   struct lda_piece piece = {.number = number, .corpus = corpus, .topics = topics};
   path_of(directory, number, piece.path);
   piece.file = open(piece.path, O_RDWR | O_CLOEXEC);
-  if (piece.file < 0) return say(error, status_of_errno(), piece.path, strerror(errno));
+  if (piece.file < 0) return say(error, apps_status_of_errno(errno), piece.path, strerror(errno));
   pawl_status status = read_head(&piece, error);
   if (status) {
     lda_piece_close(&piece);
@@ -407,11 +391,11 @@ pawl_status lda_piece_renew(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) 
   int before = piece->file;
   snprintf(other, sizeof other, "%s.%ld.new", piece->path, (long)getpid());
   int file = open(other, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return say(error, status_of_errno(), other, strerror(errno));
+  if (file < 0) return say(error, apps_status_of_errno(errno), other, strerror(errno));
   pawl_status status = copy(before, file, array_at(piece, 0) + 8 * (uint64_t)piece->tokens);
   piece->file = file;
   if (!status) status = write_state(piece, piece->generation, piece->version);
-  if (!status && rename(other, piece->path) != 0) status = status_of_errno();
+  if (!status && rename(other, piece->path) != 0) status = apps_status_of_errno(errno);
   if (!status) {
     close(before);
     return PAWL_OK;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "apps/lda/train_inside.h"
+#include "apps/news.h"
 
 enum { PIECES = 32, ROUND_SWEEPS_MOST = 100 };
 #define PIECE_BYTES_LEAST UINT64_C(4096)
@@ -52,29 +53,12 @@ bool lda_is_stopping(struct lda_training *run) {
 
 static void tell_event(void *context, const struct pawl_job_event *event) {
   struct lda_training *run = context;
-  unsigned long long pid = (unsigned long long)event->pid, pieces = (unsigned long long)event->pieces;
+  char line[APPS_NEWS_MAX];
   run->progress.workers = event->workers;
-  switch (event->what) {
-  case PAWL_JOB_JOINED:
-    lda_tell(run, "worker %llu at %s has joined: %u now", pid, event->host, event->workers);
-    break;
-  case PAWL_JOB_LOST:
-    run->result.workers_lost++;
-    lda_tell(run, "worker %llu at %s is lost: %u left", pid, event->host, event->workers);
-    break;
-  case PAWL_JOB_DROPPED:
-    lda_tell(run, "worker %llu at %s was slow for too long and is let go: %u left", pid, event->host, event->workers);
-    break;
-  case PAWL_JOB_MOVED:
-    if (run->order.what == LDA_SWEEP) lda_tell(run, "%llu pieces of the corpus have changed hands", pieces);
-    break;
-  case PAWL_JOB_WAITING:
-    lda_show(run, "starting");
-    break;
-  case PAWL_JOB_REFUSED:
-    lda_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
-    break;
-  }
+  run->result.workers_lost += event->what == PAWL_JOB_LOST;
+  if (event->what == PAWL_JOB_WAITING) lda_show(run, "starting");
+  if (event->what == PAWL_JOB_MOVED && run->order.what != LDA_SWEEP) return; /* everybody's first */
+  if (apps_news(event, line)) lda_tell(run, "%s", line);
 }
 
 static pawl_status start_worker(void *context) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/errors.h"
 #include "apps/linear/model_inside.h"
 
 #define READ_STEP ((size_t)1 << 16) /* the least that is read at once */
@@ -20,27 +21,8 @@ pawl_status linear_say(char *error, pawl_status status, const char *format, ...)
   return status;
 }
 
-static pawl_status status_of(int number) {
-  switch (number) {
-  case ENOENT:
-  case ENOTDIR:
-    return PAWL_NOT_FOUND;
-  case EACCES:
-  case EPERM:
-  case EROFS:
-    return PAWL_FORBIDDEN;
-  case ENOSPC:
-  case EDQUOT:
-    return PAWL_NO_SPACE;
-  case ENOMEM:
-    return PAWL_NO_MEMORY;
-  default:
-    return PAWL_IO;
-  }
-}
-
 static pawl_status fail(char *error, const char *doing, const char *path, int number) {
-  return linear_say(error, status_of(number), "cannot %s %s: %s", doing, path, strerror(number));
+  return linear_say(error, apps_status_of_errno(number), "cannot %s %s: %s", doing, path, strerror(number));
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------------- */

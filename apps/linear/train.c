@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/linear/train_inside.h"
+#include "apps/news.h"
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */
 
@@ -40,36 +41,13 @@ bool linear_is_stopping(struct linear_run *run) {
 
 static void tell_event(void *context, const struct pawl_job_event *event) {
   struct linear_run *run = context;
-  unsigned long long pid = (unsigned long long)event->pid, pieces = (unsigned long long)event->pieces;
+  char line[APPS_NEWS_MAX];
   run->progress.workers = event->workers;
-  switch (event->what) {
-  case PAWL_JOB_JOINED:
-    linear_tell(run, "worker %llu at %s has joined: %u now", pid, event->host, event->workers);
-    break;
-  case PAWL_JOB_LOST:
-    run->moved++;
-    run->result.workers_lost++;
-    linear_tell(run, "worker %llu at %s is lost: %u left", pid, event->host, event->workers);
-    break;
-  case PAWL_JOB_DROPPED:
-    run->moved++;
-    linear_tell(run, "worker %llu at %s was slow for too long and is let go: %u left", pid, event->host,
-                event->workers);
-    break;
-  case PAWL_JOB_MOVED:
-    run->moved++;
-    if (run->order.round > 0)
-      linear_tell(run,
-                  pieces == 1 ? "1 piece of the data has changed hands" : "%llu pieces of the data have changed hands",
-                  pieces);
-    break;
-  case PAWL_JOB_WAITING:
-    linear_show(run, "starting");
-    break;
-  case PAWL_JOB_REFUSED:
-    linear_tell(run, "worker %llu at %s: %s", pid, event->host, event->text);
-    break;
-  }
+  run->moved += event->what == PAWL_JOB_LOST || event->what == PAWL_JOB_DROPPED || event->what == PAWL_JOB_MOVED;
+  run->result.workers_lost += event->what == PAWL_JOB_LOST;
+  if (event->what == PAWL_JOB_WAITING) linear_show(run, "starting");
+  if (event->what == PAWL_JOB_MOVED && run->order.round == 0) return; /* everybody's first */
+  if (apps_news(event, line)) linear_tell(run, "%s", line);
 }
 
 static pawl_status start_worker(void *context) {
