@@ -6,15 +6,24 @@
 
 enum { SLICE_BYTES = 256 << 10, SLICE_ROWS_LEAST = 16 };
 
-pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t memory, struct lda_block **blocks_out,
-                              size_t *count_out) {
+#define SMALL_TOKENS UINT64_C(6000000)     /* a corpus of that many is worked on as a whole, */
+enum { PARTS_LEAST = 4, PARTS_MOST = 16 }; /* and a small one in so many parts */
+
+uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers) {
+  uint64_t parts = SMALL_TOKENS / (tokens + 1);
+  if (parts < PARTS_LEAST) return UINT64_MAX;
+  return tokens / ((parts < PARTS_MOST ? parts : PARTS_MOST) * (workers > 0 ? workers : 1)) + 1;
+}
+
+pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t memory, uint64_t tokens,
+                              struct lda_block **blocks_out, size_t *count_out) {
   struct lda_block *blocks = calloc(count + 1, sizeof *blocks);
   size_t made = 0;
   uint64_t bytes = 0;
   if (!blocks) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
     uint64_t more = lda_piece_bytes(pieces[i]);
-    if (made == 0 || bytes + more > memory) {
+    if (made == 0 || bytes + more > memory || blocks[made - 1].tokens + pieces[i]->tokens > tokens) {
       blocks[made++].pieces = pieces + i;
       bytes = 0;
     }

@@ -36,9 +36,16 @@ struct lda_block {
   size_t slice_count;
 };
 
-/* Cuts pieces into blocks of about `memory` bytes, one piece at least in each. Nothing is loaded. The blocks are freed with lda_blocks_destroy. */
-pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t memory, struct lda_block **blocks_out,
-                              size_t *count_out);
+/* Cuts pieces into blocks of at most `memory` bytes and `tokens`, but of one piece at least. Nothing is loaded. The blocks are freed with
+ * lda_blocks_destroy. */
+pawl_status lda_blocks_create(struct lda_piece **pieces, size_t count, uint64_t memory, uint64_t tokens,
+                              struct lda_block **blocks_out, size_t *count_out);
+
+/* How many tokens a block should have at most, of a corpus of `tokens` that `workers` share. All tokens of a block are sampled with the counts that
+ * the others of it had half a sweep before, and so are those that other workers have in hand. In a small corpus, where counts are
+ * small, so many at once are drawn to the topics that they have; so a part of it at a time. A large one does not mind, and large blocks ask
+ * for each row less often. */
+uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers);
 void lda_blocks_destroy(struct lda_block *blocks, size_t count); /* unloads all pieces */
 
 size_t lda_slice_rows(size_t row_bytes); /* that a slice has at most */

@@ -45,7 +45,7 @@ static int destroy(void **state) {
 
 static void cut(uint64_t memory) {
   destroy(NULL);
-  must(lda_blocks_create(pieces, PIECES, memory, &blocks, &block_count));
+  must(lda_blocks_create(pieces, PIECES, memory, UINT64_MAX, &blocks, &block_count));
 }
 
 /* Row sizes that give slices of `rows` rows. */
@@ -98,7 +98,7 @@ static void test_blocks_are_cut_by_memory(void **state) {
 
 static void test_no_pieces_are_no_blocks(void **state) {
   (void)state;
-  must(lda_blocks_create(pieces, 0, 100, &blocks, &block_count));
+  must(lda_blocks_create(pieces, 0, 100, UINT64_MAX, &blocks, &block_count));
   assert_int_equal(block_count, 0);
 }
 
@@ -161,7 +161,7 @@ static void test_rows_of_any_size_leave_some_rows_to_a_slice(void **state) {
 
 static void test_a_block_of_an_empty_piece_has_nothing_to_ask_for(void **state) {
   (void)state;
-  must(lda_blocks_create(pieces + 4, 1, 100, &blocks, &block_count));
+  must(lda_blocks_create(pieces + 4, 1, 100, UINT64_MAX, &blocks, &block_count));
   must(lda_block_load(blocks, 64, error));
   assert_true(blocks->is_arranged && blocks->slice_count == 0 && blocks->run_count == 0 && blocks->key_count == 0);
 }
@@ -198,6 +198,19 @@ static void test_a_piece_that_cannot_be_read_leaves_nothing_loaded(void **state)
 
 #define WITH_BLOCKS(test) cmocka_unit_test_teardown(test, destroy)
 
+static void test_a_small_corpus_is_worked_on_in_parts(void **state) {
+  (void)state;
+  assert_true(lda_block_tokens(100000000, 4) == UINT64_MAX);
+  assert_true(lda_block_tokens(3000000, 1) == UINT64_MAX);
+  assert_int_equal(lda_block_tokens(80000, 1), 80000 / 16 + 1);
+  assert_int_equal(lda_block_tokens(80000, 4), 80000 / 64 + 1);
+  assert_int_equal(lda_block_tokens(1000000, 2), 1000000 / 10 + 1);
+  assert_int_equal(lda_block_tokens(0, 0), 1);
+  destroy(NULL);
+  must(lda_blocks_create(pieces, PIECES, UINT64_MAX / 2, 1, &blocks, &block_count));
+  assert_int_equal(block_count, PIECES); /* one piece at least in each */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       WITH_BLOCKS(test_blocks_are_cut_by_memory),
@@ -207,6 +220,7 @@ int main(void) {
       WITH_BLOCKS(test_a_block_of_an_empty_piece_has_nothing_to_ask_for),
       WITH_BLOCKS(test_what_is_unloaded_can_be_loaded_again),
       WITH_BLOCKS(test_a_piece_that_cannot_be_read_leaves_nothing_loaded),
+      cmocka_unit_test(test_a_small_corpus_is_worked_on_in_parts),
   };
   return cmocka_run_group_tests_name("apps.lda.block", tests, begin, end);
 }

@@ -105,6 +105,7 @@ struct lda_worker {
   size_t piece_count;
   struct lda_block *blocks; /* pieces that are in memory together; NULL: to be arranged */
   size_t block_count;
+  bool is_resident; /* all blocks fit in memory, and stay there */
   struct pawl_vector *counts;
   struct lda_sampler sampler;
   struct lda_crew *crew;

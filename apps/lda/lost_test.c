@@ -82,10 +82,10 @@ static void train_under_blows(const char *name, enum pawl_on_loss on_loss, unsig
                               bool only_stops, uint64_t seed) {
   begin_options(&options, &corpus, &path, name, &outcome);
   blows = (struct blows){
-      .random = {seed}, .workers = workers, .servers = servers, .pause = 60000, .only_stops = only_stops};
+      .random = {seed}, .workers = workers, .servers = servers, .pause = 40000, .only_stops = only_stops};
   options.workers = options.workers_most = 3;
   options.on_loss = on_loss;
-  options.sweeps = 400;
+  options.sweeps = 60;
   options.seed = seed;
   options.progress = strike_once_sampling;
   pawl_status status = pawl_lda_train(session, &options, &outcome.model, &outcome.result, outcome.error);

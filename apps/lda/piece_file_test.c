@@ -166,10 +166,18 @@ static void test_words_beyond_the_vocabulary_are_refused(void **state) {
 static void test_too_many_tokens_are_refused(void **state) {
   (void)state;
   clear_documents(&documents);
-  for (uint64_t w = 1; w <= 128; w++) add_word(&documents, w, (float)PAWL_COUNT_MAX);
-  end_document(&documents);
+  for (uint64_t w = 1; w <= 128; w++) {
+    add_word(&documents, w, (float)PAWL_COUNT_MAX);
+    end_document(&documents);
+  }
   assert_int_equal(make(0), PAWL_TOO_LARGE);
   assert_non_null(strstr(error, "smaller pieces"));
+  clear_documents(&documents);
+  add_word(&documents, 1, (float)PAWL_COUNT_MAX);
+  add_word(&documents, 2, 1);
+  end_document(&documents);
+  assert_int_equal(make(0), PAWL_TOO_LARGE);
+  assert_non_null(strstr(error, "cut it"));
 }
 
 static void test_a_directory_that_is_not_there_is_named(void **state) {

@@ -18,7 +18,7 @@
 #include "apps/lda/random.h"
 #include "apps/lda/sample.h"
 
-enum { BATCH_ROWS = 64, BATCH_ENTRIES = 1024 };
+enum { BATCH_ROWS = 160, BATCH_ENTRIES = 1024 };
 
 /* Documents as the readers give them: words are numbered from 1. */
 struct documents {

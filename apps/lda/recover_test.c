@@ -313,7 +313,7 @@ static void test_a_sweep_goes_on_with_what_was_recovered(void **state) {
   worker.totals = calloc(WIDTH, sizeof *worker.totals);
   must(lda_crew_create(session, 2, TOPICS, WIDTH, lda_slice_rows(WIDTH * 4), 1000, &worker.crew));
   for (uint64_t sweep = 0; sweep < 3; sweep++) {
-    must(lda_blocks_create(own, PIECES, UINT64_MAX / 2, &worker.blocks, &worker.block_count));
+    must(lda_blocks_create(own, PIECES, UINT64_MAX / 2, UINT64_MAX, &worker.blocks, &worker.block_count));
     must(lda_block_load(worker.blocks, WIDTH * sizeof(int32_t), worker.error));
     worker.sampler.sweep = sweep;
     must(lda_sweep_block(&worker, worker.blocks));

@@ -11,7 +11,8 @@
 #include "apps/lda/train_inside.h"
 #include "apps/news.h"
 
-enum { PIECES = 32, ROUND_SWEEPS_MOST = 100 };
+enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
+#define SMALL_BYTES (UINT64_C(8) << 20) /* of a corpus that is worked on in small parts: block.h */
 #define PIECE_BYTES_LEAST UINT64_C(4096)
 #define PIECE_BYTES_MOST (UINT64_C(32) << 20)
 #define ROUND_S 2.0 /* that a round should take at most: workers come and go between rounds */
@@ -362,7 +363,7 @@ static pawl_status build_vocabulary(struct lda_training *run) {
 
 /* Pieces are small enough to be shared out evenly, and large enough that a row of the table is asked for once for many tokens. */
 static uint64_t choose_piece_bytes(uint64_t bytes) {
-  uint64_t each = bytes / PIECES + 1;
+  uint64_t each = bytes / (bytes < SMALL_BYTES ? PIECES_OF_SMALL : PIECES) + 1;
   return each < PIECE_BYTES_LEAST ? PIECE_BYTES_LEAST : each > PIECE_BYTES_MOST ? PIECE_BYTES_MOST : each;
 }
 

@@ -212,7 +212,7 @@ static pawl_status load(struct lda_worker *worker, struct lda_block *block) {
   pawl_status status = lda_block_load(block, row_bytes, worker->error);
   for (size_t i = 0; i < block->piece_count && !status; i++) status = give_topics(worker, block->pieces[i]);
   /* A block that stays in memory asks for the same rows again and again. */
-  for (size_t i = 0; i < block->slice_count && !status && worker->block_count == 1; i++)
+  for (size_t i = 0; i < block->slice_count && !status && worker->is_resident; i++)
     status = pawl_keys_create(worker->counts, block->keys + block->slices[i].key, block->slices[i].keys,
                               &block->slices[i].list);
   return status;
@@ -235,16 +235,20 @@ static pawl_status ask_for_totals(struct lda_worker *worker, size_t width) {
 }
 
 /* Blocks and threads for the pieces as they are now. */
-static pawl_status arrange(struct lda_worker *worker) {
+static pawl_status arrange(struct lda_worker *worker, const struct lda_order *order) {
   size_t width = worker->spec.topics + lda_marks_columns(worker->spec.pieces), rows = 1, longest = 0;
+  uint64_t bytes = 0;
   if (worker->blocks && worker->crew) return PAWL_OK;
   lda_crew_destroy(worker->crew);
   worker->crew = NULL;
   forget_blocks(worker);
-  pawl_status status = lda_blocks_create(worker->pieces, worker->piece_count, worker->spec.memory, &worker->blocks,
-                                         &worker->block_count);
+  uint64_t tokens = lda_block_tokens(order->tokens, pawl_worker_count(worker->worker));
+  pawl_status status = lda_blocks_create(worker->pieces, worker->piece_count, worker->spec.memory, tokens,
+                                         &worker->blocks, &worker->block_count);
   for (size_t i = 0; i < worker->block_count; i++)
     if (worker->blocks[i].longest > longest) longest = worker->blocks[i].longest;
+  for (size_t i = 0; i < worker->piece_count; i++) bytes += lda_piece_bytes(worker->pieces[i]);
+  worker->is_resident = bytes <= worker->spec.memory;
   rows = lda_slice_rows(width * sizeof(int32_t));
   if (!status)
     status = lda_crew_create(worker->session, worker->spec.threads, worker->spec.topics, width, rows, longest,
@@ -264,7 +268,7 @@ static pawl_status prepare(struct lda_worker *worker, const struct lda_order *or
     if (!worker->is_new[i]) status = lda_recover(worker, worker->pieces[i]);
     if (!status) worker->is_new[i] = true;
   }
-  if (!status) status = arrange(worker);
+  if (!status) status = arrange(worker, order);
   return status ? status : ask_for_totals(worker, width);
 }
 
@@ -279,10 +283,11 @@ static pawl_status sweep_all(struct lda_worker *worker, struct lda_reply *reply)
     if (!status) status = lda_sweep_block(worker, block);
     if (status) break;
     reply->sampled += block->tokens;
-    uint64_t bytes = lda_block_bytes(block) + lda_crew_bytes(worker->crew);
-    if (bytes > memory) memory = bytes;
-    if (worker->block_count > 1) lda_block_unload(block);
+    uint64_t bytes = lda_block_bytes(block);
+    memory = worker->is_resident ? memory + bytes : bytes > memory ? bytes : memory;
+    if (!worker->is_resident) lda_block_unload(block);
   }
+  memory += lda_crew_bytes(worker->crew);
   if (memory > worker->memory) worker->memory = memory;
   return status;
 }
