@@ -6,7 +6,7 @@
 
 enum { SLICE_BYTES = 256 << 10, SLICE_ROWS_LEAST = 16 };
 
-#define SMALL_TOKENS UINT64_C(6000000)     /* a corpus of that many is worked on as a whole, */
+#define SMALL_TOKENS UINT64_C(12000000)    /* a corpus of that many is worked on as a whole, */
 enum { PARTS_LEAST = 4, PARTS_MOST = 16 }; /* and a small one in so many parts */
 
 uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers) {

@@ -204,7 +204,7 @@ static void test_a_small_corpus_is_worked_on_in_parts(void **state) {
   assert_true(lda_block_tokens(3000000, 1) == UINT64_MAX);
   assert_int_equal(lda_block_tokens(80000, 1), 80000 / 16 + 1);
   assert_int_equal(lda_block_tokens(80000, 4), 80000 / 64 + 1);
-  assert_int_equal(lda_block_tokens(1000000, 2), 1000000 / 10 + 1);
+  assert_int_equal(lda_block_tokens(1000000, 2), 1000000 / 22 + 1);
   assert_int_equal(lda_block_tokens(0, 0), 1);
   destroy(NULL);
   must(lda_blocks_create(pieces, PIECES, UINT64_MAX / 2, 1, &blocks, &block_count));
