@@ -6,8 +6,8 @@
 
 enum { SLICE_BYTES = 256 << 10, SLICE_ROWS_LEAST = 16 };
 
-#define SMALL_TOKENS UINT64_C(12000000)    /* a corpus of that many is worked on as a whole, */
-enum { PARTS_LEAST = 4, PARTS_MOST = 16 }; /* and a small one in so many parts */
+#define SMALL_TOKENS UINT64_C(12000000)    /* over the tokens of a corpus: in how many parts it is worked on, */
+enum { PARTS_LEAST = 4, PARTS_MOST = 16 }; /* of which there are so many; where it would be fewer, it is not cut */
 
 uint64_t lda_block_tokens(uint64_t tokens, uint32_t workers) {
   uint64_t parts = SMALL_TOKENS / (tokens + 1);
