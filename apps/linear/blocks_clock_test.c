@@ -86,7 +86,8 @@ static uint32_t row_of[4] = {0, 1, 2, 3};
 
 static void fail_after(size_t ticks, uint32_t tau) {
   static char bias; /* only its address matters */
-  struct linear_order order = {.l1 = 0, .l2 = 1, .features = 4, .rows = 4, .labels = {-1, 1}, .blocks = 4, .damping = 1};
+  struct linear_order order = {
+      .l1 = 0, .l2 = 1, .features = 4, .rows = 4, .labels = {-1, 1}, .blocks = 4, .damping = 1};
   struct linear_worker worker = {
       .spec = {.loss = LINEAR_LOGISTIC, .bias = true, .class_weights = {1, 1}, .tau = tau},
       .share = {.rows = 4,
