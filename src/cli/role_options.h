@@ -32,7 +32,7 @@ enum {
       {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                               \
       {PWI_ROLE_AUTHORITY, "authority", "FILE", "and the authority that must have signed everybody's"},                \
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
-      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory with peers on this machine"},          \
+      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto; tcp: no shared memory; rdma: also between machines"},           \
       {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
        "load server functions from the .so files there (default: PAWL_FUNCTIONS);\n"                                   \
        "the manager and all servers have to know the same"},                                                           \
