@@ -146,6 +146,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     order.config.net = order.options.net;
     order.config.listen = order.options.listen;
     order.config.http = order.options.http;
+    order.config.checkpoint_places = order.options.checkpoints;
     order.config.functions = &order.options.functions.set;
     exit_code = run_server(&order);
   }

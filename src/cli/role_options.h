@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cli/cli.h"
+#include "host/depot.h"
 #include "host/functions.h"
 #include "net/tcp/tcp.h"
 
@@ -21,6 +22,7 @@ enum {
   PWI_ROLE_REQUIRE_ENCRYPTION,
   PWI_ROLE_TRANSPORT,
   PWI_ROLE_FUNCTIONS,
+  PWI_ROLE_CHECKPOINTS,
   PWI_ROLE_READY_FD,
   PWI_ROLE_PARENT,
 };
@@ -36,6 +38,9 @@ enum {
       {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
        "load server functions from the .so files there (default: PAWL_FUNCTIONS);\n"                                   \
        "the manager and all servers have to know the same"},                                                           \
+      {PWI_ROLE_CHECKPOINTS, "checkpoints", "DIR",                                                                     \
+       "checkpoints may go there, and below it; may be given several times\n"                                          \
+       "(default: see the manual)"},                                                                                   \
       {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to this descriptor when ready"}, {          \
     PWI_ROLE_PARENT, "parent", "PID", "end when this process, our parent, is gone"                                     \
   }
@@ -50,6 +55,7 @@ struct pwi_role_options {
   const char *key_file;
   const char *function_directory; /* NULL: none */
   struct pwi_host_functions functions;
+  struct pwi_depot_places checkpoints;
 };
 
 /* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */

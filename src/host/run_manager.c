@@ -148,7 +148,7 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
-  if (!status && !manager->depot) status = pwi_host_depot_open(&manager->depot);
+  if (!status && !manager->depot) status = pwi_host_depot_open(&config->checkpoint_places, &manager->depot);
   struct pwi_manager_config role = {.net = manager->net,
                                     .journal = manager->run_log.journal,
                                     .random = &manager->random,

@@ -15,6 +15,7 @@
 
 #include <pawl/status.h>
 
+#include "host/depot.h"
 #include "host/run_problem.h"
 #include "net/tcp/tcp.h"
 
@@ -30,8 +31,9 @@ struct pwi_run_server_config {
   uint32_t shards;           /* 0: 1 */
   uint64_t memory_max;       /* bytes, divided over the shards; UINT64_MAX: no cap */
   const char *http;          /* NULL: none */
-  int64_t drain_ns;          /* how long handing arcs over may take */
-  const struct pwi_function_set *functions; /* of shared objects; borrowed. NULL: none */
+  struct pwi_depot_places checkpoint_places; /* that may be written to */
+  int64_t drain_ns;                          /* how long handing arcs over may take */
+  const struct pwi_function_set *functions;  /* of shared objects; borrowed. NULL: none */
 };
 
 struct pwi_run_server;
