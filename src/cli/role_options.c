@@ -51,10 +51,11 @@ bool pwi_role_seconds(const char *text, int64_t *nanoseconds_out) {
 
 const char *pwi_role_short(const char *address) { return strncmp(address, "tcp://", 6) == 0 ? address + 6 : address; }
 
-void pwi_role_page(const char *http, uint16_t port, char *text, size_t size) {
+void pwi_role_page(const char *http, bool is_encrypted, uint16_t port, char *text, size_t size) {
   const char *colon = strrchr(http, ':');
   int length = colon ? (int)(colon - http) : 0;
-  snprintf(text, size, "http://%.*s:%u/", length > 0 ? length : 9, length > 0 ? http : "127.0.0.1", (unsigned)port);
+  snprintf(text, size, "http%s://%.*s:%u/", is_encrypted ? "s" : "", length > 0 ? length : 9,
+           length > 0 ? http : "127.0.0.1", (unsigned)port);
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
@@ -110,6 +111,9 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
     break;
   case PWI_ROLE_HTTP:
     options->http = strcmp(value, "none") == 0 ? NULL : value;
+    break;
+  case PWI_ROLE_HTTP_TOKEN:
+    options->http_token = value;
     break;
   case PWI_ROLE_KEY_FILE:
     options->key_file = value;
