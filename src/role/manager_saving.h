@@ -34,6 +34,7 @@ struct pwi_checkpointing {
   uint32_t keep;
   struct pwi_link link; /* who asked; and */
   uint64_t task;        /* 0: has been told */
+  uint64_t asker, ask;  /* the sender that the ask is remembered for, and its number; 0: nobody asked */
 
   struct pwi_manifest manifest; /* as far as it is known */
   struct pwi_manifest base;
