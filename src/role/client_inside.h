@@ -396,6 +396,7 @@ void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after wh
 void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
+void pwi_client_asks_renewed(struct pwi_client *client); /* those about ourselves are asked under the new id */
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
                             uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
