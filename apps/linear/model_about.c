@@ -13,14 +13,14 @@ static json_t *pair(const double *values) { return json_pack("[o, o]", number(va
 json_t *linear_about_make(const struct linear_model *model) {
   double class_weights[2];
   for (int i = 0; i < 2; i++) class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
-  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:b, s:b, s:o, s:I, s:o}", "loss",
+  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:I, s:b, s:b, s:o, s:I, s:o}", "loss",
                    linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels",
                    model->is_regression ? json_null() : pair(model->labels), "l1", number(model->l1), "l2",
                    number(model->l2), "class_weights", pair(class_weights), "features", (json_int_t)model->features,
-                   "bias", model->has_bias ? number(model->bias) : json_null(), "hash_bits",
-                   (json_int_t)model->hash_bits, "binary", (int)model->binary, "unit_rows", (int)model->unit_rows,
-                   "objective", number(model->objective), "weights", (json_int_t)model->count, "written_by",
-                   json_sprintf("pawl %s", pawl_version()));
+                   "zero_based", (int)model->zero_based, "bias", model->has_bias ? number(model->bias) : json_null(),
+                   "hash_bits", (json_int_t)model->hash_bits, "binary", (int)model->binary, "unit_rows",
+                   (int)model->unit_rows, "objective", number(model->objective), "weights", (json_int_t)model->count,
+                   "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
 char *linear_about_text(const json_t *about, bool lines) {
@@ -121,6 +121,7 @@ pawl_status linear_about_read(const json_t *about, struct linear_model *model, c
   if (!take_pair(about, "class_weights", model->class_weights)) wrong = "class_weights";
   if (!json_object_get(about, "features") || !take_count(about, "features", PAWL_ID_MAX, &model->features))
     wrong = "features";
+  if (!take_bool(about, "zero_based", &model->zero_based)) wrong = "zero_based";
   if (!take_bias(about, model)) wrong = "bias";
   if (!take_count(about, "hash_bits", 62, &hash_bits)) wrong = "hash_bits";
   if (!take_bool(about, "binary", &model->binary)) wrong = "binary";

@@ -46,6 +46,7 @@ struct linear_run {
       seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
   uint64_t gathered_moved; /* and when the weights were last gathered */
   bool is_stopping;
+  bool zero_based; /* ids of features begin at 0 */
   double class_rows[2];
   char *error; /* LINEAR_TEXT_MAX */
 };

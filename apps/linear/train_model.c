@@ -100,6 +100,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   if (hashes) model.hash_bits = options->reading.hash_bits;
   pawl_status status = scan_weights(run, &model);
   if (!status && run->bias) status = linear_read_bias(run, &model.bias);
+  model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet it late */
   if (linear_calls_of(run->spec.method)->streams)
     model.features = model.count ? model.ids[model.count - 1] : 0;
   else

@@ -201,7 +201,7 @@ static json_t *make_json(const struct run *run, const struct linear_figures *fig
       json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
                 "accuracy", real(figures->accuracy), "auc", real(figures->auc), "log_loss", real(figures->log_loss),
                 "objective", real(figures->objective), "loss", real(figures->loss), "penalty", real(figures->penalty),
-                "nnz", (json_int_t)model->count, "features", (json_int_t)model->features, "unknown_labels",
+                "nnz", (json_int_t)model->count, "features", (json_int_t)linear_model_width(model), "unknown_labels",
                 (json_int_t)figures->unknown, "unknown_features", (json_int_t)run->predict.strangers.ids.count,
                 "skipped", (json_int_t)pawl_data_skipped(run->data));
   if (object && model->is_regression) {
@@ -231,7 +231,7 @@ static void print_figures(const struct run *run, const struct linear_figures *fi
   else if (!isnan(figures->loss))
     fprintf(file, "%-17s %.10g (%s loss; how much was penalised is not known, --l1 or --l2 says it)\n", "loss",
             figures->loss, linear_loss_name(model->loss));
-  fprintf(file, "%-17s %zu of %" PRIu64 " features%s\n", "weights", model->count, model->features,
+  fprintf(file, "%-17s %zu of %" PRIu64 " features%s\n", "weights", model->count, linear_model_width(model),
           model->has_bias ? ", and a bias" : "");
   if (figures->unknown) fprintf(file, "%-17s %" PRIu64 " rows\n", "unknown labels", figures->unknown);
   if (run->predict.strangers.entries)
@@ -250,6 +250,11 @@ static void warn(const struct run *run, const struct linear_figures *figures) {
         stderr,
         "pawl predict: %.0f %% of all values are of features that %s does not know: was it trained on other data?\n",
         100 * (double)strangers->entries / (double)strangers->all_entries, run->model_path);
+  if (strangers->has_zero && !model->hash_bits)
+    fprintf(stderr,
+            "pawl predict: the data has features with id 0, and those of %s begin at 1: features may be numbered "
+            "differently\n",
+            run->model_path);
   if (figures->rows > 0 && figures->unknown == figures->rows)
     fprintf(stderr,
             "pawl predict: no row has a label that the model knows, %g or %g: there is nothing to compare with\n",

@@ -51,6 +51,7 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_LABEL, PWI_TRAIN_TEXT, PLACE(linear.reading.label), 0, 0, NULL},
     {PWI_TRAIN_NO_KKT, PWI_TRAIN_FLAG, PLACE(linear.keep_all), 0, 0, NULL},
     {PWI_TRAIN_BINARY, PWI_TRAIN_FLAG, PLACE(linear.reading.binary), 0, 0, NULL},
+    {PWI_TRAIN_ZERO_BASED, PWI_TRAIN_FLAG, PLACE(linear.zero_based), 0, 0, NULL},
     {PWI_TRAIN_UNIT_ROWS, PWI_TRAIN_FLAG, PLACE(linear.reading.unit_rows), 0, 0, NULL},
     {PWI_TRAIN_EARLY_STOP, PWI_TRAIN_COUNT32, PLACE(linear.patience), 1, 1e9, "a number of rounds"},
     {PWI_TRAIN_MINIBATCH, PWI_TRAIN_COUNT32, PLACE(linear.minibatch), 1, 1e9, "a number of rows"},

@@ -521,6 +521,23 @@ pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *t
   return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
 }
 
+/* What a scan may ask one holder for at once: what lies on one arc and has one predecessor. */
+static struct piece scan_piece(const struct pwi_client *client, const struct pwi_flow *flow, struct pawl_range range) {
+  struct pawl_range arc = pawl_range_of(0, flow->place.size);
+  struct pwi_clock_pieces pieces;
+  if (flow->node == 0 && client->view && client->view->arc_count > 0) {
+    size_t index = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, range.begin));
+    arc = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, index));
+  }
+  struct pawl_range claim = pawl_range_common(range, arc);
+  struct pwi_clock_piece sent = {.range = claim};
+  pawl_status status = pwi_clock_walk(&flow->sent, PWI_SELF, claim, &pieces);
+  bool found = !status && pwi_clock_next(&pieces, &sent);
+  assert(found);
+  (void)found;
+  return (struct piece){.claim = sent.range, .prior = prior_of_reader(flow, sent.range, sent.time)};
+}
+
 pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                             struct pawl_range range, size_t room, uint64_t *keys, void *values) {
   pawl_status status = check_call(client, flow, PWI_REQUEST_PULL);
@@ -532,17 +549,14 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
     pwi_task_started(client, task);
     return PAWL_OK;
   }
-  struct pawl_range arc = pawl_range_of(0, flow->place.size);
-  if (flow->node == 0 && client->view && client->view->arc_count > 0) {
-    size_t index = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, range.begin));
-    arc = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, index));
-  }
   struct part *part = pwi_part_create(client, flow, task);
   if (!part) {
     task->status = PAWL_NO_MEMORY;
   } else {
+    struct piece piece = scan_piece(client, flow, range);
     part->kind = PWI_REQUEST_SCAN;
-    part->claim = part->range = pawl_range_common(range, arc);
+    part->prior = piece.prior;
+    part->claim = part->range = piece.claim;
     part->rows = room;
     part->keys_out = keys;
     part->out = values;

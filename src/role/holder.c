@@ -172,7 +172,8 @@ static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request 
   pawl_status status = pwi_holding_answer_bytes(link->holder->config.holding, request, ANSWER_MAX, &values);
   if (status) return status;
   *bytes_out = values;
-  if (request->terms.kind == PWI_REQUEST_SCAN) *bytes_out += (size_t)request->terms.rows * sizeof(uint64_t);
+  if (request->terms.kind == PWI_REQUEST_SCAN) /* the keys are a section more, too */
+    *bytes_out += (size_t)request->terms.rows * sizeof(uint64_t) + PWI_ANSWER_PREFIX;
   size_t clocks = pwi_holding_clock_bytes(link->holder->config.holding, request);
   if (clocks > ANSWER_MAX) return PAWL_TOO_LARGE;
   if (clocks > 0) *bytes_out += clocks + PWI_ANSWER_PREFIX; /* a section more */
