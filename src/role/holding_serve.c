@@ -284,6 +284,8 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
     pwi_served_say(served_out, PWI_CODE_NOT_HERE, 0);
   else if (pwi_request_is_numbered(terms->kind))
     serve_numbered(holding, vector, request, values, served_out);
+  else if (vector->is_hollow)
+    pwi_served_fail(served_out, PAWL_NODE_FULL);
   else if (terms->kind == PWI_REQUEST_PULL)
     pwi_serve_pull(holding, vector, request, values, served_out);
   else if (terms->kind == PWI_REQUEST_AWAIT)
