@@ -69,7 +69,8 @@ static void greet(const struct pwi_run_manager *manager, const struct pwi_role_o
   else
     greet_log(manager);
   if (options->http) {
-    pwi_role_page(options->http, pwi_run_manager_http_port(manager), page, sizeof page);
+    pwi_role_page(options->http, pwi_run_manager_http_is_encrypted(manager), pwi_run_manager_http_port(manager), page,
+                  sizeof page);
     printf("  watch it:      %smetrics and %shealthz\n", page, page);
   }
   fflush(stdout);
@@ -226,6 +227,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     config.net = options.net;
     config.listen = options.listen;
     config.http = options.http;
+    config.http_token = options.http_token;
     config.functions = &options.functions.set;
     settle_places(&options, &config);
     exit_code = run_manager(command, &options, &config);
