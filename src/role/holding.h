@@ -73,6 +73,10 @@ void pwi_holding_destroy(struct pwi_holding *holding); /* NULL is fine; waiters 
  * its times 0. PAWL_EXISTS. */
 PAWL_MUST_USE pawl_status pwi_holding_open(struct pwi_holding *holding, const struct pwi_entry *entry);
 
+/* Vectors whose tables could not be made, for lack of memory, are tried again. Until then their pushes and pulls are refused with
+ * PAWL_NODE_FULL, and nothing else is. */
+void pwi_holding_retry(struct pwi_holding *holding);
+
 /* A vector that is here begins anew as the incarnation of `entry`, which is a later one: rows, times and refusals are gone,
  * also where they are staged. PAWL_NOT_FOUND, PAWL_NO_MEMORY: nothing has changed. */
 PAWL_MUST_USE pawl_status pwi_holding_renew(struct pwi_holding *holding, const struct pwi_entry *entry);

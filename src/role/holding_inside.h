@@ -78,6 +78,7 @@ struct pwi_held {
   struct pwi_applying *rule;           /* NULL: `apply` is all there is to it */
   bool is_unknown;                     /* we have no function of that name: pushes are refused */
   struct pwi_table *table;             /* NULL for a group */
+  bool is_hollow;                      /* the table could not be made, for lack of memory: nothing is held or served */
   uint64_t bytes;                      /* of the table, when it was last looked at; part of holding->row_bytes */
   struct pwi_clock clocks[PWI_CLOCKS]; /* on exactly the keys that are held */
   struct pwi_clock staged[PWI_CLOCKS]; /* on keys that came in chunks and are not held yet */

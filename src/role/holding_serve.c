@@ -317,6 +317,8 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
     serve_senseless(holding, vector, request, rows, served_out);
   else if (is_numbered)
     serve_numbered(holding, vector, request, values, served_out);
+  else if (vector->is_hollow)
+    pwi_served_fail(served_out, PAWL_NODE_FULL);
   else if (terms->kind == PWI_REQUEST_PULL)
     pwi_serve_pull(holding, vector, request, values, served_out);
   else if (terms->kind == PWI_REQUEST_AWAIT)

@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "role/manager_saving.h"
 
@@ -319,17 +320,17 @@ static json_t *going_json(const struct pwi_checkpointing *saving) {
   for (size_t i = 0; i < saving->order_count; i++) bytes += saving->orders[i].bytes;
   double part = (double)pwi_rangeset_size(&saving->covered) / (double)PWI_RING_END;
   bool is_known = saving->phase != PHASE_PREPARING; /* else an errand is at it */
-  return json_pack("{s:s, s:I, s:s, s:s, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
+  return json_pack("{s:s, s:I, s:s, s:o, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
                    (json_int_t)(is_known ? saving->manifest.number : 0), "name", is_known ? saving->manifest.name : "",
-                   "directory", saving->directory, "bytes", (json_int_t)bytes, "files",
+                   "directory", pwi_json_string(saving->directory), "bytes", (json_int_t)bytes, "files",
                    (json_int_t)saving->manifest.file_count, "part", part);
 }
 
 static json_t *result_json(const struct pwi_checkpoint_result *result) {
-  return json_pack("{s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:s}", "state", result->status ? "failed" : "saved", "number",
+  return json_pack("{s:s, s:I, s:s, s:s, s:o, s:I, s:I, s:o}", "state", result->status ? "failed" : "saved", "number",
                    (json_int_t)result->number, "name", result->name, "base", result->base, "directory",
-                   result->directory, "bytes", (json_int_t)result->bytes, "files", (json_int_t)result->files, "error",
-                   result->why);
+                   pwi_json_string(result->directory), "bytes", (json_int_t)result->bytes, "files",
+                   (json_int_t)result->files, "error", pwi_json_string(result->why));
 }
 
 bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root) {

@@ -373,7 +373,7 @@ pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *p
 
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 
-#define REPORT_FIELDS 15
+#define REPORT_FIELDS (16 + PWI_REPORT_HOLLOW)
 #define LOAD_BYTES (4 * 8 + 1)
 
 /* All fields of a report are counts of 64 bits, and travel in the order of the struct. */

@@ -466,11 +466,15 @@ PAWL_MUST_USE pawl_status pwi_probe_decode(const void *bytes, size_t size, struc
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 
 /* Payload of REPORT, every second: totals since the start, and the load by position for the planner. */
+#define PWI_REPORT_HOLLOW 8
+
 struct pwi_report {
   uint64_t rows, bytes, memory_max; /* held now; the cap */
   uint64_t pushes, pulls, keys_pushed, keys_pulled, bytes_in, bytes_out, refused, gaps, wanted;
   uint64_t cached_lists, cached_bytes;
-  uint64_t bytes_passed; /* of values and state, down chains */
+  uint64_t bytes_passed;              /* of values and state, down chains */
+  uint64_t hollow_count;              /* vectors that could not be made, for lack of memory, */
+  uint64_t hollow[PWI_REPORT_HOLLOW]; /* and the ids of the first of them; 0: no more */
 };
 
 struct pwi_load;

@@ -170,6 +170,7 @@ static void send_report(struct pwi_server *server) {
   static const size_t room = LOADS_MAX;
   struct pwi_report report;
   struct pwi_load *loads = pwi_alloc_zero(room, sizeof *loads);
+  pwi_holding_retry(server->holding);
   pwi_holding_report(server->holding, &report);
   report.memory_max = server->config.memory_max;
   report.bytes_passed = server->bytes_passed;
