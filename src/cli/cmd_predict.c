@@ -246,13 +246,13 @@ static json_t *real(double value) { return isfinite(value) ? json_real(value) : 
 
 static json_t *make_json(const struct run *run, const struct linear_figures *figures) {
   const struct linear_model *model = &run->model;
-  json_t *object = json_pack(
-      "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
-      "unlabelled", (json_int_t)figures->unlabelled, "accuracy", real(figures->accuracy), "auc", real(figures->auc),
-      "log_loss", real(figures->log_loss), "objective", real(figures->objective), "loss", real(figures->loss),
-      "penalty", real(figures->penalty), "nnz", (json_int_t)model->count, "features",
-      (json_int_t)linear_model_width(model), "unknown_labels", (json_int_t)figures->unknown, "unknown_features",
-      (json_int_t)run->predict.strangers.ids.count, "skipped", (json_int_t)pawl_data_skipped(run->data));
+  json_t *object =
+      json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
+                "accuracy", real(figures->accuracy), "auc", real(figures->auc), "log_loss", real(figures->log_loss),
+                "objective", real(figures->objective), "loss", real(figures->loss), "penalty", real(figures->penalty),
+                "nnz", (json_int_t)model->count, "features", (json_int_t)linear_model_width(model), "unlabelled",
+                (json_int_t)figures->unlabelled, "unknown_labels", (json_int_t)figures->unknown, "unknown_features",
+                (json_int_t)run->predict.strangers.ids.count, "skipped", (json_int_t)pawl_data_skipped(run->data));
   if (object && model->is_regression) {
     json_object_set_new(object, "rmse", real(figures->rmse));
     json_object_set_new(object, "r2", real(figures->r2));
