@@ -2,9 +2,9 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd libcurl)
+set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd libcurl gnutls)
 pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET
-  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68)
+  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68 gnutls>=3.6)
 
 # libunistring has no pkg-config file.
 find_path(UNISTRING_INCLUDE_DIR unictype.h)

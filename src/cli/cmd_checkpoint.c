@@ -63,8 +63,8 @@ static int list_directory(const struct pwi_command *command, struct pwi_files *f
   for (size_t i = 0; i < list.count && exit_code == PWI_EXIT_OK; i++)
     exit_code = print_item(command, &list.items[i], json);
   if (list.unfinished > 0)
-    fprintf(stderr, "pawl checkpoint list: %zu director%s no manifest: under way, or left over\n", list.unfinished,
-            list.unfinished == 1 ? "y has" : "ies have");
+    fprintf(stderr, "pawl checkpoint list: %zu attempt%s: under way, or left over\n", list.unfinished,
+            list.unfinished == 1 ? "" : "s");
   pwi_saved_list_fini(&list);
   return exit_code;
 }

@@ -12,6 +12,7 @@
 #include <openssl/crypto.h>
 
 #include "cli/cli.h"
+#include "cli/cmd_key.h"
 #include "host/key_source.h"
 
 #define PATH_SIZE 4096
@@ -276,7 +277,7 @@ static const struct pwi_command command_show = {
 
 /* --- key ---------------------------------------------------------------------------------------------------------- */
 
-static const struct pwi_command *const children[] = {&command_new, &command_show, NULL};
+static const struct pwi_command *const children[] = {&command_new, &command_show, &pwi_command_key_token, NULL};
 
 const struct pwi_command pwi_command_key = {
     .name = "key",

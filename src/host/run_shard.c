@@ -72,7 +72,7 @@ static pawl_status open_net(struct pwi_run_shard *shard) {
 static pawl_status open_role(struct pwi_run_shard *shard) {
   const struct pwi_run_server_config *config = shard->config;
   uint64_t share = config->memory_max == UINT64_MAX ? UINT64_MAX : config->memory_max / config->shards;
-  pawl_status status = pwi_host_depot_open(&shard->depot);
+  pawl_status status = pwi_host_depot_open(&config->checkpoint_places, &shard->depot);
   struct pwi_server_config role = {.net = shard->net,
                                    .log = &shard->log,
                                    .manager = config->manager,

@@ -73,8 +73,8 @@ struct part {
   uint64_t together; /* a group, or 0 */
   struct pawl_range claim, range;
 
-  const uint64_t *keys; /* stored ones; NULL: all of `range` */
-  size_t rows;
+  const uint64_t *keys;     /* stored ones; NULL: all of `range` */
+  size_t rows;              /* SCAN: for how many there is room */
   struct pwi_keylist *list; /* the keys are its own, from `list_first` on */
   size_t list_first;
   uint64_t signature;

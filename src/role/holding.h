@@ -128,6 +128,11 @@ struct pwi_request {
   size_t filters_size;
 };
 
+/* What can be said against a request without taking any memory for it: PAWL_INVALID (rows that its keys cannot name),
+ * PAWL_MISMATCH (as many values as its rows have did not come), PAWL_UNSUPPORTED (the vector's function is not known here). One
+ * that is numbered is then to be refused, by `refusal`. Whoever takes memory in proportion to `terms.rows` asks this first. */
+PAWL_MUST_USE pawl_status pwi_holding_inspect(const struct pwi_holding *holding, const struct pwi_request *request);
+
 /* Of a LINEAR that is about to be served: it becomes one of a slice of work. Where that is not all of it, claim and range
  * end sooner. Of a sparse vector the rows that it is about become a list, which lives until the next call of this. Why it has
  * to be refused, as below (PAWL_NO_MEMORY too): then nothing has changed. */
@@ -159,8 +164,10 @@ struct pwi_served {
  *   NOT_HERE  the claim is not held, or frozen. (A vector that is not here is FAILED with PAWL_NOT_FOUND: whether the
  *             catalogue is behind is for the caller to know first, from the numbers in the message's head.)
  *   RETIRED   a numbered request of a sender that is not live on the roster. Pulls and scans may come from anybody.
- *   FAILED    PAWL_OUT_OF_SPAN, PAWL_INVALID (terms that contradict themselves or the vector), PAWL_NOT_FOUND
- *   REFUSED   PAWL_MISMATCH (number or type of values; of a LINEAR, vectors that do not go together), PAWL_NODE_FULL,
+ *   FAILED    PAWL_OUT_OF_SPAN, PAWL_INVALID (a claim that cannot be), PAWL_NOT_FOUND; of a request without a number also
+ *             what else is wrong with it
+ *   REFUSED   PAWL_INVALID (terms that contradict themselves or the vector), PAWL_OUT_OF_SPAN (keys beside the range),
+ *             PAWL_MISMATCH (number or type of values; of a LINEAR, vectors that do not go together), PAWL_NODE_FULL,
  *             PAWL_NO_MEMORY; LINEAR: PAWL_NOT_FOUND, PAWL_RESTORED (the other vector), PAWL_UNSUPPORTED (filling a
  *             sparse vector)
  *

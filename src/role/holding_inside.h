@@ -195,6 +195,7 @@ struct pwi_holding {
   size_t waiting_count, waiting_room;
   struct pwi_lists lists;
   uint64_t row_bytes;       /* of all tables */
+  uint64_t gathered_bytes;  /* of pushes that wait for others of their group */
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
   struct pwi_named named;   /* by the last push; valid right after it */
   bool is_following;        /* the cap does not count just now */
@@ -370,6 +371,7 @@ enum pwi_together {
   PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
   PWI_TOGETHER_EARLY, /* its own part in an earlier tick is not answered, and it is not kept until then: say GAP */
   PWI_TOGETHER_LATER, /* an earlier tick is not over: say NOT_HERE */
+  PWI_TOGETHER_FULL,  /* it counts as in, but there is no room for it beside the others: refuse it */
   PWI_TOGETHER_NO_MEMORY,
 };
 

@@ -19,7 +19,8 @@
 
 /* What the memory cap leaves for lists. */
 static uint64_t spare_bytes(const struct pwi_holding *holding) {
-  uint64_t used = holding->row_bytes + holding->lists.bytes, most = holding->config.memory_max;
+  uint64_t used = holding->row_bytes + holding->lists.bytes + holding->gathered_bytes;
+  uint64_t most = holding->config.memory_max;
   return used < most ? most - used : 0;
 }
 
@@ -144,12 +145,12 @@ static pawl_status make_ready(struct pwi_holding *holding, struct pwi_held *vect
 static void push(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request, bool whole,
                  void *values, struct pwi_served *served) {
   struct pwi_named named;
-  if (!request->refusal && !pwi_serve_names(holding, vector, request, &named, served)) return;
-  pawl_status status = request->refusal ? request->refusal : make_ready(holding, vector, request, &named, whole);
-  if (status == PAWL_INVALID) {
-    pwi_served_fail(served, status);
-    return;
+  pawl_status status = request->refusal;
+  if (!status && !pwi_serve_names(holding, vector, request, &named, served)) {
+    if (served->outcome.code != PWI_CODE_FAILED) return;
+    status = served->outcome.status;
   }
+  if (!status) status = make_ready(holding, vector, request, &named, whole);
   if (status != PAWL_OK) {
     pwi_serve_refuse(holding, vector, request, status, served);
     return;
@@ -218,6 +219,9 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
     case PWI_TOGETHER_LATER:
       pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
       return;
+    case PWI_TOGETHER_FULL:
+      pwi_serve_refuse(holding, vector, request, PAWL_NODE_FULL, served);
+      return;
     case PWI_TOGETHER_NO_MEMORY:
       pwi_served_fail(served, PAWL_NO_MEMORY);
       return;
@@ -246,10 +250,19 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
   }
 }
 
+/* A number that was sent has to be used up, whatever came with it: whatever its sender sends later names it as its predecessor. */
+static void serve_senseless(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                            pawl_status why, struct pwi_served *served) {
+  struct pwi_request refused = *request;
+  if (!refused.refusal) refused.refusal = why;
+  refused.terms.rows = 0;
+  serve_numbered(holding, vector, &refused, NULL, served);
+}
+
 /* --- all requests ------------------------------------------------------------------------------------------------- */
 
-/* Whether the terms go together with one another and with the vector. */
-static pawl_status check_terms(const struct pwi_held *vector, const struct pwi_terms *terms) {
+/* Whether there is a place for it here: without one there is no clock that could be set, either. */
+static pawl_status check_claim(const struct pwi_held *vector, const struct pwi_terms *terms) {
   struct pawl_range span = pawl_range_of(0, vector->place.size);
   bool of_group =
       terms->kind == PWI_REQUEST_TICK || terms->kind == PWI_REQUEST_ENTER || terms->kind == PWI_REQUEST_AWAIT;
@@ -258,11 +271,27 @@ static pawl_status check_terms(const struct pwi_held *vector, const struct pwi_t
     return PAWL_OUT_OF_SPAN;
   if (terms->kind == PWI_REQUEST_COLLECT) return PAWL_OK;
   if (of_group != vector->is_group) return PAWL_INVALID;
-  if (of_group) return pawl_range_has(terms->claim, vector->group_key) ? PAWL_OK : PAWL_INVALID;
+  return of_group && !pawl_range_has(terms->claim, vector->group_key) ? PAWL_INVALID : PAWL_OK;
+}
+
+/* Whether the number of rows is one that there can be. */
+static pawl_status check_rows(const struct pwi_held *vector, const struct pwi_terms *terms) {
+  if (vector->is_group || terms->kind == PWI_REQUEST_COLLECT) return PAWL_OK;
   if (terms->rows > SIZE_MAX) return PAWL_INVALID;
   if (terms->kind == PWI_REQUEST_SCAN) return terms->rows > 0 ? PAWL_OK : PAWL_INVALID;
-  if (terms->keys != PWI_KEYS_RANGE) return PAWL_OK;
+  if (terms->keys != PWI_KEYS_RANGE) return terms->rows <= pawl_range_size(terms->range) ? PAWL_OK : PAWL_INVALID;
   return terms->rows == pawl_range_size(terms->range) ? PAWL_OK : PAWL_INVALID;
+}
+
+pawl_status pwi_holding_inspect(const struct pwi_holding *holding, const struct pwi_request *request) {
+  const struct pwi_held *vector = pwi_holding_vector(holding, request->terms.vector);
+  enum pwi_request_kind kind = request->terms.kind;
+  if (!vector || check_claim(vector, &request->terms)) return PAWL_OK; /* serving it takes no memory */
+  pawl_status status = check_rows(vector, &request->terms);
+  if (status || vector->is_group || !pwi_request_has_rows(kind) || kind == PWI_REQUEST_LINEAR) return status;
+  if (vector->is_unknown && kind != PWI_REQUEST_RESTORE) return PAWL_UNSUPPORTED;
+  size_t row_bytes = pwi_held_pushed_bytes(vector, kind);
+  return pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes) ? PAWL_OK : PAWL_MISMATCH;
 }
 
 static struct pwi_held *find_vector(struct pwi_holding *holding, struct pwi_vector_id id) {
@@ -276,13 +305,17 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
   struct pwi_held *vector = find_vector(holding, terms->vector);
   holding->named = (struct pwi_named){0};
   *served_out = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
-  pawl_status status = vector ? check_terms(vector, terms) : PAWL_NOT_FOUND;
-  if (status != PAWL_OK)
-    pwi_served_fail(served_out, status);
+  pawl_status status = vector ? check_claim(vector, terms) : PAWL_NOT_FOUND;
+  pawl_status rows = status == PAWL_OK ? check_rows(vector, terms) : PAWL_OK;
+  bool is_numbered = pwi_request_is_numbered(terms->kind);
+  if (status != PAWL_OK || (rows != PAWL_OK && !is_numbered))
+    pwi_served_fail(served_out, status != PAWL_OK ? status : rows);
   else if (!pwi_rangeset_contains(&vector->clocks[PWI_TASKS].held, terms->claim) ||
            pwi_holding_is_frozen(holding, vector, terms->claim))
     pwi_served_say(served_out, PWI_CODE_NOT_HERE, 0);
-  else if (pwi_request_is_numbered(terms->kind))
+  else if (rows != PAWL_OK)
+    serve_senseless(holding, vector, request, rows, served_out);
+  else if (is_numbered)
     serve_numbered(holding, vector, request, values, served_out);
   else if (terms->kind == PWI_REQUEST_PULL)
     pwi_serve_pull(holding, vector, request, values, served_out);

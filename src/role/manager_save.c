@@ -3,7 +3,8 @@
  * A checkpoint is prepared (its directory, its number, its base), then ordered from the heads of all arcs, one order to a
  * node at a time, then written down. What an order did not bring, because the arc has another head by now or the node is
  * gone, is ordered again from whoever is the head then. When every position of the ring is in some file the manifest is
- * written; before that the directory is no checkpoint. What fails ends it, the directory is swept, and nothing else happens.
+ * written and the folder gets its name; before that it is no checkpoint. What fails ends it, the folder is swept, and nothing
+ * else happens.
  *
  * It is kept in memory only: a manager that is started again knows nothing of it, and servers that lose their manager stop
  * saving.
@@ -184,6 +185,7 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
   struct pwi_checkpointing *saving = pwi_alloc_zero(1, sizeof *saving);
   if (!saving) return PAWL_NO_MEMORY;
   saving->manager = manager;
+  saving->salt = pwi_random_u64(manager->config.random);
   snprintf(saving->directory, sizeof saving->directory, "%s", directory);
   snprintf(saving->manifest.name, sizeof saving->manifest.name, "%s", wish->name);
   saving->manifest.cluster = manager->ledger.cluster;

@@ -120,7 +120,7 @@ enum pwi_request_keys {
 /* The terms of a request. A holder whose vector is of a later incarnation answers RESTORED. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
  *
  * PUSH, PUSHPULL, LINEAR, TICK and ENTER are numbered: they claim `claim`, and name in `prior` the last task that this sender
- * sent to it (store/clock.h). A PULL or FOLD names there the last task that it must see: a holder that is behind it says GAP. */
+ * sent to it (store/clock.h). A PULL, SCAN or FOLD names there the last task that it must see: a holder that is behind it says GAP. */
 struct pwi_terms {
   enum pwi_request_kind kind;
   enum pwi_request_keys keys;
