@@ -9,7 +9,7 @@
 #define SENDER_BYTES 16 /* and in `senders` */
 
 /* Whatever a ledger holds must be in its snapshot: a field that is new is written and read here as well. */
-static_assert(sizeof(struct pwi_ledger) == 216, "the snapshot does not hold all of the ledger");
+static_assert(sizeof(struct pwi_ledger) == 224, "the snapshot does not hold all of the ledger");
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
