@@ -276,7 +276,7 @@ pawl_status pwi_holding_block(struct pwi_holding *holding, uint64_t first, size_
 
 static bool is_forgotten(const struct pwi_roster *roster, struct pwi_sender sender) {
   if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) return !pwi_roster_is_live(roster, sender);
-  return !pwi_roster_find(roster, sender);
+  return pwi_roster_has_forgotten(roster, sender);
 }
 
 /* Changing a clock ends the walk over its senders, so they are struck off some at a time. */

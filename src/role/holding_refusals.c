@@ -55,7 +55,7 @@ void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_roster 
   size_t kept = 0;
   for (size_t i = 0; i < refusals->count; i++) {
     struct pwi_refusal item = refusals->items[i];
-    if (pwi_roster_find(roster, item.sender)) refusals->items[kept++] = item;
+    if (!pwi_roster_has_forgotten(roster, item.sender)) refusals->items[kept++] = item;
   }
   refusals->count = kept;
 }
