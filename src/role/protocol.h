@@ -211,9 +211,10 @@ const char *pwi_code_text(enum pwi_code code);
 struct pwi_outcome {
   enum pwi_code code;
   pawl_status status; /* why, for REFUSED and FAILED; else PAWL_OK */
-  uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation */
-  uint64_t next;      /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
-                         REFUSED: the end of the claim that was dealt with */
+  uint64_t
+      found; /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation; REFUSED: the first key that was */
+  uint64_t next; /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
+                         REFUSED: the end of the claim that was dealt with. Of others that were REFUSED: behind the last key */
 };
 
 #define PWI_OUTCOME_SIZE 32
