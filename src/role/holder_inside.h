@@ -71,6 +71,7 @@ struct pwi_holder_filters {
 struct pwi_holder {
   struct pwi_holder_config config;
   struct pwi_holder_link *links;
+  struct pwi_staging staging; /* for requests on their way in */
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
   struct pwi_holder_filters filters;
