@@ -44,6 +44,7 @@ static void free_link(struct pwi_holder_link *link) {
 void pwi_holder_destroy(struct pwi_holder *holder) {
   if (!holder) return;
   while (holder->links) free_link(holder->links);
+  pwi_staging_fini(&holder->staging);
   pwi_reading_fini(&holder->reading);
   pwi_pages_fini(&holder->stamps);
   pwi_holder_filters_fini(&holder->filters);
@@ -59,6 +60,7 @@ pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, 
   fresh->link = link;
   fresh->peering = *peering;
   fresh->rights = *rights;
+  fresh->inbox.shared = &holder->staging;
   fresh->next = holder->links;
   if (fresh->next) fresh->next->before = fresh;
   holder->links = fresh;

@@ -79,6 +79,7 @@ struct pwi_holder {
   struct pwi_holder_link *links;
   struct pwi_released *released; /* to be told once our chain has the ticks */
   size_t released_count, released_room;
+  struct pwi_staging staging; /* for requests on their way in */
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
   struct pwi_holder_filters filters;
