@@ -50,7 +50,7 @@ static bool check_method(const struct linear_options *options, enum linear_metho
                  "ftrl cannot begin with a model: its weights are made of sums, which models do not have. Use --method "
                  "sgd or adagrad");
   if (options->blocks > 1 << 20) return wrong(error, "--blocks takes at most 1048576");
-  if (options->tau > 4096) return wrong(error, "--tau takes at most 4096");
+  if (options->tau > 1000) return wrong(error, "--tau takes at most 1000");
   return true;
 }
 
