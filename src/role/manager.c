@@ -422,6 +422,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
   pwi_writer_fini(&manager->record);
+  pwi_writer_fini(&manager->change);
   pwi_ledger_fini(&manager->ledger);
   pwi_prober_fini(&manager->prober);
   pwi_mailer_fini(&manager->mailer);

@@ -131,6 +131,8 @@ struct pwi_manager_figures {
   uint64_t under_replicated; /* arcs with fewer than `replicas` + 1 full members */
   uint64_t filling;          /* arcs with a member that is being filled */
   uint64_t waiting;          /* arcs of which no full member is up: they wait for one that is down */
+  uint64_t unlinked;         /* arcs whose head has no link to us at present */
+  uint64_t hollow;           /* the most vectors that any one server could not make, for lack of memory */
   pawl_status stopped;       /* why nothing is decided any more, until a manager is started anew; PAWL_OK: it is */
   bool ready;                /* there are arcs, the head of each is up, and we decide */
   bool whole; /* ready; all members are here; chains are as long as the processes permit; nothing moves or is to move */

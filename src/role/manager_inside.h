@@ -9,6 +9,7 @@
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
  *   manager_roster.c  the roster, as the changes since what a peer has
+ *   manager_answer.c  what was answered, for those who ask again
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
  *   manager_step.c    from the chain that is to the chain that should be: the next step
@@ -165,13 +166,19 @@ struct waiter {
 };
 
 struct decision {
-  /* Writes a record to manager->record, or nothing. An error ends the decision. Must not queue others. */
+  /* Writes a record to manager->record, or nothing. An error ends the decision. Must not queue others, but for orders that an ask
+   * gives (MOVE, BALANCE): `decision` is not to be touched after that. */
   pawl_status (*decide)(struct pwi_manager *manager, struct decision *decision);
   void (*conclude)(struct pwi_manager *manager, const struct decision *decision,
                    pawl_status status); /* NULL: nothing */
   struct pwi_link link;                 /* who asked */
   uint64_t task;                        /* of an ask */
-  uint64_t id, secret;                  /* of a node, sender or vector */
+  uint64_t asker;                /* of an ask whose answer is remembered: the sender it is remembered for; else 0 */
+  uint64_t heard;                /* it has had the replies to its asks up to this number */
+  bool goes_on;                  /* set by `decide` with a record that is not the last one of the ask */
+  bool is_recalled, is_answered; /* it is known not to have been answered; its answer is in the ledger */
+  pawl_status answer;
+  uint64_t id, secret; /* of a node, sender or vector */
   struct pwi_complaint complaint;
   uint32_t size;
   struct pwi_entry entry;
@@ -236,6 +243,7 @@ struct pwi_checkpoint_result {
   char name[PWI_CHECKPOINT_NAME_MAX + 1], base[PWI_CHECKPOINT_NAME_MAX + 1];
   char directory[PWI_SAVE_PATH_MAX + 1];
   char why[256];
+  uint64_t asker, ask; /* who asked for it, and in which ask; 0: the manager itself */
 };
 
 struct pwi_checkpointing;
@@ -283,7 +291,8 @@ struct pwi_manager {
   struct pwi_roster roster_settled; /* as clients know it */
 
   struct pwi_fifo decisions; /* struct decision */
-  struct pwi_writer record;  /* of the first of them */
+  struct pwi_writer record;  /* of the first of them; */
+  struct pwi_writer change;  /* and what it says besides the answer to an ask, while it is written */
   bool deciding;             /* inside the loop */
   bool recording;            /* a record is on its way to be safe and applied */
   bool replacing;            /* what is on its way is no decision: it takes the place of all records */
@@ -381,12 +390,27 @@ void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* for the
 PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
 void pwi_manager_gave_up(struct pwi_manager *manager);
 
+/* manager_answer.c: asks are carried out at most once. */
+
+/* True if the ask was answered before: `decision` then concludes with `*status_out`. */
+bool pwi_manager_recall(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out);
+
+/* Puts the answer of a decision, and the change in manager->record, into one record. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_manager_record_answer(struct pwi_manager *manager, struct decision *decision,
+                                                    pawl_status status);
+pawl_status pwi_manager_answer(const struct pwi_manager *manager, const struct decision *decision);
+
+/* Who an ask is remembered for; 0: nobody. PAWL_FORBIDDEN; PAWL_OUTCOME_UNKNOWN: nothing is known any more of the id that asked first. */
+PAWL_MUST_USE pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct peer *peer,
+                                            const struct pwi_ask_terms *terms, uint64_t *asker_out);
+
 /* manager_ask.c */
+void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status);
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
 /* manager_save.c, manager_save_orders.c */
 void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
-                                  uint64_t task);
+                                  struct decision *decision);
 PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload,
                                             size_t size);
 void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which);

@@ -313,7 +313,7 @@ static void test_an_operator_has_a_server_leave(void **state) {
     struct actor *a = add_server(&world, "a", 10, 0, 2), *a2 = add_server(&world, "a2", 10, 1, 2);
     struct actor *b = add_server(&world, "b", 20, 0, 1);
     run_until(b, has_arcs);
-    struct actor *client = add_client(&world, "client", true);
+    struct actor *client = add_client(&world, "client", false);
     run_until(client, is_in);
     assert_int_equal(ask_drain(client, 99, ""), PAWL_NODE_GONE);
     assert_int_equal(ask_drain(client, 0, "nobody:7001"), PAWL_NODE_GONE);

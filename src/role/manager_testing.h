@@ -97,11 +97,18 @@ static void say(struct actor *actor, enum pwi_say kind, uint64_t task, uint64_t 
                                   .catalogue = actor->numbers[1],
                                   .roster = actor->numbers[2]};
   struct pwi_enclosure enclosure = {.type = PWI_SECTION_PAYLOAD};
+  struct pwi_writer ask = {0};
+  if (kind == PWI_SAY_ASK) {
+    pwi_ask_terms_write(&(struct pwi_ask_terms){.heard = actor->replied}, &ask);
+    if (payload) pwi_write_bytes(&ask, payload->data, payload->size);
+    payload = &ask;
+  }
   if (payload) {
     enclosure.data = payload->data;
     enclosure.size = payload->size;
   }
   pwi_mail_send(&actor->mailer, actor->link, &actor->peering.link, &head, &enclosure, payload != NULL);
+  pwi_writer_fini(&ask);
 }
 
 static void say_join(struct actor *actor) {

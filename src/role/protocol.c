@@ -245,6 +245,21 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   return status;
 }
 
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer) {
+  pwi_write_u64(writer, terms->heard);
+  pwi_write_u64(writer, terms->former);
+  pwi_write_u64(writer, terms->secret);
+}
+
+struct pwi_ask_terms pwi_ask_terms_read(struct pwi_reader *reader) {
+  struct pwi_ask_terms terms = {.heard = pwi_read_u64(reader)};
+  terms.former = pwi_read_u64(reader);
+  terms.secret = pwi_read_u64(reader);
+  return terms;
+}
+
 /* --- moving ------------------------------------------------------------------------------------------------------- */
 
 void pwi_move_encode(const struct pwi_move *move, struct pwi_writer *writer) {
@@ -358,7 +373,7 @@ pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *p
 
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 
-#define REPORT_FIELDS 15
+#define REPORT_FIELDS (16 + PWI_REPORT_HOLLOW)
 #define LOAD_BYTES (4 * 8 + 1)
 
 /* All fields of a report are counts of 64 bits, and travel in the order of the struct. */

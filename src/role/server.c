@@ -23,6 +23,7 @@ static struct server_peer *add_peer(struct pwi_server *server, enum server_peer_
     pwi_free(peer);
     return NULL;
   }
+  peer->inbox.shared = &server->staging;
   peer->next = server->peers;
   if (peer->next) peer->next->before = peer;
   server->peers = peer;
@@ -170,6 +171,7 @@ static void send_report(struct pwi_server *server) {
   static const size_t room = LOADS_MAX;
   struct pwi_report report;
   struct pwi_load *loads = pwi_alloc_zero(room, sizeof *loads);
+  pwi_holding_retry(server->holding);
   pwi_holding_report(server->holding, &report);
   report.memory_max = server->config.memory_max;
   report.bytes_passed = server->bytes_passed;
@@ -448,7 +450,9 @@ static pawl_status make_parts(struct pwi_server *server) {
   server->chains.pump = pwi_server_chain_pump;
   server->chains.starve = pwi_server_chain_starve;
   server->chains.context = server;
-  struct pwi_holding_config holding = {.memory_max = server->config.memory_max,
+  bool is_capped = server->config.memory_max != UINT64_MAX;
+  uint64_t set_aside = server->config.set_aside < server->config.memory_max ? server->config.set_aside : 0;
+  struct pwi_holding_config holding = {.memory_max = server->config.memory_max - (is_capped ? set_aside : 0),
                                        .functions = server->config.functions,
                                        .run = server->config.run,
                                        .run_context = server->config.run_context,
@@ -505,6 +509,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_reading_fini(&server->reading);
   pwi_pages_fini(&server->stamps);
   pwi_pages_fini(&server->state);
+  pwi_staging_fini(&server->staging);
   pwi_holder_destroy(server->holder);
   pwi_holding_destroy(server->holding);
   pwi_view_release(server->view);

@@ -78,6 +78,7 @@ struct pwi_server {
   struct pwi_mailer mailer;
   struct pwi_idmap links; /* to peers */
   struct server_peer *peers;
+  struct pwi_staging staging; /* for what neighbours in chains say */
   size_t client_links;
 
   /* Membership. */
