@@ -43,32 +43,38 @@ static bool covers(const struct pwi_manager *manager, uint64_t since, uint64_t u
   return since >= manager->roster_since && since <= until && until <= end;
 }
 
-/* What a record has changed. The sender of an ADD is as the roster has it now: the record tells a secret besides. */
+/* At the kind of what has changed: an answer to an ask has its change inside. */
+static uint8_t open_change(struct pwi_reader *reader, const void *record, size_t size) {
+  pwi_reader_init(reader, record, size);
+  pwi_read_u8(reader); /* version */
+  uint8_t kind = pwi_read_u8(reader);
+  if (kind != PWI_RECORD_ANSWER) return kind;
+  pwi_read_bytes(reader, 3 * 8 + 4 + 8); /* sender, number, heard, status, id */
+  size_t inside = pwi_read_count(reader, 1);
+  const void *change = pwi_read_bytes(reader, inside);
+  pwi_reader_init(reader, change, inside);
+  pwi_read_u8(reader);
+  return pwi_read_u8(reader);
+}
+
+/* Whose ADD or ADDRESS it is, is as the roster has it now: the record of a sender tells a secret besides. */
 static bool step_of(const struct pwi_ledger *ledger, const void *record, size_t size, struct pwi_roster_step *step) {
+  static const enum pwi_step_kind kinds[] = {
+      [PWI_RECORD_SENDER] = PWI_STEP_ADD,     [PWI_RECORD_RETIRE] = PWI_STEP_RETIRE,
+      [PWI_RECORD_FORGET] = PWI_STEP_FORGET,  [PWI_RECORD_MEMBER] = PWI_STEP_JOIN,
+      [PWI_RECORD_UNMEMBER] = PWI_STEP_LEAVE, [PWI_RECORD_ADDRESS] = PWI_STEP_ADDRESS};
   struct pwi_reader reader;
-  pwi_reader_init(&reader, record, size);
-  pwi_read_u8(&reader);
-  uint8_t kind = pwi_read_u8(&reader);
+  uint8_t kind = open_change(&reader, record, size);
   memset(step, 0, sizeof *step);
-  if (kind == PWI_RECORD_MEMBER || kind == PWI_RECORD_UNMEMBER) {
-    step->kind = kind == PWI_RECORD_MEMBER ? PWI_STEP_JOIN : PWI_STEP_LEAVE;
-    step->group.id = pwi_read_u64(&reader);
-    if (kind == PWI_RECORD_MEMBER) step->size = pwi_read_u32(&reader);
-    step->sender.sender.id = pwi_read_u64(&reader);
-    return true;
-  }
+  if (kind >= sizeof kinds / sizeof *kinds || !kinds[kind]) return false;
+  step->kind = kinds[kind];
+  if (step->kind == PWI_STEP_JOIN || step->kind == PWI_STEP_LEAVE) step->group.id = pwi_read_u64(&reader);
+  if (step->kind == PWI_STEP_JOIN) step->size = pwi_read_u32(&reader);
   step->sender.sender.id = pwi_read_u64(&reader);
   const struct pwi_roster_sender *sender = pwi_roster_find(&ledger->roster, step->sender.sender);
-  if (kind == PWI_RECORD_FORGET) {
-    step->kind = PWI_STEP_FORGET;
-    return true;
-  }
-  if (!sender) return false;
-  step->sender = *sender;
-  step->kind = kind == PWI_RECORD_SENDER   ? PWI_STEP_ADD
-               : kind == PWI_RECORD_RETIRE ? PWI_STEP_RETIRE
-                                           : PWI_STEP_ADDRESS;
-  return kind == PWI_RECORD_SENDER || kind == PWI_RECORD_RETIRE || kind == PWI_RECORD_ADDRESS;
+  bool is_named = step->kind == PWI_STEP_ADD || step->kind == PWI_STEP_ADDRESS;
+  if (is_named && sender) step->sender = *sender;
+  return !reader.status && (!is_named || sender);
 }
 
 static bool keep_step(struct pwi_manager *manager, const struct pwi_roster_step *step) {
