@@ -13,7 +13,7 @@
 #include "base/memory.h"
 
 #define VERSION 1
-#define SENDER_LEAST 14 /* bytes of a sender with a job of one letter and no address */
+#define SENDER_LEAST 46 /* bytes of a sender with a job of one letter and no address */
 #define GROUP_SIZE 13
 #define MEMBER_SIZE 17
 
@@ -276,6 +276,7 @@ static void encode_senders(const struct pwi_roster *roster, struct pwi_writer *w
     pwi_write_u8(writer, roster->senders[i].retired);
     pwi_write_text(writer, roster->senders[i].job);
     pwi_write_text(writer, roster->senders[i].address);
+    pwi_write_bytes(writer, roster->senders[i].key, sizeof roster->senders[i].key);
   }
 }
 
@@ -328,6 +329,8 @@ static void read_senders(struct pwi_reader *reader, struct pwi_roster *roster) {
     sender->retired = read_flag(reader);
     pwi_read_text(reader, sender->job, sizeof sender->job);
     pwi_read_text(reader, sender->address, sizeof sender->address);
+    const void *key = pwi_read_bytes(reader, sizeof sender->key);
+    if (key) memcpy(sender->key, key, sizeof sender->key);
     if (!can_follow(roster, sender)) pwi_reader_fail(reader, PAWL_CORRUPT);
     roster->sender_count++;
   }

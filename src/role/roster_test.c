@@ -459,20 +459,30 @@ static void test_random_changes_do_what_a_table_does(void **state) {
 
 /* --- bytes ------------------------------------------------------------------------------------------------------ */
 
-static const unsigned char documented[] = "\x01\x08\0\0\0\0\0\0\0\x03\0\0\0"
-                                          "\x01\0\0\0\0\0\0\0\0\x03\0ctr\0\0"
-                                          "\x02\0\0\0\0\0\0\0\x01\x03\0ctr\0\0"
-                                          "\x03\0\0\0\0\0\0\0\0\x03\0lda\x03\0h:1"
-                                          "\x02\0\0\0"
-                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01"
-                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0"
-                                          "\x03\0\0\0"
-                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
-                                          "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
-                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
+#define KEY "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+static const unsigned char documented[] =
+    "\x01\x08\0\0\0\0\0\0\0\x03\0\0\0"
+    "\x01\0\0\0\0\0\0\0\0\x03\0ctr\0\0" KEY "\x02\0\0\0\0\0\0\0\x01\x03\0ctr\0\0" KEY
+    "\x03\0\0\0\0\0\0\0\0\x03\0lda\x03\0h:1" KEY "\x02\0\0\0"
+    "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01"
+    "\x14\0\0\0\0\0\0\0\x03\0\0\0\0"
+    "\x03\0\0\0"
+    "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
+    "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
+    "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
 
 /* Places in it. */
-enum { FIRST = 13, SECOND = 29, THIRD = 45, GROUP_COUNT = 64, GROUP = 68, MEMBER_COUNT = 94, MEMBER = 98, END = 149 };
+enum {
+  FIRST = 13,
+  SECOND = 61,
+  THIRD = 109,
+  GROUP_COUNT = 160,
+  GROUP = 164,
+  MEMBER_COUNT = 190,
+  MEMBER = 194,
+  END = 245
+};
 
 /* If the bytes are accepted, they are what the encoder writes. */
 static pawl_status decode(const void *bytes, size_t size) {
@@ -621,6 +631,7 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
     pwi_write_u8(&writer, 0);
     pwi_write_text(&writer, "j");
     pwi_write_text(&writer, "");
+    pwi_write_bytes(&writer, KEY, sizeof KEY - 1);
   }
   pwi_write_u64(&writer, 0); /* no groups, no members */
   assert_int_equal(pwi_roster_decode(writer.data, writer.size, &roster), PAWL_OK);
