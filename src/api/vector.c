@@ -95,12 +95,22 @@ static pawl_status check_name(const char *what, const char *name) {
                    what, name ? name : "");
 }
 
+static pawl_status explain_size(const char *name) {
+  return pwi_error(
+      PAWL_TOO_LARGE,
+      "create %s: no server could hold it: a dense vector has less than 2^32 keys and 2^44 bytes, a row at "
+      "most 2^30 bytes; a sparse one takes memory only for keys that are pushed",
+      name);
+}
+
 static pawl_status settle(const char *name, const struct pawl_vector_options *asked,
                           struct pawl_vector_options *settled_out) {
   struct pawl_vector_options defaults;
   pawl_vector_options_init(&defaults);
   if (!asked) asked = &defaults;
-  if (pwi_options_settle(asked, NULL, settled_out) == PAWL_OK) return pwi_filters_settle(name, settled_out);
+  pawl_status status = pwi_options_settle(asked, NULL, settled_out);
+  if (status == PAWL_OK) return pwi_filters_settle(name, settled_out);
+  if (status == PAWL_TOO_LARGE) return explain_size(name);
   struct pwi_function_problem problem;
   struct pwi_rule rule;
   if (strnlen(asked->rule, sizeof asked->rule) < sizeof asked->rule && asked->rule[0] &&
@@ -152,6 +162,7 @@ static pawl_status explain_create(struct pawl_session *session, pawl_status stat
                                   const struct pawl_vector_options *options) {
   int size = (int)strcspn(options->rule, " ");
   if (status == PAWL_EXISTS) return explain_exists(session, name, options);
+  if (status == PAWL_TOO_LARGE) return explain_size(name);
   if (status != PAWL_NOT_FOUND) return pwi_error_status(status, "create %s", name);
   return pwi_error(
       status,

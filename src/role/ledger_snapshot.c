@@ -10,7 +10,7 @@
 #define ANSWER_BYTES 20 /* and in the answers of one */
 
 /* Whatever a ledger holds must be in its snapshot: a field that is new is written and read here as well. */
-static_assert(sizeof(struct pwi_ledger) == 216, "the snapshot does not hold all of the ledger");
+static_assert(sizeof(struct pwi_ledger) == 224, "the snapshot does not hold all of the ledger");
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 

@@ -47,7 +47,8 @@ static void follow_nodes(struct pwi_manager *manager) {
   manager->node_count = kept;
   for (; manager->node_count < ledger->node_count; manager->node_count++) {
     assert(manager->node_count < manager->node_room);
-    manager->nodes[manager->node_count] = (struct node){.id = ledger->nodes[manager->node_count].id};
+    manager->nodes[manager->node_count] =
+        (struct node){.id = ledger->nodes[manager->node_count].id, .lost_at = pwi_net_now(manager->config.net)};
   }
 }
 

@@ -5,6 +5,7 @@
  *   manager_join.c    who comes: servers and clients
  *   manager_leave.c   who goes: draining, retirement
  *   manager_loss.c    servers that are lost, and complaints of neighbours
+ *   manager_probe.c   whether a server that is missing is lost: witnesses
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
  *   manager_answer.c  what was answered, for those who ask again
@@ -34,6 +35,7 @@
 #include "role/ledger.h"
 #include "role/mail.h"
 #include "role/manager.h"
+#include "role/prober.h"
 #include "role/save.h"
 
 #define PWI_MANAGER_BUCKETS 1024
@@ -42,6 +44,8 @@
 /* Whoever has lost us tries at least once a second to come back: after a start, everybody has that time besides their
  * grace. */
 #define PWI_MANAGER_RETURN_NS INT64_C(1250000000)
+
+#define PWI_MANAGER_GATHER_NS INT64_C(1000000) /* that the links of one process need to break */
 
 /* --- numbers and editions ------------------------------------------------------------------------------------------ */
 
@@ -100,18 +104,42 @@ struct reported {
   struct pwi_report report;
 };
 
+#define PWI_WITNESSES 3
+
+struct witness {
+  uint64_t node;
+  bool is_silent; /* it has found that the other is */
+};
+
+/* What others were asked about a node that is missing. */
+struct inquiry {
+  uint64_t number;
+  size_t count;
+  struct witness witnesses[PWI_WITNESSES];
+};
+
+/* Whether most servers are missing; looked at again when the view or who is here has changed. */
+struct suspicion {
+  uint64_t epoch, changes;
+  bool is_suspect;
+};
+
 /* Of each node in the ledger. */
 struct node {
   uint64_t id;
   struct peer *peer; /* NULL: not here now */
   struct pwi_timer
-      timer;            /* while it is not: until it is marked down; then, until it is struck off if it holds nothing */
-  int64_t lost_at, due; /* when that was, 0: never; and when it may be marked down */
-  bool declared;        /* it has been: what follows from it is done */
-  bool leaving, striking; /* it has said LEAVE; a decision to strike it off is queued */
-  bool heard;             /* it has come back after our own start */
-  unsigned gives, takes;  /* of the survey: steps whose source, or target, it is */
-  size_t reports;         /* 0, 1 or 2: how many are kept */
+      timer;       /* while it is not: until it is looked at; once down, until it is struck off if it holds nothing */
+  int64_t lost_at; /* when its link broke, or we started */
+  bool was_silent; /* because nothing was heard of it */
+  struct inquiry inquiry;
+  enum pwi_verdict verdict; /* of those who were asked */
+  bool is_own_verdict;      /* of ourselves alone */
+  bool declared;            /* it has been marked down: what follows from it is done */
+  bool leaving, striking;   /* it has said LEAVE; a decision to strike it off is queued */
+  bool heard;               /* it has come back after our own start */
+  unsigned gives, takes;    /* of the survey: steps whose source, or target, it is */
+  size_t reports;           /* 0, 1 or 2: how many are kept */
   struct reported last, before;
   struct pwi_load *loads; /* of the last report */
   size_t load_count;
@@ -231,6 +259,7 @@ enum timer_kind {
   TIMER_NEWS,
   TIMER_SAVE,
   TIMER_HEARING,
+  TIMER_PROBE,
 };
 
 struct pwi_manager {
@@ -238,6 +267,7 @@ struct pwi_manager {
   char host[PWI_HELLO_HOST_MAX + 1];
   struct pwi_greeting greeting;
   struct pwi_mailer mailer;
+  struct pwi_prober prober;
   struct pwi_ledger ledger;
 
   struct pwi_filter_totals filters; /* what clients have told */
@@ -245,6 +275,9 @@ struct pwi_manager {
   struct peer *buckets[PWI_MANAGER_BUCKETS];
   struct node *nodes; /* by rising id, as in the ledger */
   size_t node_count, node_room;
+  uint64_t presence_changes, last_inquiry;
+  struct suspicion suspicion;
+  int64_t hope_at;        /* when somebody came back to us while most were missing */
   struct sender *senders; /* likewise */
   size_t sender_count, sender_room;
 
@@ -331,6 +364,20 @@ void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */
 bool pwi_manager_is_starved(const struct pwi_manager *manager); /* somebody has said lately that it has no memory */
+
+void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int64_t delay); /* sets its timer */
+
+/* manager_probe.c */
+bool pwi_manager_suspects_itself(struct pwi_manager *manager);
+bool pwi_manager_is_away(const struct pwi_manager *manager, const struct node *node); /* for longer than its grace */
+bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node);       /* beyond reasonable doubt */
+bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node);    /* missing, and not for long */
+void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_silent);
+void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);
+bool pwi_manager_look_at_missing(struct pwi_manager *manager, struct node *node);
+void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect);
+void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* for the prober */
 
 /* manager_give_up.c: `id` is a node, `size` 1 if data may be lost; in the end `secret` is 1, and `entry.id` says how many
  * arcs begin anew. */

@@ -3,7 +3,8 @@
  * A checkpoint is prepared (its directory, its number, its base), then ordered from the heads of all arcs, one order to a
  * node at a time, then written down. What an order did not bring, because the arc has another head by now or the node is
  * gone, is ordered again from whoever is the head then. When every position of the ring is in some file the manifest is
- * written; before that the directory is no checkpoint. What fails ends it, the directory is swept, and nothing else happens.
+ * written and the folder gets its name; before that it is no checkpoint. What fails ends it, the folder is swept, and nothing
+ * else happens.
  *
  * It is kept in memory only: a manager that is started again knows nothing of it, and servers that lose their manager stop
  * saving.
@@ -13,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "role/manager_saving.h"
 
@@ -186,6 +188,7 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
   struct pwi_checkpointing *saving = pwi_alloc_zero(1, sizeof *saving);
   if (!saving) return PAWL_NO_MEMORY;
   saving->manager = manager;
+  saving->salt = pwi_random_u64(manager->config.random);
   snprintf(saving->directory, sizeof saving->directory, "%s", directory);
   snprintf(saving->manifest.name, sizeof saving->manifest.name, "%s", wish->name);
   saving->manifest.cluster = manager->ledger.cluster;
@@ -317,17 +320,17 @@ static json_t *going_json(const struct pwi_checkpointing *saving) {
   for (size_t i = 0; i < saving->order_count; i++) bytes += saving->orders[i].bytes;
   double part = (double)pwi_rangeset_size(&saving->covered) / (double)PWI_RING_END;
   bool is_known = saving->phase != PHASE_PREPARING; /* else an errand is at it */
-  return json_pack("{s:s, s:I, s:s, s:s, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
+  return json_pack("{s:s, s:I, s:s, s:o, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
                    (json_int_t)(is_known ? saving->manifest.number : 0), "name", is_known ? saving->manifest.name : "",
-                   "directory", saving->directory, "bytes", (json_int_t)bytes, "files",
+                   "directory", pwi_json_string(saving->directory), "bytes", (json_int_t)bytes, "files",
                    (json_int_t)saving->manifest.file_count, "part", part);
 }
 
 static json_t *result_json(const struct pwi_checkpoint_result *result) {
-  return json_pack("{s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:s}", "state", result->status ? "failed" : "saved", "number",
+  return json_pack("{s:s, s:I, s:s, s:s, s:o, s:I, s:I, s:o}", "state", result->status ? "failed" : "saved", "number",
                    (json_int_t)result->number, "name", result->name, "base", result->base, "directory",
-                   result->directory, "bytes", (json_int_t)result->bytes, "files", (json_int_t)result->files, "error",
-                   result->why);
+                   pwi_json_string(result->directory), "bytes", (json_int_t)result->bytes, "files",
+                   (json_int_t)result->files, "error", pwi_json_string(result->why));
 }
 
 bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root) {
