@@ -108,8 +108,8 @@ struct pawl_data_info {
   enum pawl_data_format format; /* of the first file */
   uint64_t fingerprint; /* of names, sizes and options: the same data set, as far as can be told without reading */
   uint64_t rows, entries, max_id; /* if all files are caches, which say so; else 0: nobody has counted */
-  uint64_t columns,
-      label_column; /* of the first file, if it is csv: how many, with the label's, and that one's number; else 0 */
+  uint64_t columns, label_column; /* of the first file, if it is csv: how many, with the label's, and that one's number,
+                                     0 if it is lacking; else 0 */
 };
 
 PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out);

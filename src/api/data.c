@@ -38,7 +38,7 @@ void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_ou
   pwi_data_counts(data, &info_out->rows, &info_out->entries, &info_out->max_id);
   if (info_out->format != PAWL_DATA_CSV) return;
   info_out->columns = data->sources[0].rule.table.width;
-  info_out->label_column = data->sources[0].rule.table.label + 1;
+  if (!data->sources[0].rule.table.lacks_label) info_out->label_column = data->sources[0].rule.table.label + 1;
 }
 
 size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room) {
