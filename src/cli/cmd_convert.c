@@ -11,6 +11,7 @@
 #include <pawl/session.h>
 #include <pawl/words.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/reading.h"
 #include "cli/spool.h"
@@ -99,13 +100,14 @@ static int say_done(const struct convert *convert, const struct pawl_data *data,
   double seconds = now_s() - convert->began_s, rate = (double)info->bytes / 1e6 / (seconds > 0 ? seconds : 1e-9);
   uint64_t bytes = size_of(convert->output), skipped = pawl_data_skipped(data), unknown = atomic_load(&data->unknown);
   if (convert->json)
-    return pwi_cli_print_json(
-        convert->command,
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "cache", convert->output, "format",
-                  pawl_data_format_name(info->format), "files", (json_int_t)info->files, "rows", (json_int_t)last->rows,
-                  "entries", (json_int_t)last->entries, "max_id", (json_int_t)max_id, "skipped", (json_int_t)skipped,
-                  "unknown", (json_int_t)unknown, "bytes_read", (json_int_t)info->bytes, "bytes_written",
-                  (json_int_t)bytes, "seconds", seconds, "mb_per_s", rate));
+    return pwi_cli_print_json(convert->command,
+                              json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "cache",
+                                        pwi_json_string(convert->output), "format", pawl_data_format_name(info->format),
+                                        "files", (json_int_t)info->files, "rows", (json_int_t)last->rows, "entries",
+                                        (json_int_t)last->entries, "max_id", (json_int_t)max_id, "skipped",
+                                        (json_int_t)skipped, "unknown", (json_int_t)unknown, "bytes_read",
+                                        (json_int_t)info->bytes, "bytes_written", (json_int_t)bytes, "seconds", seconds,
+                                        "mb_per_s", rate));
   printf("%s: %" PRIu64 " rows, %" PRIu64 " entries, features up to %" PRIu64 "\n", convert->output, last->rows,
          last->entries, max_id);
   printf("read %.1f MB of %s in %zu %s, wrote %.1f MB, in %.2f s: %.0f MB/s\n", (double)info->bytes / 1e6,

@@ -44,9 +44,11 @@ static void free_link(struct pwi_holder_link *link) {
 void pwi_holder_destroy(struct pwi_holder *holder) {
   if (!holder) return;
   while (holder->links) free_link(holder->links);
+  pwi_staging_fini(&holder->staging);
   pwi_reading_fini(&holder->reading);
   pwi_pages_fini(&holder->stamps);
   pwi_holder_filters_fini(&holder->filters);
+  pwi_free(holder->released);
   pwi_free(holder);
 }
 
@@ -58,6 +60,7 @@ pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, 
   fresh->link = link;
   fresh->peering = *peering;
   fresh->rights = *rights;
+  fresh->inbox.shared = &holder->staging;
   fresh->next = holder->links;
   if (fresh->next) fresh->next->before = fresh;
   holder->links = fresh;
@@ -427,11 +430,36 @@ static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *s
   return PAWL_OK;
 }
 
+/* Whoever waited for ticks that are counted now is told as everybody is: once the chain has all that we have. */
+static void tell_released(struct pwi_holder *holder) {
+  for (size_t i = 0; i < holder->released_count; i++) {
+    const struct pwi_released *released = &holder->released[i];
+    struct pwi_holder_link *link = find_link(holder, released->waiter.owner);
+    const struct pwi_entry *entry = pwi_catalogue_find(holder->config.numbers->catalogue, released->waiter.vector);
+    struct pwi_served served = {.outcome = released->outcome};
+    struct pwi_request request = {.terms = {.kind = PWI_REQUEST_AWAIT, .number = released->waiter.number}};
+    struct pwi_chain *chain = NULL;
+    if (!link) continue;
+    if (entry) {
+      uint64_t key = pwi_group_key(entry->name);
+      request.terms.claim = pawl_range_of(key, key + 1);
+      if (!route(link, &request, entry, &chain)) chain = NULL;
+    }
+    if (!chain) served.outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+    if (chain)
+      answer(link, chain, &request, entry, &served, NULL, NULL, (struct pwi_answer_form){0});
+    else
+      pwi_holder_say(link, released->waiter.number, 0, &served.outcome);
+  }
+  holder->released_count = 0;
+}
+
 void pwi_holder_settle_sums(struct pwi_holder *holder) {
   struct telling telling = {.holder = holder};
   struct pwi_holding *holding = holder->config.holding;
   struct pwi_gathering *sum;
   if (!holder->config.chains) return;
+  if (holder->released_count > 0) tell_released(holder);
   while ((sum = pwi_holding_next_sum(holding, &telling.request))) {
     telling.entry = pwi_catalogue_find(holder->config.numbers->catalogue, telling.request.terms.vector);
     struct pwi_place place = telling.entry ? pwi_entry_place(telling.entry) : (struct pwi_place){0};
@@ -456,7 +484,7 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
   if (status) return status;
-  request.waiter = (struct pwi_waiter){link->link.id, request.terms.number};
+  request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};
 
   const struct pwi_entry *entry = pwi_catalogue_find(link->holder->config.numbers->catalogue, request.terms.vector);
   struct pwi_outcome outcome;

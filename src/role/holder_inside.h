@@ -68,9 +68,18 @@ struct pwi_holder_filters {
   struct pwi_coder coder;
 };
 
+/* An AWAIT whose ticks are all counted here. */
+struct pwi_released {
+  struct pwi_waiter waiter;
+  struct pwi_outcome outcome;
+};
+
 struct pwi_holder {
   struct pwi_holder_config config;
   struct pwi_holder_link *links;
+  struct pwi_released *released; /* to be told once our chain has the ticks */
+  size_t released_count, released_room;
+  struct pwi_staging staging; /* for requests on their way in */
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
   struct pwi_holder_filters filters;

@@ -40,10 +40,11 @@
 
 struct pwi_holding;
 
-/* Somebody waits in a group. `owner` and `number` are the caller's: whom to tell, and about which request. */
+/* Somebody waits in a group. All of it is the caller's: whom to tell, and about which request on what. */
 struct pwi_waiter {
   uint64_t owner;
   uint64_t number;
+  struct pwi_vector_id vector;
 };
 
 struct pwi_holding_config {
@@ -56,8 +57,9 @@ struct pwi_holding_config {
   void (*run)(void *context, void (*work)(void *argument), void *argument);
   void *run_context;
 
-  /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. Called
-   * from inside any function below; it must not call back into the holding. */
+  /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. OK is about
+   * ticks that are counted here, and perhaps nowhere else: where there is a chain its members must have them before anybody is
+   * told. Called from inside any function below; it must not call back into the holding. */
   void (*answer)(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome);
   void *context;
 };
@@ -70,6 +72,10 @@ void pwi_holding_destroy(struct pwi_holding *holding); /* NULL is fine; waiters 
 /* A vector or group that there is from now on; the entry is copied. On all positions that are held its rows are absent and
  * its times 0. PAWL_EXISTS. */
 PAWL_MUST_USE pawl_status pwi_holding_open(struct pwi_holding *holding, const struct pwi_entry *entry);
+
+/* Vectors whose tables could not be made, for lack of memory, are tried again. Until then their pushes and pulls are refused with
+ * PAWL_NODE_FULL, and nothing else is. */
+void pwi_holding_retry(struct pwi_holding *holding);
 
 /* A vector that is here begins anew as the incarnation of `entry`, which is a later one: rows, times and refusals are gone,
  * also where they are staged. PAWL_NOT_FOUND, PAWL_NO_MEMORY: nothing has changed. */

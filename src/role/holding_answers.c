@@ -34,6 +34,7 @@ pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const st
 static pawl_status read_rows(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                              const struct pwi_named *named, void *values) {
   struct pwi_table *table = vector->table;
+  if (vector->is_hollow) return PAWL_NODE_FULL;
   if (!named->keys && named->count > 0)
     return pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
   if (!pwi_slots_hold(named->slots, table)) {

@@ -55,6 +55,13 @@ void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *r
 pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
                               struct pawl_range range);
 
+/* From the first to the last key of `range` on which the task was refused; empty if it was not. */
+struct pawl_range pwi_refusals_range(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                                     struct pawl_range range);
+
+/* How many are kept for the sender. */
+size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender sender);
+
 /* The sender has heard of everything up to `settled`. */
 void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled);
 
@@ -78,6 +85,7 @@ struct pwi_held {
   struct pwi_applying *rule;           /* NULL: `apply` is all there is to it */
   bool is_unknown;                     /* we have no function of that name: pushes are refused */
   struct pwi_table *table;             /* NULL for a group */
+  bool is_hollow;                      /* the table could not be made, for lack of memory: nothing is held or served */
   uint64_t bytes;                      /* of the table, when it was last looked at; part of holding->row_bytes */
   struct pwi_clock clocks[PWI_CLOCKS]; /* on exactly the keys that are held */
   struct pwi_clock staged[PWI_CLOCKS]; /* on keys that came in chunks and are not held yet */

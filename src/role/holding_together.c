@@ -265,8 +265,8 @@ static struct pwi_gathering *open_gathering(struct pwi_holding *holding, const s
 
 /* Whether pushes may be added up and the sum be applied. */
 static bool can_sum(const struct pwi_held *vector) {
-  if (vector->rule) return vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
-  return vector->apply == PWI_APPLY_ADD && !vector->is_unknown;
+  if (vector->rule) return !vector->is_hollow && vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
+  return vector->apply == PWI_APPLY_ADD && !vector->is_unknown && !vector->is_hollow;
 }
 
 static bool is_summable(const struct pwi_held *vector, const struct pwi_request *request) {

@@ -250,7 +250,7 @@ static void test_a_member_alone_cannot_open_ticks_without_end(void **state) {
     request.terms.other = GROUP;
     request.task = i + 1;
     request.tick = i + 1;
-    request.waiter = (struct pwi_waiter){1, i + 1};
+    request.waiter = (struct pwi_waiter){.owner = 1, .number = i + 1};
     request.arc = pawl_range_of(0, MANY);
     request.value_type = PAWL_I64;
     request.values = &part;
