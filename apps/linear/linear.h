@@ -66,8 +66,9 @@ struct linear_progress {
 };
 
 struct linear_result {
-  const char *why; /* why it ended: "converged", "rounds", "early stop", "interrupted", "streamed" */
-  uint64_t rounds;
+  const char *why;  /* why it ended: "converged", "rounds", "early stop", "interrupted", "streamed" */
+  uint64_t rounds;  /* of this run, */
+  uint64_t resumed; /* and of the one that it was resumed from */
   double seconds, load_s, train_s;
   double objective; /* at the end, with one more look at all data */
   uint64_t nonzeros;
@@ -99,7 +100,7 @@ struct linear_options {
   double
       tolerance; /* how far the objective may be from the optimum, about, as a part of it; 0: 1e-4, and for the dual method, which knows
                           it exactly, 2e-3 */
-  uint64_t rounds;    /* at most; 0: 1000, or one pass for methods that stream */
+  uint64_t rounds;    /* at most, not counting those before `resume`; 0: 1000, or one pass for methods that stream */
   uint32_t patience;  /* rounds without a better validation loss before it ends; 0: does not end by it */
   double rate;        /* of SGD, AdaGrad, FTRL, subgradient; 0: chosen */
   uint32_t minibatch; /* rows; 0: 1000 */
@@ -116,7 +117,8 @@ struct linear_options {
 
   const char *checkpoints;   /* a directory that servers can write to; NULL: none are made */
   double checkpoint_every_s; /* 0: 60 */
-  bool resume;               /* from the newest checkpoint there; PAWL_NOT_FOUND if there is none */
+  bool
+      resume; /* from the newest checkpoint there; PAWL_NOT_FOUND if there is none, PAWL_MISMATCH if it is of other options or data */
 
   /* All may be NULL. They are called by the thread that calls linear_train. */
   void (*progress)(void *context, const struct linear_progress *progress);

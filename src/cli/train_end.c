@@ -82,6 +82,7 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
   set_count(object, "nnz", result->nonzeros);
   set_number(object, "seconds", result->seconds);
   set_count(object, "iterations", result->rounds);
+  set_count(object, "resumed", result->resumed);
   set_number(object, "accuracy", result->accuracy);
   set_number(object, "wait_pct", result->wait_pct);
   set_count(object, "bytes_sent", result->bytes_sent);
@@ -209,7 +210,9 @@ void pwi_train_end_print(const struct pwi_train_end *end) {
   const struct pwi_train_found *found = &end->found[end->last];
   const struct linear_result *result = &found->result;
   if (!end->has_found) return;
-  printf("%s after %" PRIu64 " round%s\n", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
+  printf("%s after %" PRIu64 " round%s", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
+  if (result->resumed) printf(", and %" PRIu64 " before it was resumed", result->resumed);
+  putchar('\n');
   if (end->options->linear.point_count > 1)
     print_path(end);
   else
