@@ -6,6 +6,25 @@ target_compile_options(pawl_flags INTERFACE
   ${PAWL_WARNINGS} -fno-omit-frame-pointer $<$<BOOL:${PAWL_WERROR}>:-Werror>)
 target_compile_definitions(pawl_flags INTERFACE _GNU_SOURCE)
 
+# Hardening: what a memory error meets before it becomes an attack. tests/repo/hardening_test.sh reads all of it back from the
+# programs. A sanitizer watches more closely and replaces the checked calls of the C library, so FORTIFY_SOURCE stays out of
+# its way; without optimisation FORTIFY_SOURCE does nothing but warn.
+include(CheckCCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -mbranch-protection=standard)
+  string(MAKE_C_IDENTIFIER "PAWL_HAS${flag}" known)
+  check_c_compiler_flag("-Werror ${flag}" ${known})
+  if(${known})
+    target_compile_options(pawl_flags INTERFACE ${flag})
+  endif()
+endforeach()
+target_link_options(pawl_flags INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+if(NOT PAWL_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  target_compile_options(pawl_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3) # an older C library takes it for 2
+endif()
+
 if(PAWL_SANITIZE)
   target_compile_options(pawl_flags INTERFACE -fsanitize=${PAWL_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(pawl_flags INTERFACE -fsanitize=${PAWL_SANITIZE})

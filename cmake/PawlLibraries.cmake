@@ -28,10 +28,10 @@ target_include_directories(pawl_static INTERFACE
 set_target_properties(pawl_static PROPERTIES OUTPUT_NAME pawl LINKER_LANGUAGE C)
 
 # pkg-config and CMake each learn what the static library stands on; the shared one knows by itself.
-# Debian's libmicrohttpd.pc and libcurl.pc ask a static link for libraries that their packages do not bring; the two are
-# named directly.
+# Debian's libmicrohttpd.pc, libcurl.pc and gnutls.pc ask a static link for libraries that their packages do not bring;
+# the three are named directly.
 set(pkgconfig_parts ${PAWL_PKGCONFIG_PARTS})
-list(REMOVE_ITEM pkgconfig_parts libmicrohttpd libcurl)
+list(REMOVE_ITEM pkgconfig_parts libmicrohttpd libcurl gnutls)
 list(JOIN pkgconfig_parts ", " PAWL_PKGCONFIG_REQUIRES)
 list(JOIN PAWL_PKGCONFIG_PARTS " " PAWL_CMAKE_REQUIRES)
 include(CMakePackageConfigHelpers)

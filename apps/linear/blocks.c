@@ -130,14 +130,18 @@ static struct pawl_range block_range(uint64_t span, uint32_t block, uint32_t cou
   return (struct pawl_range){(uint64_t)(wide * block / count), (uint64_t)(wide * (block + 1) / count)};
 }
 
+/* From its push on the step is under way, even if its tick cannot be sent: its arrays are the task's until that has finished. */
 static pawl_status send_step(struct linear_worker *worker, const struct linear_order *order, uint32_t block,
                              struct step *step) {
+  struct blocks *blocks = worker->method;
   struct pawl_group *group = pawl_worker_group(worker->worker);
   struct pawl_where where = pawl_at_keys(step->keys, step->count);
   where.range = step->is_bias ? (struct pawl_range){0, 1} : block_range(order->features, block, order->blocks);
   struct pawl_vector *vector = step->is_bias ? worker->bias : worker->weights;
   pawl_status status = pawl_group_pushpull(group, vector, where, step->pushed, step->pulled, &step->task);
-  return status ? status : pawl_group_clock(group, NULL);
+  if (status) return status;
+  blocks->under_way++;
+  return pawl_group_clock(group, NULL);
 }
 
 /* --- a step has been taken ------------------------------------------------------------------------------------------------------- */
@@ -206,9 +210,7 @@ static pawl_status begin_step(struct linear_worker *worker, const struct linear_
   } else {
     compute_block(worker, order, block, step);
   }
-  status = send_step(worker, order, block, step);
-  if (!status) blocks->under_way++;
-  return status;
+  return send_step(worker, order, block, step);
 }
 
 static pawl_status drain(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {

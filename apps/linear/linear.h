@@ -93,6 +93,7 @@ struct linear_options {
   const char *const *valid_paths; /* read by linear_train itself */
   size_t valid_count;
   struct pawl_data_options reading;
+  bool zero_based; /* ids begin at 0; found out if one of them is 0. Ids stay those of the files either way */
   const struct linear_point *points; /* one model for each, in this order, each beginning with the one before */
   size_t point_count;
   bool bias;

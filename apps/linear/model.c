@@ -64,16 +64,17 @@ pawl_status linear_model_append(struct linear_model *model, size_t *room, uint64
 static bool is_amount(double number) { return isnan(number) || (number >= 0 && isfinite(number)); }
 
 static bool weights_are_sound(const struct linear_model *model, char *why) {
-  uint64_t before = 0;
+  uint64_t least = model->zero_based ? 0 : 1;
   for (size_t i = 0; i < model->count; i++) {
-    if (model->ids[i] <= before || model->ids[i] > model->features) {
-      linear_say(why, PAWL_CORRUPT, "the ids of its weights do not rise from 1 to %llu",
+    if (model->ids[i] < least || model->ids[i] > model->features) {
+      linear_say(why, PAWL_CORRUPT, "the ids of its weights do not rise from %d to %llu", model->zero_based ? 0 : 1,
                  (unsigned long long)model->features);
       return false;
     }
-    before = model->ids[i];
+    least = model->ids[i] + 1;
     if (isfinite(model->weights[i])) continue;
-    linear_say(why, PAWL_CORRUPT, "the weight of feature %llu is not a finite number", (unsigned long long)before);
+    linear_say(why, PAWL_CORRUPT, "the weight of feature %llu is not a finite number",
+               (unsigned long long)model->ids[i]);
     return false;
   }
   return true;
@@ -92,7 +93,7 @@ bool linear_model_is_sound(const struct linear_model *model, char *why) {
     what = "its class weights are no numbers from 0 on";
   else if (model->has_bias && !isfinite(model->bias))
     what = "its bias is not a finite number";
-  else if (model->features > PAWL_ID_MAX || model->count > model->features)
+  else if (model->features > PAWL_ID_MAX || model->count > linear_model_width(model))
     what = "it has more weights than features, or more features than there can be";
   if (!what) return weights_are_sound(model, why);
   linear_say(why, PAWL_CORRUPT, "%s", what);

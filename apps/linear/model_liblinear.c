@@ -10,7 +10,8 @@
  *   …
  *   # pawl {"loss": …}          ours: LIBLINEAR reads as many numbers as it expects, and no further
  *
- * The first label is our second. A model without the last line says nothing of how much was penalised.
+ * Features count from 1 there. Those of a zero-based model are one higher than their ids; our line says so, and they come back as
+ * they were. The first label is our second. A model without the last line says nothing of how much was penalised.
  */
 #include <limits.h>
 #include <math.h>
@@ -72,10 +73,10 @@ pawl_status linear_liblinear_check(const struct linear_model *model, char *why) 
     return linear_say(why, PAWL_UNSUPPORTED,
                       "LIBLINEAR's labels are whole numbers, and those of this model are %g and %g: use another format",
                       model->labels[0], model->labels[1]);
-  if (model->features < INT_MAX) return PAWL_OK;
+  if (linear_model_width(model) < INT_MAX) return PAWL_OK;
   return linear_say(why, PAWL_TOO_LARGE,
                     "LIBLINEAR has fewer than 2^31 features, and this model %llu: use pawl's own format",
-                    (unsigned long long)model->features);
+                    (unsigned long long)linear_model_width(model));
 }
 
 static pawl_status write_ours(FILE *file, const struct linear_model *model) {
@@ -92,9 +93,10 @@ pawl_status linear_liblinear_fill(FILE *file, const void *context) {
   const struct linear_model *model = context;
   fprintf(file, "solver_type %s\nnr_class 2\n", solver_name(model));
   if (!model->is_regression) fprintf(file, "label %d %d\n", (int)model->labels[1], (int)model->labels[0]);
-  fprintf(file, "nr_feature %llu\nbias %d\nw\n", (unsigned long long)model->features, model->has_bias ? 1 : -1);
+  fprintf(file, "nr_feature %llu\nbias %d\nw\n", (unsigned long long)linear_model_width(model),
+          model->has_bias ? 1 : -1);
   size_t next = 0;
-  for (uint64_t id = 1; id <= model->features && !ferror(file); id++)
+  for (uint64_t id = model->zero_based ? 0 : 1; id <= model->features && !ferror(file); id++)
     if (next < model->count && model->ids[next] == id)
       fprintf(file, "%.17g\n", model->weights[next++]);
     else
@@ -235,6 +237,13 @@ static void describe(const struct reading *reading) {
   for (int i = 0; i < 2 && !model->is_regression; i++) model->labels[i] = (double)reading->labels[1 - i];
 }
 
+static void count_from_zero(struct linear_model *model) {
+  if (model->features == 0) return; /* somebody's edit: there is no feature to be number 0 */
+  model->zero_based = true;
+  model->features--;
+  for (size_t i = 0; i < model->count; i++) model->ids[i]--;
+}
+
 /* Our own line knows how the model came to be. What the lines before it say is what counts, should they have been edited. */
 static pawl_status read_ours(struct reading *reading) {
   struct linear_model said = {0}, *model = reading->model;
@@ -249,9 +258,13 @@ static pawl_status read_ours(struct reading *reading) {
   model->l2 = said.l2;
   memcpy(model->class_weights, said.class_weights, sizeof said.class_weights);
   model->hash_bits = said.hash_bits;
+  model->columns = said.columns;
+  model->label_column = said.label_column;
+  memcpy(model->label_name, said.label_name, sizeof said.label_name);
   model->binary = said.binary;
   model->unit_rows = said.unit_rows;
   model->objective = said.objective;
+  if (said.zero_based) count_from_zero(model);
   if (said.is_regression == model->is_regression) model->loss = said.loss;
   return PAWL_OK;
 }

@@ -16,9 +16,9 @@ bool linear_npy_is(const char *bytes, size_t size) {
 /* --- writing -------------------------------------------------------------------------------------------------------------- */
 
 pawl_status linear_npy_check(const struct linear_model *model, char *why) {
-  if (model->features <= LINEAR_DENSE_MAX) return PAWL_OK;
+  if (linear_model_width(model) <= LINEAR_DENSE_MAX) return PAWL_OK;
   return linear_say(why, PAWL_TOO_LARGE, "an array of %llu features is not written: above 2^31 use pawl's own format",
-                    (unsigned long long)model->features);
+                    (unsigned long long)linear_model_width(model));
 }
 
 static void make_head(uint64_t elements, char head[HEAD_SIZE]) {
@@ -60,9 +60,9 @@ pawl_status linear_npy_fill(FILE *file, const void *context) {
   if (!sink) return PAWL_NO_MEMORY;
   sink->file = file;
   sink->count = 0;
-  make_head(model->features + model->has_bias, head);
+  make_head(linear_model_width(model) + model->has_bias, head);
   sink->failed = fwrite(head, 1, HEAD_SIZE, file) != HEAD_SIZE;
-  for (uint64_t id = 1, next = 0; id <= model->features && !sink->failed; id++)
+  for (uint64_t id = model->zero_based ? 0 : 1, next = 0; id <= model->features && !sink->failed; id++)
     put(sink, next < model->count && model->ids[next] == id ? model->weights[next++] : 0);
   if (model->has_bias) put(sink, model->bias);
   drain(sink);
@@ -139,18 +139,19 @@ static double get_number(const char *bytes, size_t width) {
   return (double)narrow;
 }
 
-static pawl_status take_numbers(const char *bytes, size_t width, uint64_t elements, struct linear_model *model,
+static pawl_status take_numbers(const char *bytes, size_t size, uint64_t elements, struct linear_model *model,
                                 char *why) {
   size_t room = 0;
-  if (elements != model->features + model->has_bias)
-    return linear_say(
-        why, PAWL_CORRUPT, "the array has %llu numbers, and the .json beside it speaks of %llu features%s",
-        (unsigned long long)elements, (unsigned long long)model->features, model->has_bias ? " and a bias" : "");
-  for (uint64_t i = 0; i < model->features; i++) {
-    pawl_status status = linear_model_append(model, &room, i + 1, get_number(bytes + i * width, width));
+  uint64_t width = linear_model_width(model), first = model->zero_based ? 0 : 1;
+  if (elements != width + model->has_bias)
+    return linear_say(why, PAWL_CORRUPT,
+                      "the array has %llu numbers, and the .json beside it speaks of %llu features%s",
+                      (unsigned long long)elements, (unsigned long long)width, model->has_bias ? " and a bias" : "");
+  for (uint64_t i = 0; i < width; i++) {
+    pawl_status status = linear_model_append(model, &room, i + first, get_number(bytes + i * size, size));
     if (status) return status;
   }
-  if (model->has_bias) model->bias = get_number(bytes + model->features * width, width);
+  if (model->has_bias) model->bias = get_number(bytes + width * size, size);
   return linear_model_is_sound(model, why) ? PAWL_OK : PAWL_CORRUPT;
 }
 

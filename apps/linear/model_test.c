@@ -59,6 +59,7 @@ static void same_models(const struct linear_model *a, const struct linear_model 
   same(a->l1, b->l1);
   same(a->l2, b->l2);
   assert_int_equal(a->features, b->features);
+  assert_int_equal(a->zero_based, b->zero_based);
   assert_int_equal(a->has_bias, b->has_bias);
   same(a->bias, b->bias);
   assert_int_equal(a->hash_bits, b->hash_bits);
@@ -109,6 +110,47 @@ static void test_every_format_keeps_regression_and_squared_classes(void **state)
     model.labels[0] = model.labels[1] = 0;
     there_and_back(&model, paths[i]);
   }
+}
+
+static void test_every_format_keeps_a_zero_based_model(void **state) {
+  (void)state;
+  uint64_t from_zero[] = {0, 3, 6};
+  struct linear_model model = example;
+  model.ids = from_zero;
+  model.zero_based = true;
+  for (int i = 0; i < 3; i++) there_and_back(&model, paths[i]);
+  model.has_bias = false;
+  model.bias = 0;
+  model.features = 0; /* the only feature is 0 */
+  model.count = 1;
+  for (int i = 0; i < 3; i++) there_and_back(&model, paths[i]);
+}
+
+static void test_a_zero_based_model_is_one_higher_in_liblinears_format(void **state) {
+  (void)state;
+  uint64_t from_zero[] = {0, 2};
+  char *text;
+  size_t size;
+  struct linear_model model = example;
+  model.ids = from_zero;
+  model.zero_based = true;
+  model.count = 2;
+  model.features = 2;
+  assert_int_equal(linear_model_write(&model, "m.txt", LINEAR_FORMAT_LIBLINEAR, error), PAWL_OK);
+  assert_int_equal(linear_file_read("m.txt", &text, &size, error), PAWL_OK);
+  assert_non_null(strstr(text, "nr_feature 3\nbias 1\nw\n0.1"));
+  free(text);
+}
+
+static void test_pawls_format_has_room_for_the_highest_id_and_for_0(void **state) {
+  (void)state;
+  uint64_t far[] = {0, (uint64_t)1 << 40, PAWL_ID_MAX};
+  struct linear_model model = example;
+  model.ids = far;
+  model.features = PAWL_ID_MAX;
+  assert_int_equal(linear_model_write(&model, "m", LINEAR_FORMAT_PAWL, error), PAWL_INVALID);
+  model.zero_based = true;
+  there_and_back(&model, "m");
 }
 
 static void test_pawls_format_has_room_for_the_highest_id(void **state) {
@@ -326,6 +368,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_format_keeps_a_model),
       cmocka_unit_test(test_every_format_keeps_regression_and_squared_classes),
+      cmocka_unit_test(test_every_format_keeps_a_zero_based_model),
+      cmocka_unit_test(test_a_zero_based_model_is_one_higher_in_liblinears_format),
+      cmocka_unit_test(test_pawls_format_has_room_for_the_highest_id_and_for_0),
       cmocka_unit_test(test_pawls_format_has_room_for_the_highest_id),
       cmocka_unit_test(test_pawls_format_notices_every_byte_that_is_lost_or_changed),
       cmocka_unit_test(test_text_and_arrays_that_are_cut_off_are_refused),

@@ -1,8 +1,8 @@
 /* Scores: weights are looked up by id for every entry of every row, so the lookup is what counts.
  *
  * Ids that are small, or nearly all in use, get an array with a place for each; a weight that is 0 stands there as 0. Others get a
- * table with open addressing that is at most half full: a lookup is then one or two neighbouring places. No id is 0 in a
- * model, so 0 marks a free place.
+ * table with open addressing that is at most half full: a lookup is then one or two neighbouring places. 0
+ * marks a free place: the weight of the feature 0, which zero-based models have, stands beside the table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct place {
 };
 
 struct linear_scorer {
-  double bias;
+  double bias, zero;    /* zero: the weight of feature 0 */
   uint64_t size;        /* of `direct`; 0: there is none */
   double *direct;       /* by id */
   struct place *places; /* 2^bits of them */
@@ -45,6 +45,7 @@ static pawl_status fill_places(struct linear_scorer *scorer, const struct linear
   scorer->places = calloc(mask + 1, sizeof *scorer->places);
   if (!scorer->places) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < model->count; i++) {
+    if (model->ids[i] == 0) continue;
     size_t slot = slot_of(scorer, model->ids[i]);
     while (scorer->places[slot].id) slot = (slot + 1) & mask;
     scorer->places[slot] = (struct place){model->ids[i], model->weights[i]};
@@ -57,6 +58,7 @@ pawl_status linear_scorer_create(const struct linear_model *model, struct linear
   if (!scorer) return PAWL_NO_MEMORY;
   uint64_t highest = model->count ? model->ids[model->count - 1] : 0;
   if (model->has_bias) scorer->bias = model->bias;
+  if (model->count && model->ids[0] == 0) scorer->zero = model->weights[0];
   bool is_direct = highest < DIRECT_MAX || highest / DIRECT_SPARSE < model->count;
   pawl_status status = is_direct ? fill_direct(scorer, model, highest) : fill_places(scorer, model);
   if (status)
@@ -75,6 +77,7 @@ void linear_scorer_destroy(struct linear_scorer *scorer) {
 
 static double find(const struct linear_scorer *scorer, uint64_t id) {
   size_t mask = ((size_t)1 << scorer->bits) - 1;
+  if (id == 0) return scorer->zero;
   for (size_t slot = slot_of(scorer, id); scorer->places[slot].id; slot = (slot + 1) & mask)
     if (scorer->places[slot].id == id) return scorer->places[slot].weight;
   return 0;

@@ -49,7 +49,7 @@ static void test_large_ids_are_looked_up_in_a_table(void **state) {
   uint64_t ids[COUNT], named[COUNT];
   double weights[COUNT];
   for (size_t i = 0; i < COUNT; i++) {
-    ids[i] = (i + 1) * ((uint64_t)1 << 52);
+    ids[i] = i * ((uint64_t)1 << 52); /* 0 as well */
     weights[i] = (double)(i + 1);
     named[i] = i % 3 ? ids[i] : ids[i] + 1;
   }

@@ -85,7 +85,10 @@ void linear_census_add(struct linear_census *census, const struct pawl_batch *ba
   census->entries += batch->entries;
   census->skipped += batch->skipped;
   if (batch->max_id > census->max_id) census->max_id = batch->max_id;
-  for (size_t i = 0; i < batch->rows; i++) count_label(census, (double)batch->labels[i]);
+  for (size_t i = 0; i < batch->rows; i++) {
+    count_label(census, (double)batch->labels[i]);
+    if (batch->starts[i] < batch->starts[i + 1] && batch->ids[batch->starts[i]] == 0) census->has_zero = true;
+  }
   if (!batch->values) census->squares += (double)batch->entries;
   for (size_t k = 0; batch->values && k < batch->entries; k++)
     census->squares += (double)batch->values[k] * (double)batch->values[k];
@@ -97,8 +100,10 @@ void linear_share_count(const struct linear_share *share, struct linear_census *
   for (size_t i = 0; i < share->rows; i++) count_label(census_out, (double)share->labels[i]);
   for (uint64_t k = 0; k < census_out->entries; k++)
     census_out->squares += (double)share->values[k] * (double)share->values[k];
-  for (size_t i = 0; i < share->features; i++)
+  for (size_t i = 0; i < share->features; i++) {
     if (share->ids[i] > census_out->max_id) census_out->max_id = share->ids[i];
+    if (share->ids[i] == 0) census_out->has_zero = true;
+  }
   for (size_t i = 0; i < share->piece_count; i++)
     if (share->pieces[i].batch) linear_census_add(census_out, share->pieces[i].batch);
 }

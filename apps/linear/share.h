@@ -54,6 +54,7 @@ pawl_status linear_share_arrange(struct linear_share *share, const struct linear
 /* What there is, before it is arranged. At most three labels are told apart: two classes, and that there are more. */
 struct linear_census {
   uint64_t rows, entries, max_id, skipped;
+  bool has_zero;  /* an id 0 occurs: the data is zero-based */
   double squares; /* of all values */
   size_t label_count;
   double labels[3];

@@ -248,7 +248,7 @@ static void test_the_census_counts_before_and_after_arranging(void **state) {
   struct linear_scatter scatter;
   struct linear_census before, after;
   const struct pawl_range all = {0, 1};
-  struct pawl_data *data = write_data("1 1:1 5:2\n0 3:1\n0 9:1 10:1\n0\n7\n8\n");
+  struct pawl_data *data = write_data("1 1:1 5:2\n0 0:1\n0 9:1 10:1\n0\n7\n8\n");
   linear_scatter_init(&scatter, 11);
   must(linear_share_take(&share, data, &all, 1, 1));
   linear_share_count(&share, &before);
@@ -257,6 +257,7 @@ static void test_the_census_counts_before_and_after_arranging(void **state) {
   assert_int_equal(before.rows, 6);
   assert_int_equal(before.entries, 5);
   assert_int_equal(before.max_id, 10);
+  assert_true(before.has_zero);
   assert_int_equal(before.label_count, 3); /* the fourth is not looked at */
   assert_true(before.labels[0] == 1 && before.labels[1] == 0 && before.labels[2] == 7);
   assert_int_equal(before.label_rows[1], 3);

@@ -63,6 +63,7 @@ static void add_census(struct linear_census *sum, const struct linear_census *pa
   sum->skipped += part->skipped;
   sum->squares += part->squares;
   if (part->max_id > sum->max_id) sum->max_id = part->max_id;
+  sum->has_zero |= part->has_zero;
   for (size_t i = 0; i < part->label_count; i++) {
     size_t k = 0;
     while (k < sum->label_count && sum->labels[k] != part->labels[i]) k++;
@@ -225,7 +226,8 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   double per_row = (double)census->entries / (double)census->rows;
   run->order.features = streams ? PAWL_ID_MAX : census->max_id + 1;
   run->order.rows = run->progress.rows = run->result.rows = census->rows;
-  run->progress.features = run->result.features = census->max_id;
+  run->zero_based = census->has_zero || run->options->zero_based;
+  run->progress.features = run->result.features = census->max_id + run->zero_based;
   run->progress.entries = run->result.entries = census->entries;
   run->order.blocks = choose_blocks(run, per_row);
   run->progress.skipped = run->result.skipped = census->skipped;

@@ -59,6 +59,7 @@ struct linear_run {
   bool is_best;           /* the weights on the servers are those that are kept */
   uint64_t resumed_round; /* the first one after resuming */
   double nothing;         /* the loss with all weights zero */
+  bool zero_based; /* ids of features begin at 0 */
   double class_rows[2];
   char *error; /* LINEAR_TEXT_MAX */
 };

@@ -140,9 +140,9 @@ char *linear_reply_write(const struct linear_reply *reply) {
   for (size_t i = 0; i < census->label_count; i++)
     json_array_append_new(labels, json_pack("[f, o]", census->labels[i], apps_json_wide(census->label_rows[i])));
   json_t *described =
-      json_pack("{s:f, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "rows", apps_json_wide(census->rows),
-                "entries", apps_json_wide(census->entries), "max_id", apps_json_wide(census->max_id), "skipped",
-                apps_json_wide(census->skipped), "labels", labels);
+      json_pack("{s:f, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "has_zero", (int)census->has_zero,
+                "rows", apps_json_wide(census->rows), "entries", apps_json_wide(census->entries), "max_id",
+                apps_json_wide(census->max_id), "skipped", apps_json_wide(census->skipped), "labels", labels);
   return apps_json_print(
       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "census",
                 described, "rows",
@@ -158,9 +158,11 @@ char *linear_reply_write(const struct linear_reply *reply) {
 
 static bool read_census(json_t *object, struct linear_census *census) {
   json_t *rows, *entries, *max_id, *skipped, *labels;
-  if (json_unpack(object, "{s:F, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "rows", &rows, "entries",
-                  &entries, "max_id", &max_id, "skipped", &skipped, "labels", &labels))
+  int has_zero;
+  if (json_unpack(object, "{s:F, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "has_zero", &has_zero,
+                  "rows", &rows, "entries", &entries, "max_id", &max_id, "skipped", &skipped, "labels", &labels))
     return false;
+  census->has_zero = has_zero;
   census->label_count = json_array_size(labels);
   if (census->label_count > sizeof census->labels / sizeof *census->labels) return false;
   for (size_t i = 0; i < census->label_count; i++) {

@@ -11,7 +11,9 @@
 
 #include <openssl/crypto.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
+#include "cli/cmd_key.h"
 #include "host/key_source.h"
 
 #define PATH_SIZE 4096
@@ -104,7 +106,8 @@ static int save_key(const struct pwi_command *command, const char *path, bool fo
   if (problem == EEXIST)
     return pwi_cli_failure(command, "%s is there already, and its key may be in use; --force replaces it", path);
   if (problem) return pwi_cli_failure(command, "cannot write %s: %s", path, strerror(problem));
-  if (json) return pwi_cli_print_json(command, json_pack("{s:s, s:s}", "name", key->name, "file", path));
+  if (json)
+    return pwi_cli_print_json(command, json_pack("{s:s, s:o}", "name", key->name, "file", pwi_json_string(path)));
   if (key->limits[0])
     explain_limited(path, key);
   else
@@ -195,9 +198,10 @@ static int show_one(struct show *show, size_t line, const struct pwi_key *key, c
   char printed[PWI_KEY_LINE_MAX];
   bool first = show->count++ == 0;
   if (show->json)
-    return pwi_cli_print_json(show->command, json_pack("{s:s, s:s, s:i, s:b, s:b, s:s}", "name", key->name, "file",
-                                                       show->path, "line", (int)line, "used", (int)first, "read_only",
-                                                       (int)limits->read_only, "space", limits->space));
+    return pwi_cli_print_json(show->command,
+                              json_pack("{s:s, s:o, s:i, s:b, s:b, s:s}", "name", key->name, "file",
+                                        pwi_json_string(show->path), "line", (int)line, "used", (int)first, "read_only",
+                                        (int)limits->read_only, "space", limits->space));
   printf("%s  %s%s%s\n", key->name, first ? "used and accepted" : "accepted",
          limits->read_only || limits->space[0] ? "," : "", pwi_key_limits_print(limits, printed));
   return PWI_EXIT_OK;
@@ -276,7 +280,7 @@ static const struct pwi_command command_show = {
 
 /* --- key ---------------------------------------------------------------------------------------------------------- */
 
-static const struct pwi_command *const children[] = {&command_new, &command_show, NULL};
+static const struct pwi_command *const children[] = {&command_new, &command_show, &pwi_command_key_token, NULL};
 
 const struct pwi_command pwi_command_key = {
     .name = "key",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/linear/model.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
 
@@ -56,13 +57,13 @@ static bool find_top(const struct linear_model *model, size_t wanted, struct top
   return true;
 }
 
-/* Line i of the file names feature i: one walk through it, with the weights by rising id, and then by size again. */
-static bool read_names(FILE *file, struct top *top) {
+/* Line i of the file, counted from `first`, names feature i: one walk through it, with the weights by rising id, and then by size again. */
+static bool read_names(FILE *file, uint64_t first, struct top *top) {
   char *line = NULL;
   size_t room = 0, next = 0;
   ssize_t length;
   qsort(top->weights, top->count, sizeof *top->weights, by_id);
-  for (uint64_t id = 1; next < top->count && (length = getline(&line, &room, file)) >= 0; id++) {
+  for (uint64_t id = first; next < top->count && (length = getline(&line, &room, file)) >= 0; id++) {
     if (id != top->weights[next].id) continue;
     while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = 0;
     top->weights[next++].name = strdup(line);
@@ -73,9 +74,9 @@ static bool read_names(FILE *file, struct top *top) {
   return is_fine;
 }
 
-static int name_top(const struct pwi_command *command, const char *path, struct top *top) {
+static int name_top(const struct pwi_command *command, const char *path, uint64_t first, struct top *top) {
   FILE *file = fopen(path, "r");
-  bool is_fine = file && read_names(file, top);
+  bool is_fine = file && read_names(file, first, top);
   int number = errno;
   if (file) fclose(file);
   return is_fine ? PWI_EXIT_OK : pwi_cli_failure(command, "cannot read %s: %s", path, strerror(number));
@@ -105,7 +106,8 @@ static void print_model(const struct linear_model *model, const struct top *top)
   if (model->class_weights[0] != 1 || model->class_weights[1] != 1)
     printf("%-12s %.9g for %.9g, %.9g for %.9g\n", "class weights", model->class_weights[0], model->labels[0],
            model->class_weights[1], model->labels[1]);
-  printf("%-12s %" PRIu64 "\n%-12s %zu that are not 0\n", "features", model->features, "weights", model->count);
+  printf("%-12s %" PRIu64 "%s\n%-12s %zu that are not 0\n", "features", linear_model_width(model),
+         model->zero_based ? ", numbered from 0" : "", "weights", model->count);
   if (model->has_bias) printf("%-12s %.9g\n", "bias", model->bias);
   print_rows_read(model);
   if (!isnan(model->objective)) printf("%-12s %.10g at the end of training\n", "objective", model->objective);
@@ -120,7 +122,7 @@ static json_t *top_json(const struct top *top) {
   for (size_t i = 0; i < top->count; i++) {
     const struct weight *one = &top->weights[i];
     json_t *object = json_pack("{s:I, s:o}", "id", (json_int_t)one->id, "weight", real(one->weight));
-    if (one->name) json_object_set_new(object, "name", json_string(one->name)); /* left out if it is no UTF-8 */
+    if (one->name) json_object_set_new(object, "name", pwi_json_string(one->name));
     json_array_append_new(list, object);
   }
   return list;
@@ -128,11 +130,12 @@ static json_t *top_json(const struct top *top) {
 
 static json_t *model_json(const struct linear_model *model, const struct top *top) {
   json_t *labels = model->is_regression ? json_null() : json_pack("[f, f]", model->labels[0], model->labels[1]);
-  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:[f, f], s:I, s:I, s:o, s:I, s:b, s:b, s:o, s:o}", "loss",
+  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:[f, f], s:I, s:b, s:I, s:o, s:I, s:b, s:b, s:o, s:o}", "loss",
                    linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels", labels, "l1",
                    real(model->l1), "l2", real(model->l2), "class_weights", model->class_weights[0],
-                   model->class_weights[1], "features", (json_int_t)model->features, "nnz", (json_int_t)model->count,
-                   "bias", model->has_bias ? real(model->bias) : json_null(), "hash_bits", (json_int_t)model->hash_bits,
+                   model->class_weights[1], "features", (json_int_t)linear_model_width(model), "zero_based",
+                   (int)model->zero_based, "nnz", (json_int_t)model->count, "bias",
+                   model->has_bias ? real(model->bias) : json_null(), "hash_bits", (json_int_t)model->hash_bits,
                    "binary", (int)model->binary, "unit_rows", (int)model->unit_rows, "objective",
                    real(model->objective), "top", top_json(top));
 }
@@ -148,7 +151,7 @@ static int show_model(const struct show *show, const struct linear_model *model)
   struct top top = {0};
   int exit_code = PWI_EXIT_OK;
   if (!find_top(model, (size_t)show->top, &top)) return pwi_cli_failure(show->command, "out of memory");
-  if (show->vocabulary) exit_code = name_top(show->command, show->vocabulary, &top);
+  if (show->vocabulary) exit_code = name_top(show->command, show->vocabulary, model->zero_based ? 0 : 1, &top);
   if (exit_code == PWI_EXIT_OK && show->json)
     exit_code = pwi_cli_print_json(show->command, model_json(model, &top));
   else if (exit_code == PWI_EXIT_OK)
@@ -180,7 +183,8 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option show_options[] = {
     {'n', "top", "N", "print the N largest weights (default: 10)"},
-    {LETTER_VOCABULARY, "vocabulary", "FILE", "names of features: line i is that of feature i"},
+    {LETTER_VOCABULARY, "vocabulary", "FILE",
+     "names of features: line i is that of feature i\n(from 0 in a zero-based model)"},
     PWI_CLI_JSON,
     {0},
 };
@@ -213,6 +217,10 @@ static void warn(const struct linear_model *model, enum linear_format format) {
     fprintf(stderr, "pawl model export: rows were%s%s%s in training; who predicts with this file must do the same\n",
             model->binary ? " made binary" : "", model->binary && model->unit_rows ? " and" : "",
             model->unit_rows ? " scaled to length 1" : "");
+  if (model->zero_based && format == LINEAR_FORMAT_LIBLINEAR)
+    fprintf(stderr,
+            "pawl model export: LIBLINEAR counts features from 1: feature 0 is its first, and data for it needs "
+            "ids that are one higher\n");
   if (model->hash_bits) fprintf(stderr, "pawl model export: its features are names that pawl has hashed\n");
 }
 
@@ -227,7 +235,7 @@ static int export_model(const struct pwi_command *command, const char *path, con
   linear_model_fini(&model);
   if (status) return pwi_cli_failure(command, "%s", error);
   if (json)
-    return pwi_cli_print_json(command, json_pack("{s:s, s:s, s:I}", "file", output, "format",
+    return pwi_cli_print_json(command, json_pack("{s:o, s:s, s:I}", "file", pwi_json_string(output), "format",
                                                  linear_format_name(format), "nnz", (json_int_t)count));
   printf("wrote %s (%s)\n", output, linear_format_name(format));
   return PWI_EXIT_OK;

@@ -38,7 +38,8 @@ static void greet(const struct order *order, const struct pwi_run_server *server
     printf(" %s", pwi_role_short(pwi_run_server_address(server, i)));
   printf("\n");
   if (order->options.http) {
-    pwi_role_page(order->options.http, pwi_run_server_http_port(server), page, sizeof page);
+    pwi_role_page(order->options.http, pwi_run_server_http_is_encrypted(server), pwi_run_server_http_port(server), page,
+                  sizeof page);
     printf("  watch it:      %smetrics and %shealthz\n", page, page);
   }
   printf("  stop it:       kill -TERM %ld  (its keys go to the other servers first)\n", (long)getpid());
@@ -146,6 +147,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     order.config.net = order.options.net;
     order.config.listen = order.options.listen;
     order.config.http = order.options.http;
+    order.config.checkpoint_places = order.options.checkpoints;
+    order.config.http_token = order.options.http_token;
     order.config.functions = &order.options.functions.set;
     exit_code = run_server(&order);
   }

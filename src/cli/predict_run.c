@@ -58,12 +58,13 @@ pawl_status pwi_predict_lines_take(struct pwi_predict_lines *lines, size_t piece
 
 pawl_status pwi_predict_strangers_add(struct pwi_predict_strangers *strangers, const struct pawl_batch *batch) {
   strangers->all_entries += batch->entries;
-  if (batch->max_id <= strangers->features) return PAWL_OK;
   for (size_t i = 0; i < batch->entries; i++) {
-    if (batch->ids[i] <= strangers->features) continue;
+    bool is_zero = batch->ids[i] == 0 && !strangers->zero_based;
+    if (!is_zero && batch->ids[i] <= strangers->features) continue;
+    strangers->has_zero |= is_zero;
     strangers->entries++;
     if (strangers->ids.count >= PWI_PREDICT_STRANGERS_MAX) continue;
-    pawl_status status = pwi_idmap_put(&strangers->ids, batch->ids[i], strangers);
+    pawl_status status = pwi_idmap_put(&strangers->ids, batch->ids[i] + 1, strangers); /* no 0 in there */
     if (status) return status;
   }
   return PAWL_OK;
@@ -94,6 +95,7 @@ pawl_status pwi_predict_run(struct pwi_predict *predict, struct pawl_data *data,
   struct pawl_data_info info;
   pawl_data_info(data, &info);
   predict->strangers.features = predict->model->features;
+  predict->strangers.zero_based = predict->model->zero_based;
   predict->lines.model = predict->model;
   pawl_status status = pwi_predict_lines_init(&predict->lines, info.pieces);
   if (status == PAWL_OK) status = linear_scorer_create(predict->model, &predict->scorer);

@@ -39,9 +39,11 @@ PAWL_MUST_USE pawl_status pwi_predict_lines_take(struct pwi_predict_lines *lines
 #define PWI_PREDICT_STRANGERS_MAX ((size_t)1 << 20) /* that many are told apart */
 
 struct pwi_predict_strangers {
-  uint64_t features; /* of the model: ids above are not known to it */
+  uint64_t features; /* of the model: ids above are not known to it, */
+  bool zero_based;   /* nor is 0, unless this is true */
+  bool has_zero;     /* it was met, though the model does not know it */
   uint64_t entries, all_entries;
-  struct pwi_idmap ids;
+  struct pwi_idmap ids; /* each and 1 */
 };
 
 PAWL_MUST_USE pawl_status pwi_predict_strangers_add(struct pwi_predict_strangers *strangers,

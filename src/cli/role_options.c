@@ -51,10 +51,11 @@ bool pwi_role_seconds(const char *text, int64_t *nanoseconds_out) {
 
 const char *pwi_role_short(const char *address) { return strncmp(address, "tcp://", 6) == 0 ? address + 6 : address; }
 
-void pwi_role_page(const char *http, uint16_t port, char *text, size_t size) {
+void pwi_role_page(const char *http, bool is_encrypted, uint16_t port, char *text, size_t size) {
   const char *colon = strrchr(http, ':');
   int length = colon ? (int)(colon - http) : 0;
-  snprintf(text, size, "http://%.*s:%u/", length > 0 ? length : 9, length > 0 ? http : "127.0.0.1", (unsigned)port);
+  snprintf(text, size, "http%s://%.*s:%u/", is_encrypted ? "s" : "", length > 0 ? length : 9,
+           length > 0 ? http : "127.0.0.1", (unsigned)port);
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
@@ -81,9 +82,16 @@ static bool read_parent(struct pwi_role_options *options, const char *value) {
 }
 
 static bool read_transport(struct pwi_role_options *options, const char *value) {
-  bool is_tcp = strcmp(value, "tcp") == 0;
-  if (!is_tcp && strcmp(value, "auto") != 0) return false;
+  bool is_tcp = strcmp(value, "tcp") == 0, is_rdma = strcmp(value, "rdma") == 0;
+  if (!is_tcp && !is_rdma && strcmp(value, "auto") != 0) return false;
   options->net.plane = is_tcp ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
+  options->net.rdma = is_rdma;
+  return true;
+}
+
+static bool read_place(struct pwi_depot_places *places, const char *value) {
+  if (value[0] != '/' || places->count == PWI_DEPOT_PLACES_MAX) return false;
+  places->items[places->count++] = value;
   return true;
 }
 
@@ -104,6 +112,9 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
   case PWI_ROLE_HTTP:
     options->http = strcmp(value, "none") == 0 ? NULL : value;
     break;
+  case PWI_ROLE_HTTP_TOKEN:
+    options->http_token = value;
+    break;
   case PWI_ROLE_KEY_FILE:
     options->key_file = value;
     break;
@@ -121,10 +132,14 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
     break;
   case PWI_ROLE_TRANSPORT:
     if (read_transport(options, value)) break;
-    return refuse(exit_out, pwi_cli_usage(command, "the transport is auto or tcp, not '%s'", value));
+    return refuse(exit_out, pwi_cli_usage(command, "the transport is auto, tcp or rdma, not '%s'", value));
   case PWI_ROLE_FUNCTIONS:
     options->function_directory = value;
     break;
+  case PWI_ROLE_CHECKPOINTS:
+    if (read_place(&options->checkpoints, value)) break;
+    return refuse(exit_out, pwi_cli_usage(command, "--checkpoints '%s': an absolute path, and %d of them at most",
+                                          value, PWI_DEPOT_PLACES_MAX));
   case PWI_ROLE_READY_FD:
     if (read_ready_fd(options, value)) break;
     return refuse(exit_out, pwi_cli_usage(command, "'%s' is no descriptor that is open", value));

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cli/cli.h"
+#include "host/depot.h"
 #include "host/functions.h"
 #include "net/tcp/tcp.h"
 
@@ -14,6 +15,7 @@ enum {
   PWI_ROLE_LISTEN = 400,
   PWI_ROLE_ADVERTISE,
   PWI_ROLE_HTTP,
+  PWI_ROLE_HTTP_TOKEN,
   PWI_ROLE_KEY_FILE,
   PWI_ROLE_CERTIFICATE,
   PWI_ROLE_PRIVATE_KEY,
@@ -21,21 +23,28 @@ enum {
   PWI_ROLE_REQUIRE_ENCRYPTION,
   PWI_ROLE_TRANSPORT,
   PWI_ROLE_FUNCTIONS,
+  PWI_ROLE_CHECKPOINTS,
   PWI_ROLE_READY_FD,
   PWI_ROLE_PARENT,
 };
 
 /* The lines that read the same for both. */
 #define PWI_ROLE_OPTIONS                                                                                               \
-  {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster, instead of what PAWL_KEY_FILE and PAWL_KEY say"},      \
+  {PWI_ROLE_HTTP_TOKEN, "http-token", "FILE",                                                                          \
+   "tokens that /metrics asks for (Authorization: Bearer); needed where other\n"                                       \
+   "machines reach --http, unless there are certificates: see pawl key token"},                                        \
+      {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster, instead of what PAWL_KEY_FILE and PAWL_KEY say"},  \
       {PWI_ROLE_CERTIFICATE, "certificate", "FILE", "PEM files instead of keys: our certificate with its chain,"},     \
       {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                               \
       {PWI_ROLE_AUTHORITY, "authority", "FILE", "and the authority that must have signed everybody's"},                \
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
-      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory with peers on this machine"},          \
+      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto; tcp: no shared memory; rdma: also between machines"},           \
       {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
        "load server functions from the .so files there (default: PAWL_FUNCTIONS);\n"                                   \
        "the manager and all servers have to know the same"},                                                           \
+      {PWI_ROLE_CHECKPOINTS, "checkpoints", "DIR",                                                                     \
+       "checkpoints may go there, and below it; may be given several times\n"                                          \
+       "(default: see the manual)"},                                                                                   \
       {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to this descriptor when ready"}, {          \
     PWI_ROLE_PARENT, "parent", "PID", "end when this process, our parent, is gone"                                     \
   }
@@ -43,6 +52,7 @@ enum {
 struct pwi_role_options {
   const char *listen;
   const char *http; /* NULL: none */
+  const char *http_token;
   struct pwi_tcp_config net;
   int ready_fd; /* -1: none */
   pid_t parent; /* 0: none */
@@ -50,6 +60,7 @@ struct pwi_role_options {
   const char *key_file;
   const char *function_directory; /* NULL: none */
   struct pwi_host_functions functions;
+  struct pwi_depot_places checkpoints;
 };
 
 /* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */
@@ -73,7 +84,7 @@ bool pwi_role_seconds(const char *text, int64_t *nanoseconds_out);
 /* An address without its "tcp://", as people write it; a part of the same text. */
 const char *pwi_role_short(const char *address);
 
-/* Prints where HTTP is to be found, `http://host:port/`, to `text`. */
-void pwi_role_page(const char *http, uint16_t port, char *text, size_t size);
+/* Prints where HTTP is to be found, `http://host:port/`, or https, to `text`. */
+void pwi_role_page(const char *http, bool is_encrypted, uint16_t port, char *text, size_t size);
 
 #endif

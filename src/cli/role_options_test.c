@@ -69,11 +69,11 @@ static void test_addresses_are_shown_as_people_write_them(void **state) {
   char page[64];
   assert_string_equal(pwi_role_short("tcp://node:7"), "node:7");
   assert_string_equal(pwi_role_short("unix:/run/pawl"), "unix:/run/pawl");
-  pwi_role_page("127.0.0.1:0", 99, page, sizeof page);
+  pwi_role_page("127.0.0.1:0", false, 99, page, sizeof page);
   assert_string_equal(page, "http://127.0.0.1:99/");
-  pwi_role_page(":7296", 7296, page, sizeof page);
-  assert_string_equal(page, "http://127.0.0.1:7296/");
-  pwi_role_page("[::1]:1-9", 3, page, sizeof page);
+  pwi_role_page(":7296", true, 7296, page, sizeof page);
+  assert_string_equal(page, "https://127.0.0.1:7296/");
+  pwi_role_page("[::1]:1-9", false, 3, page, sizeof page);
   assert_string_equal(page, "http://[::1]:3/");
 }
 

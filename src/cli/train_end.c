@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
+#include "cli/train_keep.h"
 #include "cli/train_log.h"
 #include "cli/train_show.h"
 
@@ -22,13 +24,24 @@ void pwi_train_end_fini(struct pwi_train_end *end) {
   end->found = NULL;
 }
 
+struct writing {
+  const struct linear_model *model;
+  enum linear_format format;
+};
+
+static pawl_status write_model(void *context, const char *path, bool is_rescue, char error[PWI_TRAIN_KEEP_TEXT]) {
+  const struct writing *writing = context;
+  return linear_model_write(writing->model, path, is_rescue ? LINEAR_FORMAT_PAWL : writing->format, error);
+}
+
 pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const struct linear_model *model,
                                 const struct linear_result *result, char error[LINEAR_TEXT_MAX]) {
   char mark[PWI_TRAIN_MARK_MAX];
   struct pwi_train_found *found = &end->found[point];
   char *path = pwi_train_point_name(end->files->output, pwi_train_mark(end->options, point, mark));
   snprintf(error, LINEAR_TEXT_MAX, "out of memory");
-  pawl_status status = path ? linear_model_write(model, path, end->files->format, error) : PAWL_NO_MEMORY;
+  struct writing writing = {model, end->files->format};
+  pawl_status status = path ? pwi_train_keep(path, write_model, &writing, error) : PAWL_NO_MEMORY;
   if (status) {
     pwi_free(path);
     return status;
@@ -55,7 +68,7 @@ static void set_number(json_t *object, const char *name, double value) {
 }
 
 static json_t *text_or_null(const char *text) {
-  json_t *string = text ? json_string(text) : NULL;
+  json_t *string = text ? pwi_json_string(text) : NULL;
   return string ? string : json_null();
 }
 

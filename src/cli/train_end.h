@@ -25,7 +25,7 @@ bool pwi_train_end_init(struct pwi_train_end *end, const struct pwi_train_option
                         const struct pwi_train_files *files);
 void pwi_train_end_fini(struct pwi_train_end *end);
 
-/* Writes a model and keeps its figures. `error` receives a sentence. */
+/* Writes a model and keeps its figures. `error` receives a sentence, which says where else the model is if it cannot be written. */
 pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const struct linear_model *model,
                                 const struct linear_result *result, char error[LINEAR_TEXT_MAX]);
 

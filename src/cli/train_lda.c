@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/train_keep.h"
 #include "cli/train_lda_end.h"
 #include "cli/train_lda_show.h"
 #include "cli/train_run.h"
@@ -89,12 +90,17 @@ static int report(struct train *train, const struct pawl_lda_model *model, const
   return PWI_EXIT_OK;
 }
 
+static pawl_status write_model(void *context, const char *path, bool is_rescue, char error[PWI_TRAIN_KEEP_TEXT]) {
+  (void)is_rescue;
+  return pawl_lda_model_write(context, path, error);
+}
+
 /* There is a model: writes it and says so. The exit code. */
-static int keep(struct train *train, const struct pawl_lda_model *model, const struct pawl_lda_result *result,
+static int keep(struct train *train, struct pawl_lda_model *model, const struct pawl_lda_result *result,
                 double seconds) {
   bool is_interrupted = result->why && strcmp(result->why, "interrupted") == 0;
   char error[PAWL_LDA_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
-  pawl_status status = pawl_lda_model_write(model, train->files.output, error);
+  pawl_status status = pwi_train_keep(train->files.output, write_model, model, error);
   if (status) {
     int exit_code = pwi_train_run_explain(&train->run, status, error);
     advise(train);

@@ -93,12 +93,11 @@ static int conclude(struct train *train, pawl_status status, const char *error) 
   const struct pwi_train_found *last = &train->end.found[train->end.last];
   bool is_interrupted = pwi_train_run_was_interrupted() && (status || strcmp(last->why, "interrupted") == 0);
   int exit_code = PWI_EXIT_OK;
-  if (is_interrupted)
-    exit_code = PWI_TRAIN_INTERRUPTED;
-  else if (status)
+  if (status && (!is_interrupted || train->write_error[0]))
     exit_code = pwi_train_run_explain(&train->run, status, train->write_error[0] ? train->write_error : error);
+  if (is_interrupted) exit_code = PWI_TRAIN_INTERRUPTED;
   if (!train->end.has_found) {
-    if (is_interrupted) tell(train, "interrupted before there was a model: nothing is saved");
+    if (is_interrupted && !train->write_error[0]) tell(train, "interrupted before there was a model: nothing is saved");
     return exit_code;
   }
   if (exit_code != PWI_EXIT_OK) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/reading.h"
 #include "cli/train_rules.h"
 
 /* --- words and numbers -------------------------------------------------------------------------------------------- */
@@ -51,6 +52,7 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_LABEL, PWI_TRAIN_TEXT, PLACE(linear.reading.label), 0, 0, NULL},
     {PWI_TRAIN_NO_KKT, PWI_TRAIN_FLAG, PLACE(linear.keep_all), 0, 0, NULL},
     {PWI_TRAIN_BINARY, PWI_TRAIN_FLAG, PLACE(linear.reading.binary), 0, 0, NULL},
+    {PWI_TRAIN_ZERO_BASED, PWI_TRAIN_FLAG, PLACE(linear.zero_based), 0, 0, NULL},
     {PWI_TRAIN_UNIT_ROWS, PWI_TRAIN_FLAG, PLACE(linear.reading.unit_rows), 0, 0, NULL},
     {PWI_TRAIN_EARLY_STOP, PWI_TRAIN_COUNT32, PLACE(linear.patience), 1, 1e9, "a number of rounds"},
     {PWI_TRAIN_MINIBATCH, PWI_TRAIN_COUNT32, PLACE(linear.minibatch), 1, 1e9, "a number of rows"},
@@ -141,6 +143,8 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
     return pawl_data_format_parse(value, &options->linear.reading.format) == PAWL_OK
                ? NULL
                : "libsvm, vw, criteo, csv, ldac, uci, text or cache";
+  case PWI_TRAIN_SEPARATOR:
+    return pwi_separator_read(value, &options->linear.reading) ? NULL : PWI_SEPARATOR_WANTED;
   case PWI_TRAIN_MODEL_FORMAT:
     return read_model_format(options, value) ? NULL : "pawl, liblinear or npy";
   default:

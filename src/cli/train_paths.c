@@ -1,6 +1,7 @@
 #include "cli/train_paths.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static bool ends_in(const char *text, size_t length, const char *tail) {
 
 /* Up to the suffix, and of a pattern up to what is not known. */
 static size_t stem_of(const char *base) {
-  static const char *const packed[] = {".gz", ".zst"};
+  static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
   size_t length = strcspn(base, PATTERN);
   for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
     if (ends_in(base, length, packed[i])) length -= strlen(packed[i]);
@@ -85,6 +86,19 @@ int pwi_train_path_data(const struct pwi_command *command, const char *const *pa
   return pwi_cli_failure(command, "%s", *text ? text : pawl_status_text(status));
 }
 
+/* Makes a file beside the model and removes it: finds names that are too long, full disks without inodes, quotas. */
+static int try_draft(const struct pwi_command *command, const char *output) {
+  char draft[PATH_MAX + 32];
+  struct stat about;
+  if (stat(output, &about) == 0 && !S_ISREG(about.st_mode)) return PWI_EXIT_OK; /* /dev/null is written in place */
+  snprintf(draft, sizeof draft, "%s.new-%ld", output, (long)getpid());
+  int file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return pwi_cli_failure(command, "the model cannot be written to %s: %s", output, strerror(errno));
+  close(file);
+  unlink(draft);
+  return PWI_EXIT_OK;
+}
+
 int pwi_train_path_output(const struct pwi_command *command, const char *output) {
   const char *base = pwi_train_path_base(output);
   struct stat about;
@@ -94,7 +108,7 @@ int pwi_train_path_output(const struct pwi_command *command, const char *output)
     return pwi_cli_failure(command, "the model cannot be written to %s, which is a folder", output);
   if (access(folder, W_OK | X_OK) != 0)
     return pwi_cli_failure(command, "the model cannot be written to %s: %s", folder, strerror(errno));
-  return PWI_EXIT_OK;
+  return try_draft(command, output);
 }
 
 int pwi_train_path_folder(const struct pwi_command *command, const char *path) {

@@ -16,12 +16,14 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/random.h"
 #include "host/http.h"
+#include "host/http_crowd.h"
 #include "host/metrics.h"
 
 #define PATIENCE_MS 30000
@@ -67,14 +69,14 @@ static pawl_status render_long(void *context, struct pwi_text *text, unsigned *c
 
 static char figure[] = "42";
 static const struct pwi_http_route routes[] = {
-    {"/metrics", PWI_METRICS_CONTENT_TYPE, render_figures, figure},
-    {"/healthz", "text/plain; charset=utf-8", render_health, NULL},
-    {"/broken", "text/html", render_nothing, NULL},
-    {"/too-much", "text/html", render_too_much, NULL},
-    {"/long", "text/plain", render_long, NULL},
+    {"/metrics", PWI_METRICS_CONTENT_TYPE, render_figures, figure, false},
+    {"/healthz", "text/plain; charset=utf-8", render_health, NULL, true},
+    {"/broken", "text/html", render_nothing, NULL, false},
+    {"/too-much", "text/html", render_too_much, NULL, false},
+    {"/long", "text/plain", render_long, NULL, false},
 };
 
-static const struct pwi_http_config usual = {NULL, routes, sizeof routes / sizeof *routes};
+static const struct pwi_http_config usual = {NULL, routes, sizeof routes / sizeof *routes, NULL};
 static struct pwi_http *http;
 
 /* --- a client --------------------------------------------------------------------------------------------------- */
@@ -148,16 +150,35 @@ static void assert_header(const char *whole, const char *line) {
   if (!at || at > body_of(whole)) fail_msg("no '%s' in '%s'", line, whole);
 }
 
+#define TOKEN "0123456789abcdefghij"
+#define SECOND "another-token-0123456789"
+static char folder[] = "/tmp/pawl-http-XXXXXX";
+
+static const char *file_of(const char *name, const char *text, mode_t mode) {
+  static char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "we");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+  chmod(path, mode);
+  return path;
+}
+
 /* --- tests ------------------------------------------------------------------------------------------------------ */
 
 static int open_http(void **state) {
   (void)state;
   atomic_store(&health_code, 200);
+  assert_non_null(mkdtemp(folder));
   return pwi_http_open(&usual, &http);
 }
 
 static int close_http(void **state) {
   (void)state;
+  static const char *const files[] = {"tokens", "bad", "outside"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(file_of(files[i], "", 0600));
+  rmdir(folder);
   pwi_http_close(http);
   pwi_text_fini(&answer);
   return pwi_memory_counts().live != 0;
@@ -323,6 +344,127 @@ static void test_a_full_endpoint_serves_again_when_others_go(void **state) {
   assert_int_equal(code_of(whole), 200);
 }
 
+/* More of them than there are places, and each has begun a request that it never ends. */
+static void test_slow_connections_keep_nobody_out(void **state) {
+  (void)state;
+  static const char *const beginnings[] = {"", "GET /metrics HTTP/1.1\r\nHost: here\r\nX: ",
+                                           "GET /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\nhalf",
+                                           "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"};
+  int slow[4 * PWI_HTTP_CONNECTIONS];
+  for (size_t i = 0; i < 4 * PWI_HTTP_CONNECTIONS; i++) {
+    slow[i] = dial();
+    say(slow[i], beginnings[i % 4], strlen(beginnings[i % 4]));
+    if (i % 8 == 7) assert_int_equal(code_of(get("/healthz")), 200);
+  }
+  for (int i = 0; i < 10; i++) assert_int_equal(code_of(get("/metrics")), 200);
+  for (size_t i = 0; i < 4 * PWI_HTTP_CONNECTIONS; i++) close(slow[i]);
+}
+
+/* A byte now and then is no silence, and yet the request has to end. */
+static void test_a_request_that_trickles_is_hung_up_on(void **state) {
+  (void)state;
+  int fd = dial();
+  bool is_over = false;
+  say(fd, "GET /metrics HTTP/1.1\r\n", 23);
+  for (int i = 0; i < 10 * PATIENCE_MS / 1000 && !is_over; i++) {
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    say(fd, "X", 1);
+    is_over = poll(&wanted, 1, 100) == 1;
+  }
+  close(fd);
+  assert_true(is_over);
+}
+
+/* --- guards ----------------------------------------------------------------------------------------------------- */
+
+static int get_with(const char *header) {
+  char request[512];
+  snprintf(request, sizeof request, "GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n%s\r\n", header);
+  return code_of(ask(request));
+}
+
+static void test_a_guard_asks_for_a_token(void **state) {
+  (void)state;
+  struct pwi_run_problem problem;
+  struct pwi_http *open = http;
+  struct pwi_http_config config = usual;
+  const char *path = file_of("tokens", "# of tests\n\n" TOKEN "\n", 0600);
+  struct pwi_http_guard_config guarded = {.token_file = path};
+  assert_int_equal(pwi_http_guard_open(&guarded, &config.guard, &problem), PAWL_OK);
+  assert_int_equal(pwi_http_open(&config, &http), PAWL_OK);
+  assert_int_equal(code_of(get("/healthz")), 200);
+  int before = atomic_load(&renders);
+  assert_int_equal(get_with(""), 401);
+  assert_header(get("/metrics"), "\r\nWWW-Authenticate: Bearer\r\n");
+  assert_int_equal(get_with("Authorization: Bearer\r\n"), 401);
+  assert_int_equal(get_with("Authorization: Bearer " TOKEN "x\r\n"), 401);
+  assert_int_equal(get_with("Authorization: Bearer 0123456789abcdefghi\r\n"), 401);
+  assert_int_equal(get_with("Authorization: Basic " TOKEN "\r\n"), 401);
+  assert_int_equal(get_with("Authorization: " TOKEN "\r\n"), 401);
+  assert_int_equal(atomic_load(&renders), before);
+  assert_int_equal(get_with("Authorization: Bearer " TOKEN "\r\n"), 200);
+  assert_int_equal(get_with("authorization: bearer " TOKEN "\r\n"), 200);
+
+  /* Read anew: another token, and then nonsense, which changes nothing. */
+  file_of("tokens", SECOND "\n", 0600);
+  assert_int_equal(pwi_http_guard_reload(config.guard, &problem), PAWL_OK);
+  assert_int_equal(get_with("Authorization: Bearer " TOKEN "\r\n"), 401);
+  assert_int_equal(get_with("Authorization: Bearer " SECOND "\r\n"), 200);
+  file_of("tokens", "short\n", 0600);
+  assert_int_not_equal(pwi_http_guard_reload(config.guard, &problem), PAWL_OK);
+  assert_non_null(strstr(problem.text, "tokens:1:"));
+  assert_int_equal(get_with("Authorization: Bearer " SECOND "\r\n"), 200);
+  pwi_http_close(http);
+  pwi_http_guard_close(config.guard);
+  http = open;
+}
+
+static void test_files_without_good_tokens_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    mode_t mode;
+    const char *said;
+  } cases[] = {
+      {TOKEN "\n", 0644, "chmod 600"},
+      {TOKEN "\n", 0640, "chmod 600"},
+      {"# nothing\n", 0600, "there is no token in it"},
+      {"", 0600, "there is no token in it"},
+      {"\n\ntoo-short\n", 0600, ":3: a token has 16"},
+      {"two words of a token\n", 0600, ":1: a token is a word"},
+      {"pawl1-0000000000000000000000000000000000000000000000000000000000000000\n", 0600, "a key of the cluster"},
+  };
+  struct pwi_run_problem problem;
+  struct pwi_http_guard *guard = NULL;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct pwi_http_guard_config config = {.token_file = file_of("bad", cases[i].text, cases[i].mode)};
+    assert_int_not_equal(pwi_http_guard_open(&config, &guard, &problem), PAWL_OK);
+    if (!strstr(problem.text, cases[i].said)) fail_msg("case %zu: %s", i, problem.text);
+  }
+  struct pwi_http_guard_config none = {.token_file = "/nowhere/at/all"};
+  assert_int_equal(pwi_http_guard_open(&none, &guard, &problem), PAWL_NOT_FOUND);
+  assert_null(guard);
+}
+
+static void test_an_address_of_others_needs_a_guard(void **state) {
+  (void)state;
+  static const char *const addresses[] = {"0.0.0.0:0", "[::]:0"};
+  struct pwi_run_problem problem;
+  struct pwi_http_guard_config guarded = {.token_file = file_of("outside", TOKEN "\n", 0600)};
+  for (size_t i = 0; i < 2; i++) {
+    struct pwi_http_config config = usual;
+    struct pwi_http *other = NULL;
+    config.address = addresses[i];
+    assert_int_equal(pwi_http_open(&config, &other), PAWL_LINK_KEY);
+    assert_int_equal(pwi_http_guard_open(&guarded, &config.guard, &problem), PAWL_OK);
+    pawl_status status = pwi_http_open(&config, &other);
+    assert_true(status == PAWL_OK || (i == 1 && status == PAWL_NODE_ADDRESS)); /* a machine without IPv6 */
+    if (!status) assert_false(pwi_http_is_encrypted(other));
+    pwi_http_close(status ? NULL : other);
+    pwi_http_guard_close(config.guard);
+  }
+}
+
 static void *ask_often(void *argument) {
   atomic_int *served = argument;
   for (int i = 0; i < 25; i++) {
@@ -373,7 +515,7 @@ static void test_bad_addresses_and_routes_are_refused(void **state) {
     pawl_status expected;
   } cases[] = {
       {"", PAWL_INVALID},       {"127.0.0.1", PAWL_INVALID},      {":", PAWL_INVALID},
-      {":65536", PAWL_INVALID}, {"unix:/tmp/x", PAWL_INVALID},    {"198.51.100.7:0", PAWL_NODE_ADDRESS},
+      {":65536", PAWL_INVALID}, {"unix:/tmp/x", PAWL_INVALID},    {"198.51.100.7:0", PAWL_LINK_KEY},
       {":x", PAWL_INVALID},     {"no such host:1", PAWL_INVALID}, {"host.invalid:0", PAWL_LINK_RESOLVE},
   };
   struct pwi_http *other = NULL;
@@ -384,13 +526,13 @@ static void test_bad_addresses_and_routes_are_refused(void **state) {
     if (status != cases[i].expected) fail_msg("'%s': %s", cases[i].address, pawl_status_name(status));
   }
   const struct pwi_http_route bad[] = {
-      {NULL, "a/b", render_health, NULL},
-      {"x", "a/b", render_health, NULL},
-      {"/x", NULL, render_health, NULL},
-      {"/x", "a/b", NULL, NULL},
+      {NULL, "a/b", render_health, NULL, false},
+      {"x", "a/b", render_health, NULL, false},
+      {"/x", NULL, render_health, NULL, false},
+      {"/x", "a/b", NULL, NULL, false},
   };
   for (size_t i = 0; i < 4; i++) {
-    struct pwi_http_config config = {NULL, &bad[i], 1};
+    struct pwi_http_config config = {NULL, &bad[i], 1, NULL};
     assert_int_equal(pwi_http_open(&config, &other), PAWL_INVALID);
   }
   assert_null(other);
@@ -401,7 +543,7 @@ static void test_a_port_in_use_is_refused_and_a_range_goes_on(void **state) {
   char address[32];
   unsigned port = pwi_http_port(http);
   snprintf(address, sizeof address, ":%u", port);
-  struct pwi_http_config config = {address, routes, 1};
+  struct pwi_http_config config = {address, routes, 1, NULL};
   struct pwi_http *other;
   assert_int_equal(pwi_http_open(&config, &other), PAWL_NODE_ADDRESS);
   if (port > 65000) skip();
@@ -414,15 +556,17 @@ static void test_a_port_in_use_is_refused_and_a_range_goes_on(void **state) {
 static void test_lack_of_memory_and_descriptors_is_an_error(void **state) {
   (void)state;
   struct pwi_http *other;
-  pwi_memory_fail_after(0);
-  assert_int_equal(pwi_http_open(&usual, &other), PAWL_NO_MEMORY);
-  assert_true(pwi_memory_fail_cancel());
+  for (int64_t i = 0; i < 2; i++) {
+    pwi_memory_fail_after((uint64_t)i);
+    assert_int_equal(pwi_http_open(&usual, &other), PAWL_NO_MEMORY);
+    assert_true(pwi_memory_fail_cancel());
+  }
   struct rlimit before, none;
   getrlimit(RLIMIT_NOFILE, &before);
   none = before;
   none.rlim_cur = 0;
   setrlimit(RLIMIT_NOFILE, &none);
-  struct pwi_http_config config = {"127.0.0.1:0", routes, 1};
+  struct pwi_http_config config = {"127.0.0.1:0", routes, 1, NULL};
   pawl_status status = pwi_http_open(&config, &other);
   setrlimit(RLIMIT_NOFILE, &before);
   assert_int_equal(status, PAWL_NODE_LIMIT);
@@ -444,6 +588,11 @@ int main(void) {
       cmocka_unit_test(test_a_connection_can_be_used_again),
       cmocka_unit_test(test_long_pages_arrive_whole),
       cmocka_unit_test(test_a_full_endpoint_serves_again_when_others_go),
+      cmocka_unit_test(test_slow_connections_keep_nobody_out),
+      cmocka_unit_test(test_a_request_that_trickles_is_hung_up_on),
+      cmocka_unit_test(test_a_guard_asks_for_a_token),
+      cmocka_unit_test(test_files_without_good_tokens_are_refused),
+      cmocka_unit_test(test_an_address_of_others_needs_a_guard),
       cmocka_unit_test(test_many_clients_are_served_side_by_side),
       cmocka_unit_test(test_without_a_host_only_this_machine_is_served),
       cmocka_unit_test(test_bad_addresses_and_routes_are_refused),

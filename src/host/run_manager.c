@@ -17,6 +17,7 @@
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
+#include "host/run_inbound.h"
 #include "host/run_log.h"
 #include "host/run_pages.h"
 #include "host/run_rights.h"
@@ -34,6 +35,7 @@ struct pwi_run_manager {
   struct pwi_log log;
   struct pwi_manager *role;
   struct pwi_http *http;
+  struct pwi_http_guard *guard; /* of its pages; NULL: none */
   atomic_bool is_stopping;
   bool is_deserted;                /* all servers are down, and it was said */
   _Atomic(struct pwi_net *) woken; /* the net that a stop wakes; NULL while there is none */
@@ -106,14 +108,21 @@ static pawl_status render_health(void *context, struct pwi_text *text, unsigned 
   return PAWL_OK;
 }
 
-static pawl_status open_http(struct pwi_run_manager *manager, const char *address, struct pwi_run_problem *problem) {
+static pawl_status open_http(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
+                             struct pwi_run_problem *problem) {
   const struct pwi_http_route routes[] = {
-      {"/metrics", PWI_METRICS_CONTENT_TYPE, render_metrics, manager},
-      {"/healthz", "text/plain; charset=utf-8", render_health, manager},
+      {"/metrics", PWI_METRICS_CONTENT_TYPE, render_metrics, manager, false},
+      {"/healthz", "text/plain; charset=utf-8", render_health, manager, true},
   };
-  struct pwi_http_config config = {.address = address, .routes = routes, .route_count = 2};
-  pawl_status status = pwi_http_open(&config, &manager->http);
-  if (status) pwi_run_problem_http(problem, address, status);
+  struct pwi_http_guard_config guard = {.token_file = config->http_token,
+                                        .certificate = config->net.certificate,
+                                        .private_key = config->net.private_key,
+                                        .authority = config->net.authority};
+  pawl_status status = pwi_http_guard_open(&guard, &manager->guard, problem);
+  if (status) return status;
+  struct pwi_http_config http = {.address = config->http, .routes = routes, .route_count = 2, .guard = manager->guard};
+  status = pwi_http_open(&http, &manager->http);
+  if (status) pwi_run_problem_http(problem, config->http, status);
   return status;
 }
 
@@ -125,6 +134,7 @@ static pawl_status open_net(struct pwi_run_manager *manager, const struct pwi_ru
   struct pwi_tcp_config net = config->net;
   const struct pwi_actor *actor = config->store.place ? &pwi_standby_actor : &pwi_manager_actor;
   net.name = NAME;
+  net.limits.inbound_bytes = pwi_run_inbound(UINT64_MAX);
   if (!net.advertise && pwi_run_is_wildcard(config->listen)) net.advertise = host;
   pawl_status status = pwi_tcp_create(&net, actor, NULL, &manager->net);
   if (status) {
@@ -148,7 +158,7 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
-  if (!status && !manager->depot) status = pwi_host_depot_open(&manager->depot);
+  if (!status && !manager->depot) status = pwi_host_depot_open(&config->checkpoint_places, &manager->depot);
   struct pwi_manager_config role = {.net = manager->net,
                                     .journal = manager->run_log.journal,
                                     .random = &manager->random,
@@ -206,7 +216,7 @@ pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, st
   if (!status) status = open_role(manager, config, manager->host, problem);
   if (!status) remember(manager, config);
   if (!status) publish(manager);
-  if (!status && config->http) status = open_http(manager, config->http, problem);
+  if (!status && config->http) status = open_http(manager, config, problem);
   if (status) {
     pwi_run_manager_close(manager);
     return status;
@@ -227,6 +237,10 @@ void pwi_run_manager_figures(const struct pwi_run_manager *manager, struct pwi_m
 
 uint16_t pwi_run_manager_http_port(const struct pwi_run_manager *manager) {
   return manager->http ? pwi_http_port(manager->http) : 0;
+}
+
+bool pwi_run_manager_http_is_encrypted(const struct pwi_run_manager *manager) {
+  return manager->http && pwi_http_is_encrypted(manager->http);
 }
 
 /* --- running -------------------------------------------------------------------------------------------------------- */
@@ -286,6 +300,7 @@ void pwi_run_manager_stop(struct pwi_run_manager *manager) {
 void pwi_run_manager_close(struct pwi_run_manager *manager) {
   if (!manager) return;
   pwi_http_close(manager->http);
+  pwi_http_guard_close(manager->guard);
   close_net(manager);
   pwi_manager_destroy(manager->role);
   pwi_host_depot_close(manager->depot);

@@ -13,6 +13,7 @@
 
 #include <pawl/status.h>
 
+#include "host/depot.h"
 #include "host/run_meta.h"
 #include "host/run_problem.h"
 #include "net/tcp/tcp.h"
@@ -22,6 +23,7 @@ struct pwi_run_manager_config {
   struct pwi_tcp_config net;  /* keys or certificates, limits, plane, advertised address; the name is filled in */
   const char *listen;         /* where servers and clients come to */
   const char *http;           /* host:port of /metrics and /healthz; NULL: none */
+  const char *http_token;     /* file of tokens for its pages; NULL: none. Its certificates are those of `net` */
   const char *data;           /* the log's directory, or "none"; NULL: as run_log.h chooses */
   bool anew;                  /* begin a new cluster, whatever the log says: it is set aside */
   uint32_t first_servers;     /* 0: 1 */
@@ -29,9 +31,10 @@ struct pwi_run_manager_config {
   int64_t client_grace_ns;    /* 0: the manager's default */
   struct pwi_run_store store; /* that managers share, in place of a log; zeros: none */
 
-  const char *checkpoint_directory; /* absolute; NULL: none but those that are asked for go somewhere */
-  int64_t checkpoint_every_ns;      /* 0: only when asked for */
-  uint32_t checkpoint_keep;         /* 0: all */
+  struct pwi_depot_places checkpoint_places; /* that may be written to */
+  const char *checkpoint_directory;          /* absolute; NULL: none but those that are asked for go somewhere */
+  int64_t checkpoint_every_ns;               /* 0: only when asked for */
+  uint32_t checkpoint_keep;                  /* 0: all */
   bool checkpoint_incremental;
   uint64_t checkpoint_rate; /* bytes a second; 0: no limit */
 
@@ -56,6 +59,7 @@ void pwi_run_manager_figures(const struct pwi_run_manager *manager, struct pwi_m
 
 /* 0: it has none. */
 uint16_t pwi_run_manager_http_port(const struct pwi_run_manager *manager);
+bool pwi_run_manager_http_is_encrypted(const struct pwi_run_manager *manager);
 
 /* Runs until it is told to stop: PAWL_OK; or until it cannot go on, and `problem` says why. */
 PAWL_MUST_USE pawl_status pwi_run_manager_loop(struct pwi_run_manager *manager, struct pwi_run_problem *problem);

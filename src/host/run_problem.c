@@ -21,6 +21,20 @@ void pwi_run_problem_listen(struct pwi_run_problem *problem, const char *address
 }
 
 void pwi_run_problem_http(struct pwi_run_problem *problem, const char *address, pawl_status status) {
+  if (status == PAWL_LINK_KEY) {
+    pwi_run_problem_set(
+        problem,
+        "cannot serve HTTP at %s: other machines can reach this address, and nothing keeps strangers from "
+        "looking; make a token with 'pawl key token FILE' and give it with --http-token FILE, or use "
+        "certificates, or 127.0.0.1, or --http none",
+        address);
+    return;
+  }
+  if (status == PAWL_CORRUPT) {
+    pwi_run_problem_set(problem, "cannot serve HTTP at %s: --certificate, --private-key and --authority cannot be used",
+                        address);
+    return;
+  }
   pwi_run_problem_set(problem, "cannot serve HTTP at %s: %s; choose another address with --http, or --http none",
                       address, pawl_status_text(status));
 }

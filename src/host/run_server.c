@@ -26,6 +26,7 @@ struct pwi_run_server {
   char *manager, *listen, *host, *rack, *advertise;
   struct pwi_run_orders orders;
   struct pwi_http *http;
+  struct pwi_http_guard *guard;              /* of its pages; NULL: none */
   const struct pwi_run_shard_page **reading; /* one for each shard; the HTTP thread's */
   uint32_t count;
   struct pwi_run_shard shards[];
@@ -109,14 +110,21 @@ static pawl_status render_health(void *context, struct pwi_text *text, unsigned 
   return PAWL_OK;
 }
 
-static pawl_status open_http(struct pwi_run_server *server, const char *address, struct pwi_run_problem *problem) {
+static pawl_status open_http(struct pwi_run_server *server, const struct pwi_run_server_config *config,
+                             struct pwi_run_problem *problem) {
   const struct pwi_http_route routes[] = {
-      {"/metrics", PWI_METRICS_CONTENT_TYPE, render_metrics, server},
-      {"/healthz", "text/plain; charset=utf-8", render_health, server},
+      {"/metrics", PWI_METRICS_CONTENT_TYPE, render_metrics, server, false},
+      {"/healthz", "text/plain; charset=utf-8", render_health, server, true},
   };
-  struct pwi_http_config config = {.address = address, .routes = routes, .route_count = 2};
-  pawl_status status = pwi_http_open(&config, &server->http);
-  if (status) pwi_run_problem_http(problem, address, status);
+  struct pwi_http_guard_config guard = {.token_file = config->http_token,
+                                        .certificate = config->net.certificate,
+                                        .private_key = config->net.private_key,
+                                        .authority = config->net.authority};
+  pawl_status status = pwi_http_guard_open(&guard, &server->guard, problem);
+  if (status) return status;
+  struct pwi_http_config http = {.address = config->http, .routes = routes, .route_count = 2, .guard = server->guard};
+  status = pwi_http_open(&http, &server->http);
+  if (status) pwi_run_problem_http(problem, config->http, status);
   return status;
 }
 
@@ -215,7 +223,7 @@ pawl_status pwi_run_server_open(const struct pwi_run_server_config *config, stru
   struct pwi_run_server *server = allocate(config);
   status = server ? prepare(server, problem) : PAWL_NO_MEMORY;
   for (uint32_t i = 0; !status && i < server->count; i++) status = start_shard(server, i, problem);
-  if (!status && config->http) status = open_http(server, config->http, problem);
+  if (!status && config->http) status = open_http(server, config, problem);
   if (!status) status = let_join(server, problem);
   if (!status) {
     *server_out = server;
@@ -232,6 +240,10 @@ const char *pwi_run_server_address(const struct pwi_run_server *server, uint32_t
 
 uint16_t pwi_run_server_http_port(const struct pwi_run_server *server) {
   return server->http ? pwi_http_port(server->http) : 0;
+}
+
+bool pwi_run_server_http_is_encrypted(const struct pwi_run_server *server) {
+  return server->http && pwi_http_is_encrypted(server->http);
 }
 
 /* --- joining ---------------------------------------------------------------------------------------------------------- */
@@ -304,6 +316,7 @@ void pwi_run_server_stop(struct pwi_run_server *server, int times) {
 void pwi_run_server_close(struct pwi_run_server *server) {
   if (!server) return;
   pwi_http_close(server->http);
+  pwi_http_guard_close(server->guard);
   atomic_store(&server->orders.is_ending, true);
   pwi_run_orders_open_gate(&server->orders);
   wake_all(server);

@@ -15,6 +15,7 @@
 
 #include <pawl/status.h>
 
+#include "host/depot.h"
 #include "host/run_problem.h"
 #include "net/tcp/tcp.h"
 
@@ -30,8 +31,10 @@ struct pwi_run_server_config {
   uint32_t shards;           /* 0: 1 */
   uint64_t memory_max;       /* bytes, divided over the shards; UINT64_MAX: no cap */
   const char *http;          /* NULL: none */
-  int64_t drain_ns;          /* how long handing arcs over may take */
-  const struct pwi_function_set *functions; /* of shared objects; borrowed. NULL: none */
+  const char *http_token;    /* file of tokens for its pages; NULL: none. Its certificates are those of `net` */
+  struct pwi_depot_places checkpoint_places; /* that may be written to */
+  int64_t drain_ns;                          /* how long handing arcs over may take */
+  const struct pwi_function_set *functions;  /* of shared objects; borrowed. NULL: none */
 };
 
 struct pwi_run_server;
@@ -44,6 +47,7 @@ PAWL_MUST_USE pawl_status pwi_run_server_open(const struct pwi_run_server_config
 /* The address of a shard; lives as long as the server. */
 const char *pwi_run_server_address(const struct pwi_run_server *server, uint32_t shard);
 uint16_t pwi_run_server_http_port(const struct pwi_run_server *server); /* 0: it has none */
+bool pwi_run_server_http_is_encrypted(const struct pwi_run_server *server);
 
 /* Waits until every shard is in the cluster. PAWL_NODE_STOPPED if it was told to stop meanwhile; else, after `timeout_ns` or
  * at once where waiting does not help, the status that keeps the first of them out. */

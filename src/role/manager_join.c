@@ -163,10 +163,13 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
 }
 
 static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct node *node) {
+  bool was_suspect = pwi_manager_suspects_itself(manager);
   if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* the old link's orders may never have arrived */
   replace_peer(manager, node->peer, peer);
   node->peer = peer;
   node->declared = false;
+  node->verdict = PWI_VERDICT_NONE;
+  manager->presence_changes++;
   pwi_manager_timer_cancel(manager, &node->timer);
   peer->id = node->id;
   peer->state = PEER_IN;
@@ -175,6 +178,7 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
   pwi_manager_say_joined(manager, peer, PAWL_OK, pwi_ledger_node(&manager->ledger, node->id)->secret);
   pwi_manager_send_news(manager, peer);
   pwi_manager_settle(manager);
+  pwi_manager_welcome_back(manager, was_suspect);
   pwi_manager_node_came(manager);
   pwi_manager_moves_poke(manager);
 }
