@@ -39,6 +39,7 @@ struct pwi_holder_link {
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_rights rights;
+  struct pwi_account *account; /* NULL: no quota */
 
   struct pwi_inbox inbox; /* the request on its way in */
 

@@ -8,13 +8,14 @@
 #include "role/manager_inside.h"
 
 static bool may_change(const struct peer *peer, const char *name) {
-  return peer->rights.write && (peer->rights.space[0] == '\0' || pwi_name_is_in(name, peer->rights.space));
+  return pwi_rights_may_change(&peer->asker.rights, name);
 }
 
-static bool may_do_all(const struct peer *peer) { return peer->rights.write && peer->rights.space[0] == '\0'; }
+static bool may_operate(const struct peer *peer) { return pwi_rights_may_operate(&peer->asker.rights); }
 
 static void conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
+  pwi_manager_audit_decision(manager, decision, status);
   if (!peer) return;
   peer->asks--;
   struct waiter waiter = {.link = decision->link,
@@ -85,7 +86,7 @@ static pawl_status read_delete(const struct peer *peer, struct pwi_reader *reade
   decision->decide = decide_delete;
   pawl_status status = pwi_name_check(decision->entry.name, PWI_ENTRY_VECTOR);
   if (status) return status;
-  return may_change(peer, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
+  return pwi_rights_may_delete(&peer->asker.rights, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- groups --------------------------------------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ static pawl_status read_forget(const struct peer *peer, struct pwi_reader *reade
   decision->id = pwi_read_u64(reader);
   decision->decide = decide_forget;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  return peer->asker.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_miss(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -176,7 +177,7 @@ static pawl_status read_miss(const struct peer *peer, struct pwi_reader *reader,
   decision->decide = pwi_manager_decide_miss;
   decision->conclude = conclude_miss;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->id != 0 && peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  return peer->id != 0 && peer->asker.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -194,9 +195,9 @@ static pawl_status read_retire(const struct pwi_manager *manager, const struct p
   decision->decide = pwi_manager_decide_retire;
   decision->conclude = conclude_retire;
   if (pwi_reader_end(reader) || decision->id == peer->id) return PAWL_INVALID;
-  if (peer->id == 0 || !peer->rights.write) return PAWL_FORBIDDEN;
+  if (peer->id == 0 || !peer->asker.rights.write) return PAWL_FORBIDDEN;
   const struct sender *sender = pwi_manager_sender(manager, decision->id);
-  const char *ours = peer->rights.space, *its = sender && sender->peer ? sender->peer->rights.space : ours;
+  const char *ours = peer->asker.rights.space, *its = sender && sender->peer ? sender->peer->asker.rights.space : ours;
   return *ours == '\0' || strcmp(ours, its) == 0 ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
@@ -231,19 +232,25 @@ static pawl_status read_sync(struct pwi_reader *reader, struct decision *decisio
 
 /* --- arcs ----------------------------------------------------------------------------------------------------------- */
 
+static void reply_audited(struct pwi_manager *manager, struct peer *peer, uint64_t task, uint64_t what,
+                          const char *object, pawl_status status) {
+  pwi_manager_audit_ask(manager, &peer->asker, what, object, status);
+  pwi_manager_say_reply(manager, peer, task, status, 0);
+}
+
 static pawl_status order_move(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
   struct pawl_range positions;
   positions.begin = pwi_read_u64(reader);
   positions.end = pwi_read_u64(reader);
   uint64_t target = pwi_read_u64(reader);
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  if (!may_do_all(peer)) return PAWL_FORBIDDEN;
+  if (!may_operate(peer)) return PAWL_FORBIDDEN;
   return pwi_manager_order_move(manager, positions, target);
 }
 
 static pawl_status balance(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_do_all(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
+  return may_operate(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
 }
 
 /* --- servers -------------------------------------------------------------------------------------------------------- */
@@ -305,7 +312,7 @@ static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader
   decision->decide = decide_drain;
   decision->conclude = conclude_drain;
   if (pwi_reader_end(reader) || (decision->id == 0) == (decision->address[0] == '\0')) return PAWL_INVALID;
-  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_give_up(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -319,7 +326,7 @@ static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *read
   decision->decide = pwi_manager_decide_give_up;
   decision->conclude = conclude_give_up;
   if (pwi_reader_end(reader) || decision->id == 0 || decision->size > 1) return PAWL_INVALID;
-  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
@@ -328,6 +335,7 @@ static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t
   struct pwi_writer payload = {0};
   pwi_write_u32(&payload, (uint32_t)PAWL_OK);
   pawl_status status = pwi_manager_status(manager, &payload);
+  pwi_manager_audit_ask(manager, &peer->asker, PWI_ASK_STATUS, "cluster", status);
   if (status)
     pwi_manager_say_reply(manager, peer, task, status, 0);
   else
@@ -373,9 +381,11 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
 
 static void ask_decision(struct pwi_manager *manager, struct peer *peer, uint64_t what, struct pwi_reader *reader,
                          uint64_t task) {
-  struct decision decision = {.conclude = conclude_ask, .link = peer->link, .task = task};
+  struct decision decision = {
+      .conclude = conclude_ask, .link = peer->link, .task = task, .ask = what, .asker = peer->asker};
   pawl_status status = read_ask(manager, peer, what, reader, &decision);
   if (status) {
+    pwi_manager_audit_decision(manager, &decision, status);
     pwi_manager_say_reply(manager, peer, task, status, 0);
     return;
   }
@@ -393,9 +403,9 @@ void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void 
   if (what == PWI_ASK_STATUS)
     tell_status(manager, peer, task);
   else if (what == PWI_ASK_MOVE)
-    pwi_manager_say_reply(manager, peer, task, order_move(manager, peer, &reader), 0);
+    reply_audited(manager, peer, task, what, "arcs", order_move(manager, peer, &reader));
   else if (what == PWI_ASK_BALANCE)
-    pwi_manager_say_reply(manager, peer, task, balance(manager, peer, &reader), 0);
+    reply_audited(manager, peer, task, what, "cluster", balance(manager, peer, &reader));
   else if (what == PWI_ASK_CHECKPOINT)
     pwi_manager_checkpoint_asked(manager, peer, &reader, task);
   else

@@ -7,6 +7,7 @@
  *   manager_loss.c    servers that are lost, and complaints of neighbours
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
+ *   manager_access.c  what they may ask for, and the audit
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
  *   manager_step.c    from the chain that is to the chain that should be: the next step
@@ -75,13 +76,20 @@ enum peer_state {
   PEER_OUT, /* has left, was replaced by a newer link, or is being closed */
 };
 
+/* Who is at the other end of a link, and may do what; remembered with what was asked, for the audit. */
+struct asker {
+  char identity[PWI_NET_IDENTITY_MAX];
+  char address[PWI_NET_ADDRESS_MAX];
+  struct pwi_rights rights;
+};
+
 /* The other end of a link. */
 struct peer {
   struct peer *next, *previous; /* all of them, in order of arrival */
   struct peer *chained;         /* those in one bucket */
   struct pwi_link link;
   struct pwi_peering peering;
-  struct pwi_rights rights;
+  struct asker asker;
   struct pwi_letter letter;
   enum peer_state state;
   struct pwi_timer patience; /* until it must have said JOIN */
@@ -141,7 +149,8 @@ struct decision {
   void (*conclude)(struct pwi_manager *manager, const struct decision *decision,
                    pawl_status status); /* NULL: nothing */
   struct pwi_link link;                 /* who asked */
-  uint64_t task;                        /* of an ask */
+  uint64_t task, ask;                   /* of an ask: its number, and which it is */
+  struct asker asker;                   /* and who asked, also if they are gone */
   uint64_t id, secret;                  /* of a node, sender or vector */
   struct pwi_complaint complaint;
   uint32_t size;
@@ -327,6 +336,16 @@ bool pwi_manager_is_starved(const struct pwi_manager *manager); /* somebody has 
  * arcs begin anew. */
 PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
 void pwi_manager_gave_up(struct pwi_manager *manager);
+
+/* manager_access.c */
+PAWL_MUST_USE pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
+                                            struct peer *peer); /* fills in who it is */
+void pwi_manager_audit(const struct pwi_manager *manager, const struct asker *asker, const char *verb,
+                       const char *object, pawl_status outcome);
+void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct asker *asker, uint64_t what,
+                           const char *object, pawl_status outcome);
+void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct decision *decision,
+                                pawl_status outcome);
 
 /* manager_ask.c */
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);

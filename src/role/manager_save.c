@@ -219,7 +219,7 @@ void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer
                                   uint64_t task) {
   struct pwi_checkpoint_wish wish = {0};
   struct pwi_checkpointing *saving = NULL;
-  bool may = peer->rights.write && peer->rights.space[0] == '\0';
+  bool may = pwi_rights_may_operate(&peer->asker.rights);
   pawl_status status = read_wish(reader, &wish);
   if (!status && !may) status = PAWL_FORBIDDEN;
   if (!status && is_the_same(manager->checkpointing, &wish)) {
@@ -227,6 +227,7 @@ void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer
     return;
   }
   if (!status) status = begin(manager, &wish, &saving);
+  pwi_manager_audit_ask(manager, &peer->asker, PWI_ASK_CHECKPOINT, wish.name[0] ? wish.name : wish.directory, status);
   if (status) {
     pwi_manager_say_reply(manager, peer, task, status, 0);
     return;

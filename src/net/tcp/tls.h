@@ -40,7 +40,8 @@ pawl_status pwi_tls_flush(struct pwi_tls *tls, bool *empty_out);
 /* True if bytes were read from the socket that pwi_tls_read has not handed out: the socket will not announce them. */
 bool pwi_tls_has_pending(const struct pwi_tls *tls);
 
-/* For the log: why the last call failed, and who the peer is (the name of its key, or of its certificate). */
+/* For the log: why the last call failed, and who the peer is ("key:" and the name of its key, or "cert:" and
+ * all names of its certificate with commas between them). */
 const char *pwi_tls_error(const struct pwi_tls *tls);
 const char *pwi_tls_peer(const struct pwi_tls *tls);
 
