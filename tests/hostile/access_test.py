@@ -253,4 +253,58 @@ def test_the_audit_is_one_line_each_whatever_clients_say():
         until(lambda: os.path.exists(cluster.audit) and cluster.lines('object="ads/v"'), "lines in the new file")
 
 
+def openssl(*arguments):
+    subprocess.run(["openssl", *arguments], check=True, cwd=scene.WORK, capture_output=True)
+
+
+def certify(name, alternative="DNS:localhost"):
+    if not os.path.exists(path("ca.crt")):
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.pem", "-out", "ca.crt", "-days", "2",
+                "-subj", "/CN=authority")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.pem", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+    with open(path("extension"), "w") as file:
+        file.write(f"subjectAltName=IP:127.0.0.1,{alternative}\n")
+    openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.pem", "-CAcreateserial", "-days", "2",
+            "-extfile", "extension", "-out", f"{name}.crt")
+    return ("--certificate", path(f"{name}.crt"), "--private-key", path(f"{name}.pem"), "--authority", path("ca.crt"))
+
+
+def test_certificates_have_the_rights_of_their_names():
+    node, dashboard, stranger = certify("node-1"), certify("d7", "DNS:dashboard.example.org"), certify("stranger")
+    trainer, sly = certify("ads-trainer"), certify("sly,node-1")
+    rights, audit = path("rights"), path("certificates.audit")
+
+    def write(text):
+        with open(rights, "w") as file:
+            file.write(text)
+
+    write("# name        rights\nnode-1\ndashboard.example.org read-only\nads-trainer space=ads\n")
+    assert "certificates" in refuse("manager", "--listen", "127.0.0.1:0", "--data", "none", "--rights", rights)
+    common = ("--rights", rights, "--audit", audit, "--http", "none")
+    manager = Role("manager", "--listen", "127.0.0.1:0", "--data", "none", *node, *common)
+    server = Role("server", "--join", manager.address, *node, *common)
+    try:
+        at = ("--cluster", manager.address)
+        until(lambda: json.loads(succeed("status", "--json", *at, *node))["ready"], "a cluster that is ready")
+        succeed("put", "ads/w", "1=2", "--create", *at, *trainer)
+        refuse("put", "news/w", "1=2", "--create", *at, *trainer)
+        assert succeed("get", "ads/w", "1", *at, *dashboard).split()[-1] == "2"
+        refuse("put", "ads/w", "1=3", *at, *dashboard)
+        for nobody in (stranger, sly):
+            refuse("get", "ads/w", "1", *at, *nobody)
+        write("node-1\n* none\n")
+        for role in (manager, server):
+            before = role.said().count("reload.done what=keys")
+            role.signal(signal.SIGHUP)
+            until(lambda: role.said().count("reload.done what=keys") > before, "a reload")
+        refuse("get", "ads/w", "1", *at, "--timeout", "5", *dashboard)
+        assert succeed("get", "ads/w", "1", *at, *node).split()[-1] == "2"
+        with open(audit) as file:
+            lines = file.read()
+        assert "identity=cert:d7,localhost" in lines or "identity=cert:d7,dashboard.example.org" in lines, lines
+    finally:
+        server.end()
+        manager.end()
+
+
 scene.run_tests(globals())

@@ -284,12 +284,22 @@ static bool is_name_byte(unsigned char byte) {
          (byte != '\0' && strchr("._-:/@*+=", byte));
 }
 
-/* A name that does not fit, or is no word, is left out. */
+static bool has_name(const struct pwi_tls *tls, const unsigned char *name, size_t size) {
+  for (const char *at = tls->peer + sizeof "cert:" - 1; *at; at += *at == ',') {
+    size_t here = strcspn(at, ",");
+    if (here == size && memcmp(at, name, size) == 0) return true;
+    at += here;
+  }
+  return false;
+}
+
+/* A name that does not fit, is there already, or is no word, is left out. */
 static void add_name(struct pwi_tls *tls, const unsigned char *name, int size) {
   size_t at = strlen(tls->peer);
   if (size <= 0 || at + (size_t)size + 2 > sizeof tls->peer) return;
   for (int i = 0; i < size; i++)
     if (!is_name_byte(name[i])) return;
+  if (has_name(tls, name, (size_t)size)) return;
   if (at > sizeof "cert:" - 1) tls->peer[at++] = ',';
   memcpy(tls->peer + at, name, (size_t)size);
   tls->peer[at + (size_t)size] = '\0';
