@@ -2,9 +2,9 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd zlib jansson libmicrohttpd libcurl gnutls)
+set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd libcurl gnutls)
 pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET
-  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68 gnutls>=3.6)
+  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68 gnutls>=3.6)
 
 # libunistring has no pkg-config file.
 find_path(UNISTRING_INCLUDE_DIR unictype.h)
@@ -13,10 +13,17 @@ if(NOT UNISTRING_INCLUDE_DIR OR NOT UNISTRING_LIBRARY)
   message(FATAL_ERROR "libunistring was not found. Run tools/deps.")
 endif()
 
+# Nor has bzip2 everywhere.
+find_path(BZIP2_INCLUDE_DIR bzlib.h)
+find_library(BZIP2_LIBRARY bz2)
+if(NOT BZIP2_INCLUDE_DIR OR NOT BZIP2_LIBRARY)
+  message(FATAL_ERROR "libbz2 was not found. Run tools/deps.")
+endif()
+
 add_library(pawl_parts INTERFACE)
-target_include_directories(pawl_parts SYSTEM INTERFACE ${UNISTRING_INCLUDE_DIR})
+target_include_directories(pawl_parts SYSTEM INTERFACE ${UNISTRING_INCLUDE_DIR} ${BZIP2_INCLUDE_DIR})
 target_link_libraries(pawl_parts INTERFACE
-  PkgConfig::PARTS ${UNISTRING_LIBRARY} Threads::Threads m ${CMAKE_DL_LIBS})
+  PkgConfig::PARTS ${UNISTRING_LIBRARY} ${BZIP2_LIBRARY} Threads::Threads m ${CMAKE_DL_LIBS})
 
 # On x86-64 libxxhash can choose its vectors at run time, if the distribution built it so.
 include(CheckCSourceCompiles)

@@ -1,4 +1,4 @@
-/* LIBSVM text: any bytes; and numbers, which must be what the C library reads.
+/* LIBSVM text, with labels and perhaps without: any bytes; and numbers, which must be what the C library reads.
  *
  * covers: src/data/libsvm.c src/data/number.c
  */
@@ -20,10 +20,12 @@ static void check_number(const char *text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  const struct pwi_parse_rule rule = {.format = PAWL_DATA_LIBSVM};
+  const struct pwi_parse_rule rule = {.format = PAWL_DATA_LIBSVM},
+                              optional = {.format = PAWL_DATA_LIBSVM, .labels_optional = true};
   struct lines lines = lines_of(data, size);
   if (lines.size) check_number(lines.memory);
   check_lines(&rule, lines.memory, lines.memory + lines.size);
+  check_lines(&optional, lines.memory, lines.memory + lines.size);
   free(lines.memory);
   return 0;
 }

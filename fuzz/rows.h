@@ -31,10 +31,11 @@ static inline struct lines lines_of(const uint8_t *bytes, size_t size) {
 
 /* The rows are in order, as <pawl/data.h> has it. */
 UNTRACED static inline void check_batch(const struct pawl_batch *batch) {
-  uint64_t most = 0;
+  uint64_t most = 0, unlabelled = 0;
   assert(batch->starts[0] == 0 && batch->starts[batch->rows] == batch->entries);
   for (size_t row = 0; row < batch->rows; row++) {
-    assert(batch->starts[row] <= batch->starts[row + 1] && isfinite(batch->labels[row]));
+    assert(batch->starts[row] <= batch->starts[row + 1] && !isinf(batch->labels[row]));
+    unlabelled += isnan(batch->labels[row]) != 0;
     assert(!batch->weights || (isfinite(batch->weights[row]) && batch->weights[row] >= 0));
     for (uint64_t i = batch->starts[row]; i < batch->starts[row + 1]; i++) {
       assert(batch->ids[i] <= PAWL_ID_MAX && (i == batch->starts[row] || batch->ids[i] > batch->ids[i - 1]));
@@ -42,7 +43,7 @@ UNTRACED static inline void check_batch(const struct pawl_batch *batch) {
       most = batch->ids[i] > most ? batch->ids[i] : most;
     }
   }
-  assert(most == batch->max_id);
+  assert(most == batch->max_id && unlabelled == batch->unlabelled);
 }
 
 /* Documents have no labels, and their counts are whole. */
@@ -87,6 +88,7 @@ static inline void check_lines(const struct pwi_parse_rule *rule, const char *be
   assert(first->is.entries + second->is.entries == whole->is.entries);
   pawl_status status = pwi_batch_finish(whole, false, false);
   assert(!status);
+  assert(rule->labels_optional || whole->is.unlabelled == 0);
   check_batch(&whole->is);
   pwi_batch_destroy(whole);
   pwi_batch_destroy(first);

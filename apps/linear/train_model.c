@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "apps/linear/train_inside.h"
 
 enum { ROWS_AT_ONCE = 1 << 16 };
@@ -80,6 +82,16 @@ pawl_status linear_read_bias(struct linear_run *run, double *bias_out) {
   return status;
 }
 
+/* A name that is no UTF-8 cannot be kept, nor can a long one. */
+static void name_label(const struct pawl_data *data, struct linear_model *model) {
+  size_t room = sizeof model->label_name;
+  if (model->label_column && pawl_data_column_name(data, model->label_column, model->label_name, room) >= room)
+    model->label_name[0] = 0;
+  json_t *text = json_string(model->label_name);
+  if (!text) model->label_name[0] = 0;
+  json_decref(text);
+}
+
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out) {
   const struct linear_options *options = run->options;
   struct linear_model model = {
@@ -98,6 +110,9 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   pawl_data_info(run->data, &info);
   bool hashes = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
   if (hashes) model.hash_bits = options->reading.hash_bits;
+  model.columns = info.columns;
+  model.label_column = info.label_column;
+  name_label(run->data, &model);
   pawl_status status = scan_weights(run, &model);
   if (!status && run->bias) status = linear_read_bias(run, &model.bias);
   model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet it late */

@@ -1,6 +1,5 @@
 /* Checkpoints of a job: the vectors are saved by the servers (<pawl/checkpoint.h>), and a small file beside them says how far the
  * job had got. A file is there whole or not at all, and names a checkpoint that is. */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -50,17 +49,10 @@ static pawl_status write_file(const struct linear_run *run, json_t *object) {
   return is_good ? PAWL_OK : errno == ENOSPC ? PAWL_NO_SPACE : PAWL_IO;
 }
 
-/* A checkpoint that two newer ones have taken the place of. What is in its directory is the servers', and nothing else. */
+/* A checkpoint that two newer ones have taken the place of. One that holds anything else stays. */
 static void remove_checkpoint(const struct linear_run *run, const char *name) {
-  char path[4096];
-  int length = snprintf(path, sizeof path, "%s/%s", run->options->checkpoints, name);
-  if (!*name || length < 0 || (size_t)length >= sizeof path) return;
-  DIR *directory = opendir(path);
-  if (!directory) return;
-  for (const struct dirent *entry; (entry = readdir(directory));)
-    if (entry->d_name[0] != '.') unlinkat(dirfd(directory), entry->d_name, 0);
-  closedir(directory);
-  rmdir(path);
+  pawl_status status = *name ? pawl_checkpoint_remove(run->options->checkpoints, name) : PAWL_OK;
+  (void)status;
 }
 
 static void keep_two(struct linear_run *run, const char *newest) {
@@ -74,7 +66,7 @@ pawl_status linear_state_save(struct linear_run *run) {
   struct pawl_checkpoint_options options;
   struct pawl_checkpoint_info info;
   run->saved_ns = linear_now();
-  mkdir(run->options->checkpoints, 0777); /* if it cannot be made, saving says so */
+  mkdir(run->options->checkpoints, 0700); /* if it cannot be made, saving says so */
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;
   pawl_status status = pawl_checkpoint_save(run->session, &options, &info);

@@ -74,6 +74,11 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_checkpoint_load(struct pawl_session *ses
                                                         const struct pawl_checkpoint_options *options,
                                                         struct pawl_checkpoint_info *info_out);
 
+/* Removes a checkpoint from a directory of this machine: those files that its manifest lists, and nothing else. Symbolic links
+ * are not followed. PAWL_NOT_FOUND; PAWL_EXISTS if other files are in it (nothing has been changed then); PAWL_CORRUPT and
+ * the like if the manifest cannot be read; PAWL_FORBIDDEN, PAWL_IO. No checkpoint may be based on it. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_checkpoint_remove(const char *directory, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

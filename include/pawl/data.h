@@ -1,11 +1,11 @@
 /* Data: labelled rows of features, read from files by many workers side by side.
  *
- * A *data set* is one or several files, each plain or compressed with gzip or zstd, in one of these formats:
+ * A *data set* is one or several files, each plain or compressed with gzip, zstd, xz or bzip2, in one of these formats:
  *
  *   libsvm   label id:value id:value …            ids rise; a value may be left out with its colon: 1. `# …` ends a row
  *   vw       label [importance] [tag]|space[:scale] name[:value] …       Vowpal Wabbit's text; names are hashed
  *   criteo   label TAB 13 counts TAB 26 categories                       hashed by column and value; also with a head line
- *   csv      columns by commas, with or without a head line; one of them is the label; words are hashed by column
+ *   csv      columns by commas, semicolons or tabs, with or without a head line; one of them is the label; words are hashed by column
  *   ldac     number id:count id:count …          Blei's LDA-C: a document a line, ids begin at 0
  *   uci      document id count                    UCI's bag of words, after three lines of totals; ids begin at 1
  *   text     words                                a document a line; words are looked up, or hashed (<pawl/words.h>)
@@ -18,12 +18,18 @@
  * PIECES. A data set is cut into pieces of whole rows, which are numbered from 0 in the order of the files. The cut
  * depends on the files and options alone, so every worker that opens the same files sees the same pieces, and a
  * scheduler can share them out by number (<pawl/job.h>). Opening reads little: it expands patterns, looks at each
- * file's head, and does not parse. But the text of a compressed file must be measured: gzip is decompressed once for
- * that, and zstd if its frames do not say their length. A compressed file is decompressed from its beginning; a
+ * file's head, and does not parse. But the text of a compressed file must be measured: it is decompressed once for
+ * that, unless it is zstd whose frames say their length. A compressed file is decompressed from its beginning; a
  * handle that reads its pieces in rising order does so once.
  *
  * IDS of features are those of the file (LIBSVM's begin at 1), or a hash of the name with `hash_bits` bits. At most
  * 2^63 - 1.
+ *
+ * LABELS. A row without a label is bad, unless `labels_optional`: then its label is NAN. In libsvm it begins with `id:value`, in vw
+ * with the bar or a tag, in csv its field is empty. A csv file may lack the label's column if `columns` and `label_column` say
+ * what it would have with it: ids of features are as if it were there.
+ *
+ * A byte order mark (UTF-8) at the beginning of a file is skipped. UTF-16 is refused.
  *
  * BAD ROWS. A row that cannot be read ends the reading with PAWL_CORRUPT and a text `file:line:column: what` in
  * pawl_error_text. With `skip_bad` = n up to n rows of the data set (counted over all reads of this handle) are left
@@ -69,6 +75,10 @@ struct pawl_data_options {
   enum pawl_data_format format; /* AUTO: by the first rows of each file */
   uint32_t hash_bits;           /* of hashed names; default 22, at most 62 */
   const char *label;            /* csv: the label's column, by name or by number from 1; NULL: the first */
+  char separator;               /* csv: between columns; 0: a comma, a semicolon or a tab, by the first lines */
+  bool labels_optional;         /* see above */
+  uint64_t columns;             /* csv, with labels_optional: how many there are with the label's; 0: not known */
+  uint64_t label_column;        /* likewise: the number of the label's, from 1, where the file lacks it */
   bool binary;                  /* every value becomes 1 */
   bool unit_rows;               /* then every row is scaled to length 1 */
   uint64_t piece_bytes; /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
@@ -98,9 +108,15 @@ struct pawl_data_info {
   enum pawl_data_format format; /* of the first file */
   uint64_t fingerprint; /* of names, sizes and options: the same data set, as far as can be told without reading */
   uint64_t rows, entries, max_id; /* if all files are caches, which say so; else 0: nobody has counted */
+  uint64_t columns, label_column; /* of the first file, if it is csv: how many, with the label's, and that one's number,
+                                     0 if it is lacking; else 0 */
 };
 
 PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out);
+/* The name of column `column`, counted from 1, of the first file, if it is csv with a head line: its length, and as much of it in `name` as
+ * there is room for, with a 0 behind it. 0: it has none. */
+PAWL_API size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room);
+
 PAWL_API const char *pawl_data_format_name(enum pawl_data_format format); /* "libsvm" …; "" for a number that is none */
 PAWL_API pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *format_out);
 
@@ -111,10 +127,11 @@ struct pawl_batch {
   const uint64_t *starts; /* rows + 1 */
   const uint64_t *ids;
   const float *values;  /* NULL: all 1 */
-  const float *labels;  /* as in the file */
+  const float *labels;  /* as in the file; NAN: it has none */
   const float *weights; /* of rows; NULL: all 1 */
   uint64_t max_id;      /* the highest; 0 if there are no entries */
   uint64_t skipped;     /* bad rows that were left out */
+  uint64_t unlabelled;  /* rows without a label */
   uint64_t unknown;     /* text: words that are not in the vocabulary, with repeats */
 };
 

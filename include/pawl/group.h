@@ -85,7 +85,8 @@ PAWL_API pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_v
 /* Waits until every member has reached `tick`. */
 PAWL_API pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns);
 
-/* clock, and await of the tick that was finished. After PAWL_TIMED_OUT, await pawl_group_tick to wait on. */
+/* clock, and await of the tick that was finished; returns when both are over. After PAWL_TIMED_OUT, await pawl_group_tick to wait
+ * on. */
 PAWL_API pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns);
 
 #ifdef __cplusplus

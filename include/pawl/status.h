@@ -60,7 +60,7 @@ extern "C" {
   X(NODE_LIMIT, -401, "a limit of this process or machine was reached")                                                \
   X(NODE_ADDRESS, -402, "the address cannot be used on this machine")                                                  \
   X(NODE_STOPPED, -403, "this node was stopped")                                                                       \
-  X(NODE_FULL, -404, "the server's memory cap is reached")                                                             \
+  X(NODE_FULL, -404, "the server has no memory left for it: 'pawl status' shows more")                                 \
   X(NODE_GONE, -405, "that node is not in the cluster")                                                                \
   X(NODE_RETIRED, -406, "the cluster took this node for dead and gave it up")                                          \
   X(NODE_DEPOSED, -407, "that manager has been replaced by another")                                                   \

@@ -238,7 +238,7 @@ PAWL_API pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct paw
 
 /* The keys that take memory on the servers in `range`, by rising key, at most `room` of them, with their rows. Goes on
  * from `*next_out` when called again with it as the begin of the range; `*next_out` is the range's end when there are no
- * more. Waits. For vectors with mixed placement the range must be the full span or begin at an earlier `*next_out`, and
+ * more. It sees every push of this session that was called before it. Waits. For vectors with mixed placement the range must be the full span or begin at an earlier `*next_out`, and
  * keys come in no order that means anything. PAWL_OUT_OF_SPAN. */
 PAWL_API pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range, size_t room, uint64_t *keys,
                                       void *values, int64_t timeout_ns, size_t *count_out, uint64_t *next_out);

@@ -100,10 +100,18 @@ pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl
   int64_t deadline = pwi_driver_deadline(options->timeout_ns);
   pawl_status status = ask(session, options, deadline, &info.number);
   if (status == PAWL_EXISTS)
-    return pwi_error(status, "checkpoint: another one is under way, or there is one of this name");
+    return pwi_error(status,
+                     "checkpoint: another one is under way, or there is something called '%s' in the directory "
+                     "already: nothing was changed",
+                     options->name ? options->name : "");
+  if (status == PAWL_FORBIDDEN)
+    return pwi_error(status, "checkpoint: not permitted: the manager must be started with --checkpoints for this "
+                             "directory and be able to write there, and the key must not be limited");
   if (status == PAWL_INVALID)
-    return pwi_error(status, "checkpoint: the directory must be an absolute path, and the name one of letters, digits, "
-                             "'.', '_' and '-'");
+    return pwi_error(status,
+                     "checkpoint: the directory must be an absolute path, and the name ('%s') one of letters, digits, "
+                     "'.', '_' and '-'",
+                     options->name ? options->name : "");
   if (status == PAWL_IO || status == PAWL_NO_SPACE || status == PAWL_NOT_FOUND)
     return pwi_error_status(status, "checkpoint: the manager cannot use the directory");
   if (status) return pwi_error_status(status, "checkpoint");

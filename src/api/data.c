@@ -7,6 +7,7 @@
 
 #include "api/error.h"
 #include "data/data.h"
+#include "data/table.h"
 
 static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
   return status ? pwi_error(status, "%s", fault->text) : PAWL_OK;
@@ -35,6 +36,26 @@ void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_ou
                                       .format = data->sources[0].rule.format,
                                       .fingerprint = data->fingerprint};
   pwi_data_counts(data, &info_out->rows, &info_out->entries, &info_out->max_id);
+  if (info_out->format != PAWL_DATA_CSV) return;
+  info_out->columns = data->sources[0].rule.table.width;
+  if (!data->sources[0].rule.table.lacks_label) info_out->label_column = data->sources[0].rule.table.label + 1;
+}
+
+size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room) {
+  const struct pwi_source *source = &data->sources[0];
+  struct pwi_field field;
+  size_t length = 0;
+  if (!source->head || source->rule.format != PAWL_DATA_CSV || column < 1 || column > SIZE_MAX) return 0;
+  if (!pwi_table_name(source->head, source->head + source->head_size, source->rule.table.separator, (size_t)column - 1,
+                      &field))
+    return 0;
+  for (const char *at = field.begin; at < field.end; at++) {
+    if (field.is_quoted && *at == '"') at++; /* one of the two */
+    if (length + 1 < room) name[length] = *at;
+    length++;
+  }
+  if (room) name[length + 1 < room ? length : room - 1] = 0;
+  return length;
 }
 
 const char *pawl_data_format_name(enum pawl_data_format format) { return pwi_data_format_name(format); }

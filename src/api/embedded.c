@@ -104,6 +104,7 @@ static void begin(struct order *order, const char *role) {
   say_option(order, "--http", "none");
   say_option(order, "--ready-fd", "3");
   say_option(order, "--parent", order->parent);
+  say_option(order, "--checkpoints", "/"); /* whoever can ask for one has started it */
 }
 
 _Static_assert(PWI_CHILD_READY_FD == 3, "written out above");

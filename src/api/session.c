@@ -82,6 +82,8 @@ static pawl_status make_net(struct pawl_session *session, const struct pawl_sess
   config.authority = options->authority;
   config.require_encryption = options->require_encryption;
   config.plane = options->tcp_only ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
+  const char *transport = getenv("PAWL_TRANSPORT");
+  config.rdma = transport && strcmp(transport, "rdma") == 0;
   pawl_status status = pwi_tcp_create(&config, &pwi_client_actor, NULL, &session->net);
   if (status == PAWL_INVALID && options->require_encryption)
     return pwi_error(status, "encryption is required, and there is neither a key nor a certificate");

@@ -174,6 +174,17 @@ PAWL_MUST_USE pawl_status pwi_files_posix_open(const char *root, struct pwi_file
 /* The same for files with secrets in them: those that are new can be read by their owner only. */
 PAWL_MUST_USE pawl_status pwi_files_posix_open_private(const char *root, struct pwi_files **files_out);
 
+/* The same, private too, for directories in which others have files of their own: below the root no symbolic link is
+ * followed, neither on the way nor at its end, and one that is there is PAWL_INVALID to whoever opens or lists it. It can be
+ * renamed and removed, itself and not what it leads to. The root itself may be reached by a link. */
+PAWL_MUST_USE pawl_status pwi_files_posix_open_guarded(const char *root, struct pwi_files **files_out);
+
+/* The same for a descriptor of the root, opened to be read, which is taken: also on failure. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_files_posix_take_guarded(int directory, struct pwi_files **files_out);
+
+/* What errno means in the words above. */
+pawl_status pwi_files_posix_status(int error);
+
 /* NULL is fine. */
 void pwi_files_posix_close(struct pwi_files *files);
 

@@ -1,10 +1,12 @@
 /* struct pwi_files over a directory of the operating system. Every call is relative to one descriptor of the root, so
- * that a process that changes its directory, or a root that is renamed, does not matter. */
+ * that a process that changes its directory, or a root that is renamed, does not matter. A guarded tree follows no symbolic
+ * link below its root: directories on the way are entered one by one. */
 #include "base/files.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,6 +19,7 @@ struct posix_files {
   struct pwi_files base;
   int root;
   mode_t mode; /* of new files and directories, less what the umask takes */
+  bool is_guarded;
 };
 
 struct posix_file {
@@ -29,6 +32,8 @@ static const struct pwi_files_ops posix_ops;
 static int root_of(struct pwi_files *files) { return ((struct posix_files *)files)->root; }
 
 static mode_t mode_of(struct pwi_files *files) { return ((struct posix_files *)files)->mode; }
+
+static bool is_guarded(struct pwi_files *files) { return ((struct posix_files *)files)->is_guarded; }
 
 static int descriptor_of(struct pwi_file *file) { return ((struct posix_file *)file)->descriptor; }
 
@@ -72,6 +77,57 @@ static int open_at(int directory, const char *path, int flags, mode_t mode) {
   return descriptor;
 }
 
+/* A name in a directory: where a path leads to. */
+struct place {
+  int directory;
+  const char *name;
+  bool is_open; /* the directory is this call's, and is closed with it */
+};
+
+static void leave(const struct place *place) {
+  int error = errno;
+  if (place->is_open) close(place->directory);
+  errno = error;
+}
+
+/* One directory down, which must not be a link. False: errno says why. */
+static bool go_down(struct place *place, size_t length) {
+  char name[NAME_MAX + 1];
+  if (length > NAME_MAX) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  memcpy(name, place->name, length);
+  name[length] = '\0';
+  int below = open_at(place->directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+  leave(place);
+  place->is_open = below >= 0;
+  if (below < 0) return false;
+  place->directory = below;
+  place->name += length + 1;
+  return true;
+}
+
+/* False: errno says why, and there is nothing to leave. */
+static bool reach(struct pwi_files *files, const char *path, struct place *place) {
+  *place = (struct place){.directory = root_of(files), .name = path};
+  if (!is_guarded(files)) return true;
+  for (const char *slash; (slash = strchr(place->name, '/'));)
+    if (!go_down(place, (size_t)(slash - place->name))) return false;
+  return true;
+}
+
+static int link_flag(struct pwi_files *files) { return is_guarded(files) ? O_NOFOLLOW : 0; }
+
+/* Negative if it failed; errno then says why. */
+static int open_path(struct pwi_files *files, const char *path, int flags) {
+  struct place place;
+  if (!reach(files, path, &place)) return -1;
+  int descriptor = open_at(place.directory, place.name, flags | link_flag(files), mode_of(files));
+  leave(&place);
+  return descriptor;
+}
+
 static int flags_of(unsigned how) {
   int flags = how & PWI_OPEN_WRITE ? O_RDWR : O_RDONLY;
   if (how & PWI_OPEN_CREATE) flags |= O_CREAT;
@@ -87,7 +143,7 @@ static bool is_regular(int descriptor) {
 
 /* Opened without blocking, so that a pipe somebody left there is refused instead of waited for. */
 static pawl_status posix_open(struct pwi_files *files, const char *path, unsigned how, struct pwi_file **file_out) {
-  int descriptor = open_at(root_of(files), path, flags_of(how) | O_NONBLOCK, mode_of(files));
+  int descriptor = open_path(files, path, flags_of(how) | O_NONBLOCK);
   if (descriptor < 0) return status_of(errno);
   pawl_status status = PAWL_INVALID;
   if (!is_regular(descriptor)) goto close_descriptor;
@@ -169,33 +225,58 @@ static pawl_status posix_try_lock(struct pwi_file *file) {
 }
 
 static pawl_status posix_rename(struct pwi_files *files, const char *from, const char *to) {
-  int root = root_of(files);
-  return renameat(root, from, root, to) < 0 ? status_of(errno) : PAWL_OK;
+  struct place source, target;
+  if (!reach(files, from, &source)) return status_of(errno);
+  bool is_done = reach(files, to, &target);
+  if (is_done) {
+    is_done = renameat(source.directory, source.name, target.directory, target.name) == 0;
+    leave(&target);
+  }
+  leave(&source);
+  return is_done ? PAWL_OK : status_of(errno);
 }
 
 /* Unlinking a directory is refused with EISDIR on Linux, with EPERM where POSIX is followed to the letter. */
-static pawl_status posix_remove(struct pwi_files *files, const char *path) {
-  if (unlinkat(root_of(files), path, 0) == 0) return PAWL_OK;
+static pawl_status remove_at(int directory, const char *name) {
+  if (unlinkat(directory, name, 0) == 0) return PAWL_OK;
   int error = errno;
   if (error != EISDIR && error != EPERM) return status_of(error);
-  if (unlinkat(root_of(files), path, AT_REMOVEDIR) == 0) return PAWL_OK;
+  if (unlinkat(directory, name, AT_REMOVEDIR) == 0) return PAWL_OK;
   return status_of(errno == ENOTDIR ? error : errno);
 }
 
+static pawl_status posix_remove(struct pwi_files *files, const char *path) {
+  struct place place;
+  if (!reach(files, path, &place)) return status_of(errno);
+  pawl_status status = remove_at(place.directory, place.name);
+  leave(&place);
+  return status;
+}
+
+/* In a guarded tree a link is there, wherever it leads. */
 static pawl_status posix_exists(struct pwi_files *files, const char *path, bool *exists_out) {
   struct stat about;
-  bool found = fstatat(root_of(files), path, &about, 0) == 0;
+  struct place place;
+  bool found = reach(files, path, &place);
+  if (found) {
+    found = fstatat(place.directory, place.name, &about, is_guarded(files) ? AT_SYMLINK_NOFOLLOW : 0) == 0;
+    leave(&place);
+  }
   if (!found && errno != ENOENT && errno != ENOTDIR) return status_of(errno);
   *exists_out = found;
   return PAWL_OK;
 }
 
 static pawl_status posix_make_directory(struct pwi_files *files, const char *path) {
-  return mkdirat(root_of(files), path, mode_of(files)) < 0 ? status_of(errno) : PAWL_OK;
+  struct place place;
+  if (!reach(files, path, &place)) return status_of(errno);
+  pawl_status status = mkdirat(place.directory, place.name, mode_of(files)) < 0 ? status_of(errno) : PAWL_OK;
+  leave(&place);
+  return status;
 }
 
 static pawl_status posix_sync_directory(struct pwi_files *files, const char *path) {
-  int descriptor = open_at(root_of(files), path, O_RDONLY | O_DIRECTORY, 0);
+  int descriptor = open_path(files, path, O_RDONLY | O_DIRECTORY);
   if (descriptor < 0) return status_of(errno);
   pawl_status status = sync_descriptor(descriptor);
   close(descriptor);
@@ -214,7 +295,7 @@ static pawl_status add_entries(DIR *directory, struct pwi_names *names) {
 }
 
 static pawl_status posix_list(struct pwi_files *files, const char *path, struct pwi_names *names) {
-  int descriptor = open_at(root_of(files), path, O_RDONLY | O_DIRECTORY, 0);
+  int descriptor = open_path(files, path, O_RDONLY | O_DIRECTORY);
   if (descriptor < 0) return status_of(errno);
   DIR *directory = fdopendir(descriptor);
   if (!directory) {
@@ -244,17 +325,21 @@ static const struct pwi_files_ops posix_ops = {
     .list = posix_list,
 };
 
-static pawl_status open_root(const char *root, mode_t mode, struct pwi_files **files_out) {
-  int descriptor = open_at(AT_FDCWD, root, O_RDONLY | O_DIRECTORY, 0);
-  if (descriptor < 0) return status_of(errno);
+/* Takes the descriptor, also on failure. */
+static pawl_status wrap_root(int descriptor, mode_t mode, bool is_guarded, struct pwi_files **files_out) {
   struct posix_files *files = pwi_alloc(sizeof *files);
   if (!files) {
     close(descriptor);
     return PAWL_NO_MEMORY;
   }
-  *files = (struct posix_files){{&posix_ops}, descriptor, mode};
+  *files = (struct posix_files){{&posix_ops}, descriptor, mode, is_guarded};
   *files_out = &files->base;
   return PAWL_OK;
+}
+
+static pawl_status open_root(const char *root, mode_t mode, struct pwi_files **files_out) {
+  int descriptor = open_at(AT_FDCWD, root, O_RDONLY | O_DIRECTORY, 0);
+  return descriptor < 0 ? status_of(errno) : wrap_root(descriptor, mode, false, files_out);
 }
 
 pawl_status pwi_files_posix_open(const char *root, struct pwi_files **files_out) {
@@ -264,6 +349,17 @@ pawl_status pwi_files_posix_open(const char *root, struct pwi_files **files_out)
 pawl_status pwi_files_posix_open_private(const char *root, struct pwi_files **files_out) {
   return open_root(root, 0700, files_out);
 }
+
+pawl_status pwi_files_posix_take_guarded(int directory, struct pwi_files **files_out) {
+  return wrap_root(directory, 0700, true, files_out);
+}
+
+pawl_status pwi_files_posix_open_guarded(const char *root, struct pwi_files **files_out) {
+  int descriptor = open_at(AT_FDCWD, root, O_RDONLY | O_DIRECTORY, 0);
+  return descriptor < 0 ? status_of(errno) : pwi_files_posix_take_guarded(descriptor, files_out);
+}
+
+pawl_status pwi_files_posix_status(int error) { return status_of(error); }
 
 void pwi_files_posix_close(struct pwi_files *files) {
   if (!files) return;

@@ -550,6 +550,61 @@ static void test_private_files_are_for_their_owner_only(void **state) {
   pwi_files_posix_close(files);
 }
 
+/* A user's folder and file beside ours, and links to them. */
+static void test_a_guarded_tree_follows_no_link(void **state) {
+  struct place *place = *state;
+  struct pwi_files *files;
+  struct pwi_file *file = NULL;
+  struct pwi_names names = {0};
+  struct stat about;
+  char path[600], target[600];
+  bool exists;
+  assert_int_equal(pwi_files_make_directory(place->files, "user"), PAWL_OK);
+  write_text(place->files, "user/file", "mine");
+  static const char *const links[][2] = {{"user", "folder"}, {"user/file", "link"}, {"nowhere", "dangling"}};
+  for (size_t i = 0; i < 3; i++) {
+    snprintf(target, sizeof target, "%s/%s", place->root, links[i][0]);
+    snprintf(path, sizeof path, "%s/%s", place->root, links[i][1]);
+    assert_int_equal(symlink(target, path), 0);
+  }
+  mode_t before = umask(0);
+  assert_int_equal(pwi_files_posix_open_guarded(place->root, &files), PAWL_OK);
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(pwi_files_open(files, links[i][1], PWI_OPEN_WRITE | PWI_OPEN_CREATE | PWI_OPEN_TRUNCATE, &file),
+                     PAWL_INVALID);
+    assert_int_equal(pwi_files_list(files, links[i][1], &names), PAWL_INVALID);
+    assert_int_equal(pwi_files_sync_directory(files, links[i][1]), PAWL_INVALID);
+    assert_int_equal(pwi_files_exists(files, links[i][1], &exists), PAWL_OK);
+    assert_true(exists);
+    assert_int_equal(pwi_files_make_directory(files, links[i][1]), PAWL_EXISTS);
+  }
+  assert_int_equal(pwi_files_open(files, "folder/file", PWI_OPEN_READ, &file), PAWL_INVALID);
+  assert_int_equal(pwi_files_open(files, "folder/new", PWI_OPEN_WRITE | PWI_OPEN_CREATE, &file), PAWL_INVALID);
+  assert_int_equal(pwi_files_remove(files, "folder/file"), PAWL_INVALID);
+  assert_int_equal(pwi_files_make_directory(files, "folder/new"), PAWL_INVALID);
+  assert_int_equal(pwi_files_rename(files, "user/file", "folder/other"), PAWL_INVALID);
+  assert_int_equal(pwi_files_rename(files, "folder/file", "other"), PAWL_INVALID);
+  assert_int_equal(pwi_files_exists(files, "folder/file", &exists), PAWL_OK);
+  assert_false(exists);
+  assert_int_equal(pwi_files_open(files, "user/file", PWI_OPEN_READ, &file), PAWL_OK); /* what is no link is as ever */
+  pwi_file_close(file);
+  assert_int_equal(pwi_files_make_directory(files, "user/below"), PAWL_OK);
+  assert_int_equal(pwi_files_open(files, "user/below/ours", FRESH, &file), PAWL_OK);
+  pwi_file_close(file);
+  umask(before);
+  snprintf(path, sizeof path, "%s/user/below/ours", place->root);
+  assert_int_equal(stat(path, &about), 0);
+  assert_int_equal(about.st_mode & 0777, 0600);
+  assert_int_equal(pwi_files_remove(files, "folder"), PAWL_OK); /* the link, and not what it leads to */
+  assert_int_equal(pwi_files_remove(files, "link"), PAWL_OK);
+  assert_int_equal(pwi_files_remove(files, "dangling"), PAWL_OK);
+  assert_int_equal(pwi_files_exists(files, "user/file", &exists), PAWL_OK);
+  assert_true(exists);
+  assert_int_equal(pwi_files_remove(files, "user/below/ours"), PAWL_OK);
+  assert_int_equal(pwi_files_remove(files, "user/below"), PAWL_OK);
+  pwi_files_posix_close(files);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       FILES_TEST(test_what_was_written_is_read_back),
@@ -573,6 +628,7 @@ int main(void) {
       FILES_TEST(test_no_descriptor_is_left_open),
       FILES_TEST(test_a_root_must_be_a_directory_that_is_there),
       FILES_TEST(test_private_files_are_for_their_owner_only),
+      FILES_TEST(test_a_guarded_tree_follows_no_link),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,11 @@
 #include <pawl/task.h>
 #include <pawl/vector.h>
 
-#include "base/files.h"
 #include "base/memory.h"
 #include "cli/bench_checkpoint.h"
 #include "cli/bench_cpu.h"
 #include "cli/role_options.h"
 #include "host/clock.h"
-#include "role/saved.h"
 
 enum { LETTER_SERVERS = 300, LETTER_GIGABYTES, LETTER_RATE, LETTER_DIR, LETTER_SECONDS, LETTER_ROUNDS };
 
@@ -131,10 +129,7 @@ static bool make_vector(struct bench *bench, double gigabytes) {
 /* --- checkpoints -------------------------------------------------------------------------------------------------------- */
 
 static void remove_saved(const struct bench *bench, const char *name) {
-  struct pwi_files *files;
-  if (pwi_files_posix_open(bench->directory, &files)) return;
-  if (pwi_saved_remove(files, name)) fprintf(stderr, "%s/%s stays behind\n", bench->directory, name);
-  pwi_files_posix_close(files);
+  if (pawl_checkpoint_remove(bench->directory, name)) fprintf(stderr, "%s/%s stays behind\n", bench->directory, name);
 }
 
 static bool measure_save(struct bench *bench, struct figures *figures) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "cli/checkpoints.h"
 #include "cli/cli.h"
 #include "cli/values.h"
@@ -63,8 +64,8 @@ static int list_directory(const struct pwi_command *command, struct pwi_files *f
   for (size_t i = 0; i < list.count && exit_code == PWI_EXIT_OK; i++)
     exit_code = print_item(command, &list.items[i], json);
   if (list.unfinished > 0)
-    fprintf(stderr, "pawl checkpoint list: %zu director%s no manifest: under way, or left over\n", list.unfinished,
-            list.unfinished == 1 ? "y has" : "ies have");
+    fprintf(stderr, "pawl checkpoint list: %zu attempt%s: under way, or left over\n", list.unfinished,
+            list.unfinished == 1 ? "" : "s");
   pwi_saved_list_fini(&list);
   return exit_code;
 }
@@ -144,9 +145,9 @@ static int run_verify(const struct pwi_command *command, int argc, char **argv) 
   pwi_checkpoint_close(&checkpoint);
   if (status != PAWL_OK) return pwi_checkpoint_failure(command, status, &problem);
   if (json)
-    return pwi_cli_print_json(command, json_pack("{s:s, s:I, s:I, s:I, s:I}", "checkpoint", path, "layers",
-                                                 (json_int_t)layers, "files", (json_int_t)totals.files, "bytes",
-                                                 (json_int_t)totals.bytes, "rows", (json_int_t)totals.rows));
+    return pwi_cli_print_json(command, json_pack("{s:o, s:I, s:I, s:I, s:I}", "checkpoint", pwi_json_string(path),
+                                                 "layers", (json_int_t)layers, "files", (json_int_t)totals.files,
+                                                 "bytes", (json_int_t)totals.bytes, "rows", (json_int_t)totals.rows));
   printf("%s is whole: %" PRIu64 " files, %" PRIu64 " bytes, %" PRIu64 " rows", path, totals.files, totals.bytes,
          totals.rows);
   if (layers > 1) printf(", with the %zu checkpoint%s that it is based on", layers - 1, layers > 2 ? "s" : "");

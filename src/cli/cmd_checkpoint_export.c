@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/checkpoints.h"
 #include "cli/cli.h"
 
@@ -62,8 +63,9 @@ static pawl_status name_files(struct export *export) {
 static int print_result(const struct export *export) {
   const char *vector = export->vector->name, *keys = export->names[1];
   if (export->json)
-    return pwi_cli_print_json(export->command, json_pack("{s:s, s:s, s:s?}", "vector", vector, "file", export->names[0],
-                                                         "keys_file", keys[0] ? keys : NULL));
+    return pwi_cli_print_json(export->command,
+                              json_pack("{s:s, s:o, s:o}", "vector", vector, "file", pwi_json_string(export->names[0]),
+                                        "keys_file", keys[0] ? pwi_json_string(keys) : json_null()));
   printf("wrote %s to %s", vector, export->output);
   if (keys[0]) printf(", its keys to %s/%s", export->place.directory, keys);
   putchar('\n');

@@ -7,6 +7,7 @@
 
 #include <pawl/checkpoint.h>
 
+#include "base/json.h"
 #include "cli/checkpoints.h"
 #include "cli/cli.h"
 #include "cli/cluster_whole.h"
@@ -63,10 +64,10 @@ static int print(const struct pwi_command *command, const struct choice *choice,
                  const char *directory, const struct pawl_checkpoint_info *info) {
   if (choice->json)
     return pwi_cli_print_json(command,
-                              json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I}", "checkpoint", info->name, "directory",
-                                        directory ? directory : "", "number", (json_int_t)info->number, "base",
-                                        info->base, "bytes", (json_int_t)info->bytes, "rows", (json_int_t)info->rows,
-                                        "vectors", (json_int_t)info->vectors));
+                              json_pack("{s:s, s:o, s:I, s:s, s:I, s:I, s:I}", "checkpoint", info->name, "directory",
+                                        pwi_json_string(directory ? directory : ""), "number", (json_int_t)info->number,
+                                        "base", info->base, "bytes", (json_int_t)info->bytes, "rows",
+                                        (json_int_t)info->rows, "vectors", (json_int_t)info->vectors));
   printf("%s %s%s%s: %" PRIu64 " bytes", what, directory ? directory : "", directory ? "/" : "", info->name,
          info->bytes);
   if (info->rows > 0) printf(", %" PRIu64 " rows of %" PRIu64 " vectors", info->rows, info->vectors);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/demo_net.h"
@@ -122,7 +123,7 @@ static void print_learned(const struct demo *demo) {
 
 static json_t *words_json(char *const words[PWI_DEMO_TOP]) {
   json_t *array = json_array();
-  for (size_t i = 0; i < PWI_DEMO_TOP && words[i]; i++) json_array_append_new(array, json_string(words[i]));
+  for (size_t i = 0; i < PWI_DEMO_TOP && words[i]; i++) json_array_append_new(array, pwi_json_string(words[i]));
   return array;
 }
 

@@ -9,6 +9,7 @@
 
 #include <pawl/version.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include "cli/parts.h"
@@ -59,9 +60,8 @@ static void say(struct report *report, const char *name, json_t *value, const ch
   va_end(arguments);
 }
 
-/* Text that may hold anything: JSON wants UTF-8, and gets null instead of what is not. */
 static json_t *string_or_null(const char *text) {
-  json_t *string = text && *text ? json_string(text) : NULL;
+  json_t *string = text && *text ? pwi_json_string(text) : NULL;
   return string ? string : json_null();
 }
 

@@ -11,6 +11,7 @@
 
 #include <openssl/crypto.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/cmd_key.h"
 #include "cli/role_options.h"
@@ -140,7 +141,8 @@ static int save_key(const struct pwi_command *command, const char *path, bool fo
   if (problem == EEXIST)
     return pwi_cli_failure(command, "%s is there already, and its key may be in use; --force replaces it", path);
   if (problem) return pwi_cli_failure(command, "cannot write %s: %s", path, strerror(problem));
-  if (json) return pwi_cli_print_json(command, json_pack("{s:s, s:s}", "name", key->name, "file", path));
+  if (json)
+    return pwi_cli_print_json(command, json_pack("{s:s, s:o}", "name", key->name, "file", pwi_json_string(path)));
   if (key->limits[0])
     explain_limited(path, key);
   else
@@ -224,8 +226,8 @@ static int show_one(struct show *show, size_t line, const struct pwi_key *key, c
   bool first = show->count++ == 0;
   if (show->json)
     return pwi_cli_print_json(show->command,
-                              json_pack("{s:s, s:s, s:i, s:b, s:b, s:s, s:b, s:I, s:I, s:I}", "name", key->name, "file",
-                                        show->path, "line", (int)line, "used", (int)first, "read_only",
+                              json_pack("{s:s, s:o, s:i, s:b, s:b, s:s, s:b, s:I, s:I, s:I}", "name", key->name, "file",
+                                        pwi_json_string(show->path), "line", (int)line, "used", (int)first, "read_only",
                                         (int)limits->read_only, "space", limits->space, "operator",
                                         (int)limits->is_operator, "memory", (json_int_t)limits->memory, "rate",
                                         (json_int_t)limits->rate, "connections", (json_int_t)limits->connections));

@@ -10,6 +10,7 @@
 #include "apps/lda/model_inside.h"
 #include "apps/linear/model_inside.h"
 #include "base/bytes.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "cli/lda_input.h"
 
@@ -137,9 +138,9 @@ static int export_model(struct pwi_lda_input *input, struct matrix *matrix, cons
   if (exit_code) return exit_code;
   const char *what = matrix->counts ? "counts" : "phi", *type = matrix->counts && matrix->whole ? "int32" : "float32";
   if (json)
-    return pwi_cli_print_json(input->command,
-                              json_pack("{s:s, s:s, s:s, s:I, s:I}", "file", output, "what", what, "type", type,
-                                        "topics", (json_int_t)input->topics, "words", (json_int_t)input->words));
+    return pwi_cli_print_json(input->command, json_pack("{s:o, s:s, s:s, s:I, s:I}", "file", pwi_json_string(output),
+                                                        "what", what, "type", type, "topics", (json_int_t)input->topics,
+                                                        "words", (json_int_t)input->words));
   printf("wrote %s: %s of %" PRIu64 " topics (rows) and %" PRIu64 " words (columns), %s\n", output, what, input->topics,
          input->words, matrix->text ? "as text" : type);
   return PWI_EXIT_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/lda/model_inside.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "cli/lda_input.h"
 
@@ -170,7 +171,7 @@ static json_t *words_json(const struct topics *topics, uint32_t topic) {
     const struct pawl_lda_word *one = &topics->words[topic * topics->top + i];
     json_t *object = json_pack("{s:I, s:f}", "number", (json_int_t)one->word, "phi", one->phi);
     if (topics->input.names)
-      json_object_set_new(object, "word", json_string(pawl_words_at(topics->input.names, one->word)));
+      json_object_set_new(object, "word", pwi_json_string(pawl_words_at(topics->input.names, one->word)));
     json_array_append_new(list, object);
   }
   return list;

@@ -187,6 +187,26 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
   return read_checkpoint(command, letter, value, config, exit_out);
 }
 
+/* Who can reach it is on this machine. */
+static bool is_local(const char *listen) {
+  static const char *const local[] = {"127.", "localhost:", "[::1]:", "unix:"};
+  const char *address = pwi_role_short(listen);
+  for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+    if (strncmp(address, local[i], strlen(local[i])) == 0) return true;
+  return false;
+}
+
+/* Where checkpoints may go that others ask for: to the directories that the operator has named, and if there is none anywhere,
+ * provided that whoever asks is on this machine. */
+static void settle_places(const struct pwi_role_options *options, struct pwi_run_manager_config *config) {
+  struct pwi_depot_places *places = &config->checkpoint_places;
+  *places = options->checkpoints;
+  if (places->count == 0 && is_local(options->listen)) return;
+  if (config->checkpoint_directory && places->count < PWI_DEPOT_PLACES_MAX)
+    places->items[places->count++] = config->checkpoint_directory;
+  places->none = places->count == 0;
+}
+
 static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct pwi_role_options options;
@@ -213,6 +233,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     config.access = options.access;
     config.audit = options.audit;
     config.functions = &options.functions.set;
+    settle_places(&options, &config);
     exit_code = run_manager(command, &options, &config);
   }
   pwi_role_options_fini(&options);

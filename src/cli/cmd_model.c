@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/linear/model.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
 
@@ -121,7 +122,7 @@ static json_t *top_json(const struct top *top) {
   for (size_t i = 0; i < top->count; i++) {
     const struct weight *one = &top->weights[i];
     json_t *object = json_pack("{s:I, s:o}", "id", (json_int_t)one->id, "weight", real(one->weight));
-    if (one->name) json_object_set_new(object, "name", json_string(one->name)); /* left out if it is no UTF-8 */
+    if (one->name) json_object_set_new(object, "name", pwi_json_string(one->name));
     json_array_append_new(list, object);
   }
   return list;
@@ -234,7 +235,7 @@ static int export_model(const struct pwi_command *command, const char *path, con
   linear_model_fini(&model);
   if (status) return pwi_cli_failure(command, "%s", error);
   if (json)
-    return pwi_cli_print_json(command, json_pack("{s:s, s:s, s:I}", "file", output, "format",
+    return pwi_cli_print_json(command, json_pack("{s:o, s:s, s:I}", "file", pwi_json_string(output), "format",
                                                  linear_format_name(format), "nnz", (json_int_t)count));
   printf("wrote %s (%s)\n", output, linear_format_name(format));
   return PWI_EXIT_OK;

@@ -152,6 +152,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     order.config.net = order.options.net;
     order.config.listen = order.options.listen;
     order.config.http = order.options.http;
+    order.config.checkpoint_places = order.options.checkpoints;
     order.config.http_token = order.options.http_token;
     order.config.access = order.options.access;
     order.config.audit = order.options.audit;

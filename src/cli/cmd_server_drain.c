@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/json.h"
 #include "api/session.h"
 #include "base/cursor.h"
 #include "cli/cli.h"
@@ -64,9 +65,9 @@ static int report(const struct drain *drain, const struct pwi_server_seen *seen)
   bool has_left = seen->shards == 0;
   if (drain->json)
     return pwi_cli_print_json(drain->command,
-                              json_pack("{s:I, s:I, s:s, s:I, s:I, s:I, s:b}", "node", (json_int_t)seen->node,
-                                        "process", (json_int_t)seen->process, "address", seen->address, "shards",
-                                        (json_int_t)seen->shards, "arcs", (json_int_t)seen->arcs, "moves",
+                              json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:b}", "node", (json_int_t)seen->node,
+                                        "process", (json_int_t)seen->process, "address", pwi_json_string(seen->address),
+                                        "shards", (json_int_t)seen->shards, "arcs", (json_int_t)seen->arcs, "moves",
                                         (json_int_t)seen->moves, "left", (int)has_left));
   if (has_left)
     printf("the server at %s has left: the others have its keys\n", seen->address);
@@ -119,7 +120,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct drain drain = {.command = command, .wait_ns = -1};
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
-  pwi_session_choice_init(&drain.choice, "drain", true);
+  pwi_session_choice_init(&drain.choice, "drain", false);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) drain.json = true;

@@ -1,6 +1,7 @@
 /* `pawl server forget`: a server that is down will not come back. */
 #include <stdio.h>
 
+#include "base/json.h"
 #include "api/session.h"
 #include "base/cursor.h"
 #include "cli/cli.h"
@@ -62,9 +63,9 @@ static int order(const struct forget *forget, struct pawl_session *session, cons
 static int report(const struct forget *forget, const struct pwi_server_seen *seen) {
   if (forget->json)
     return pwi_cli_print_json(forget->command,
-                              json_pack("{s:I, s:I, s:s, s:I, s:f}", "node", (json_int_t)seen->node, "process",
-                                        (json_int_t)seen->process, "address", seen->address, "arcs_lost",
-                                        (json_int_t)seen->alone, "ring_lost", seen->alone_sum));
+                              json_pack("{s:I, s:I, s:o, s:I, s:f}", "node", (json_int_t)seen->node, "process",
+                                        (json_int_t)seen->process, "address", pwi_json_string(seen->address),
+                                        "arcs_lost", (json_int_t)seen->alone, "ring_lost", seen->alone_sum));
   printf("the server at %s is forgotten\n", seen->address);
   if (seen->alone > 0)
     printf("  %zu arcs that only it had, %.1f %% of all keys, begin anew with other servers: what was pushed there is "
@@ -93,7 +94,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct forget forget = {.command = command};
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
-  pwi_session_choice_init(&forget.choice, "forget", true);
+  pwi_session_choice_init(&forget.choice, "forget", false);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) forget.json = true;

@@ -110,6 +110,20 @@ static void print_chains(const struct pwi_paint *paint, const json_t *root) {
   printf("\n");
 }
 
+/* Vectors that some servers have not the memory to make. */
+static void print_not_made(const struct pwi_paint *paint, const json_t *root) {
+  size_t i, k;
+  json_t *vector, *node;
+  json_array_foreach(json_object_get(root, "vectors"), i, vector) {
+    const json_t *nodes = json_object_get(vector, "not_made_by");
+    if (json_array_size(nodes) == 0) continue;
+    printf("  %s%s cannot be made%s for lack of memory on node", pwi_paint_ink(paint, PWI_INK_RED),
+           text_of(vector, "name"), pwi_paint_ink(paint, PWI_INK_PLAIN));
+    json_array_foreach(nodes, k, node) printf("%s %lld", k > 0 ? "," : "", (long long)json_integer_value(node));
+    printf(": its pushes and pulls are refused there; 'pawl vector delete %s' removes it\n", text_of(vector, "name"));
+  }
+}
+
 static void print_head(const struct status *status, const struct pwi_paint *paint, const json_t *root) {
   bool ready = json_is_true(json_object_get(root, "ready"));
   printf("cluster %s at %s: %s%s%s\n", text_of(root, "cluster"), pwi_role_short(status->choice.options.address),
@@ -127,6 +141,7 @@ static void print_head(const struct status *status, const struct pwi_paint *pain
   if (whole_of(root, "moves_done") > 0 || count_of(root, "moves") > 0)
     printf("  %zu arcs being moved, %lld moved so far\n", count_of(root, "moves"), whole_of(root, "moves_done"));
   print_chains(paint, root);
+  print_not_made(paint, root);
 }
 
 static void print_node(const struct pwi_paint *paint, const json_t *root, const json_t *node) {

@@ -12,13 +12,17 @@
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
 static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,    &pwi_command_env,        &pwi_command_version,
-    &pwi_command_manager, &pwi_command_server,     &pwi_command_status,
-    &pwi_command_get,     &pwi_command_put,        &pwi_command_key,
-    &pwi_command_bench,   &pwi_command_checkpoint, &pwi_command_sim,
-    &pwi_command_storm,   &pwi_command_sketch,     &pwi_command_train,
-    &pwi_command_worker,  &pwi_command_predict,    &pwi_command_model,
-    &pwi_command_convert, &pwi_command_lda,        NULL,
+    &pwi_command_demo,       &pwi_command_env,
+    &pwi_command_version,    &pwi_command_manager,
+    &pwi_command_server,     &pwi_command_status,
+    &pwi_command_get,        &pwi_command_put,
+    &pwi_command_key,        &pwi_command_bench,
+    &pwi_command_checkpoint, &pwi_command_sim,
+    &pwi_command_storm,      &pwi_command_sketch,
+    &pwi_command_train,      &pwi_command_worker,
+    &pwi_command_predict,    &pwi_command_model,
+    &pwi_command_convert,    &pwi_command_lda,
+    &pwi_command_vector,     NULL,
 };
 
 static const struct pwi_cli_option options[] = {
@@ -51,7 +55,8 @@ static void print_overview(void) {
   static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,
                                                       &pwi_command_server_drain, &pwi_command_server_forget,
                                                       &pwi_command_key,          NULL};
-  static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put, NULL};
+  static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put,
+                                                   &pwi_command_vector, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};

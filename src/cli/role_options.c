@@ -82,9 +82,16 @@ static bool read_parent(struct pwi_role_options *options, const char *value) {
 }
 
 static bool read_transport(struct pwi_role_options *options, const char *value) {
-  bool is_tcp = strcmp(value, "tcp") == 0;
-  if (!is_tcp && strcmp(value, "auto") != 0) return false;
+  bool is_tcp = strcmp(value, "tcp") == 0, is_rdma = strcmp(value, "rdma") == 0;
+  if (!is_tcp && !is_rdma && strcmp(value, "auto") != 0) return false;
   options->net.plane = is_tcp ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
+  options->net.rdma = is_rdma;
+  return true;
+}
+
+static bool read_place(struct pwi_depot_places *places, const char *value) {
+  if (value[0] != '/' || places->count == PWI_DEPOT_PLACES_MAX) return false;
+  places->items[places->count++] = value;
   return true;
 }
 
@@ -131,10 +138,14 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
     break;
   case PWI_ROLE_TRANSPORT:
     if (read_transport(options, value)) break;
-    return refuse(exit_out, pwi_cli_usage(command, "the transport is auto or tcp, not '%s'", value));
+    return refuse(exit_out, pwi_cli_usage(command, "the transport is auto, tcp or rdma, not '%s'", value));
   case PWI_ROLE_FUNCTIONS:
     options->function_directory = value;
     break;
+  case PWI_ROLE_CHECKPOINTS:
+    if (read_place(&options->checkpoints, value)) break;
+    return refuse(exit_out, pwi_cli_usage(command, "--checkpoints '%s': an absolute path, and %d of them at most",
+                                          value, PWI_DEPOT_PLACES_MAX));
   case PWI_ROLE_READY_FD:
     if (read_ready_fd(options, value)) break;
     return refuse(exit_out, pwi_cli_usage(command, "'%s' is no descriptor that is open", value));

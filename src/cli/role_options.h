@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "cli/cli.h"
+#include "host/depot.h"
 #include "host/functions.h"
 #include "host/run_access.h"
 #include "net/tcp/tcp.h"
@@ -25,6 +26,7 @@ enum {
   PWI_ROLE_REQUIRE_ENCRYPTION,
   PWI_ROLE_TRANSPORT,
   PWI_ROLE_FUNCTIONS,
+  PWI_ROLE_CHECKPOINTS,
   PWI_ROLE_READY_FD,
   PWI_ROLE_PARENT,
 };
@@ -43,10 +45,13 @@ enum {
        "[operator] [space=NAME] …, or NAME none; read anew on SIGHUP, like the keys"},                                 \
       {PWI_ROLE_AUDIT, "audit", "FILE", "append a line for every link and order to FILE, besides the log"},            \
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
-      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory with peers on this machine"},          \
+      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto; tcp: no shared memory; rdma: also between machines"},           \
       {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
        "load server functions from the .so files there (default: PAWL_FUNCTIONS);\n"                                   \
        "the manager and all servers have to know the same"},                                                           \
+      {PWI_ROLE_CHECKPOINTS, "checkpoints", "DIR",                                                                     \
+       "checkpoints may go there, and below it; may be given several times\n"                                          \
+       "(default: see the manual)"},                                                                                   \
       {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to this descriptor when ready"}, {          \
     PWI_ROLE_PARENT, "parent", "PID", "end when this process, our parent, is gone"                                     \
   }
@@ -64,6 +69,7 @@ struct pwi_role_options {
   struct pwi_run_access_config access;
   const char *function_directory; /* NULL: none */
   struct pwi_host_functions functions;
+  struct pwi_depot_places checkpoints;
 };
 
 /* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "cli/train_keep.h"
 #include "cli/train_log.h"
@@ -67,7 +68,7 @@ static void set_number(json_t *object, const char *name, double value) {
 }
 
 static json_t *text_or_null(const char *text) {
-  json_t *string = text ? json_string(text) : NULL;
+  json_t *string = text ? pwi_json_string(text) : NULL;
   return string ? string : json_null();
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "cli/train_log.h"
 #include "cli/train_show.h"
@@ -34,9 +35,8 @@ static void set_number(json_t *object, const char *key, double value) {
   set(object, key, pwi_train_json_number(value));
 }
 
-/* Names need not be UTF-8, which is what JSON has. */
 static void set_text(json_t *object, const char *key, const char *text) {
-  json_t *string = text ? json_string(text) : NULL;
+  json_t *string = text ? pwi_json_string(text) : NULL;
   set(object, key, string ? string : json_null());
 }
 

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "cli/train_lda_show.h"
 
 #include <inttypes.h>
@@ -42,7 +43,7 @@ void pwi_train_lda_line(const struct pawl_lda_progress *is, char text_out[PWI_TR
 /* --- for programs ------------------------------------------------------------------------------------------------- */
 
 static json_t *worker_of(const struct pawl_lda_worker *worker) {
-  return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "host", worker->host ? worker->host : "", "pid",
+  return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o}", "host", pwi_json_string(worker->host ? worker->host : ""), "pid",
                    (json_int_t)worker->pid, "tokens", (json_int_t)worker->tokens, "log_likelihood",
                    pwi_train_json_number(worker->log_likelihood), "tokens_per_s",
                    pwi_train_json_number(worker->tokens_per_s), "wait_pct", pwi_train_json_number(worker->wait_pct));

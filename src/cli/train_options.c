@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/reading.h"
 #include "cli/train_rules.h"
 
 /* --- words and numbers -------------------------------------------------------------------------------------------- */
@@ -141,6 +142,8 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
     return pawl_data_format_parse(value, &options->linear.reading.format) == PAWL_OK
                ? NULL
                : "libsvm, vw, criteo, csv, ldac, uci, text or cache";
+  case PWI_TRAIN_SEPARATOR:
+    return pwi_separator_read(value, &options->linear.reading) ? NULL : PWI_SEPARATOR_WANTED;
   case PWI_TRAIN_MODEL_FORMAT:
     return read_model_format(options, value) ? NULL : "pawl, liblinear or npy";
   default:

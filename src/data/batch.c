@@ -224,6 +224,7 @@ pawl_status pwi_batch_end_row(struct pwi_batch *batch, size_t entries, bool is_s
   if (status) return status;
   if (entries > 0 && ids[entries - 1] > batch->is.max_id) batch->is.max_id = ids[entries - 1];
   batch->is.entries += entries;
+  if (isnan(label)) batch->is.unlabelled++;
   batch->labels[batch->is.rows++] = label;
   batch->starts[batch->is.rows] = batch->is.entries;
   return PAWL_OK;

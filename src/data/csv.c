@@ -1,5 +1,5 @@
-/* Columns by commas. A field that is a number is the value of the feature whose id is the column's number, counted
- * from 1 with all columns; a word is a feature of its own, of value 1, whose id is the number of columns plus the
+/* Columns by commas, or by another separator. A field that is a number is the value of the feature whose id is the column's number, counted
+ * from 1 with all columns, also the label's if a file lacks it; a word is a feature of its own, of value 1, whose id is the number of columns plus the
  * hash of the word, XXH3-64 seeded with the column's number. Empty fields and zeros are left out. Fields may stand in
  * quotes, with doubled quotes inside; a line break ends a row even there, so that a file can be read from anywhere.
  */
@@ -42,26 +42,32 @@ static uint64_t hash_word(const struct pwi_field *field, size_t column) {
 }
 
 static pawl_status add_field(struct row *row, size_t column, const struct pwi_field *field) {
-  const char *stop;
   double value;
   if (field->begin == field->end) return PAWL_OK;
-  if (pwi_number(field->begin, &stop, &value) && stop == field->end) {
+  if (pwi_table_number(row->rule->table.separator, *field, &value)) {
     if (!isfinite((float)value))
       return pwi_parse_wrong(row->parse, field->begin, "the value is not a finite number that a float holds");
     if (value != 0) add(row, column, (float)value);
     return PAWL_OK;
   }
   uint64_t id = pwi_hashed_id(hash_word(field, column), row->rule->hash_bits);
-  add(row, row->rule->table.columns + id, 1);
+  add(row, row->rule->table.width + id, 1);
   return PAWL_OK;
 }
 
 static pawl_status read_label(struct row *row, const struct pwi_field *field, float *label_out) {
   const char *stop;
-  if (field->begin == field->end) return pwi_parse_wrong(row->parse, field->begin, "no label");
+  double value;
+  bool is_empty = field->begin == field->end;
+  if (is_empty && !row->rule->labels_optional) return pwi_parse_wrong(row->parse, field->begin, "no label");
+  if (is_empty) *label_out = (float)NAN;
+  if (is_empty) return PAWL_OK;
+  if (pwi_table_number(row->rule->table.separator, *field, &value) && isfinite((float)value)) {
+    *label_out = (float)value;
+    return PAWL_OK;
+  }
   pawl_status status = pwi_parse_label(row->parse, field->begin, &stop, label_out);
-  if (!status && stop != field->end) status = pwi_parse_wrong(row->parse, stop, "this is not part of a number");
-  return status;
+  return status ? status : pwi_parse_wrong(row->parse, stop, "this is not part of a number");
 }
 
 static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
@@ -73,8 +79,9 @@ static pawl_status read_row(struct row *row, const char *line_end, float *label_
     if (column == table->columns) return pwi_parse_wrong(row->parse, at, "more columns than the first line has");
     if (!pwi_table_field(table->separator, &at, line_end, &field))
       return pwi_parse_wrong(row->parse, begin, "a quote is not closed, or something follows the field behind it");
-    pawl_status status =
-        column == table->label ? read_label(row, &field, label_out) : add_field(row, column + 1, &field);
+    pawl_status status = column == table->label && !table->lacks_label
+                             ? read_label(row, &field, label_out)
+                             : add_field(row, column + 1 + (table->lacks_label && column >= table->label), &field);
     if (status) return status;
     if (at < line_end) continue;
     return column + 1 == table->columns
@@ -86,7 +93,7 @@ static pawl_status read_row(struct row *row, const char *line_end, float *label_
 pawl_status pwi_parse_csv(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch) {
   while (parse->at < parse->end) {
     const char *stop = memchr(parse->at, '\n', (size_t)(parse->end - parse->at)), *end = stop;
-    float label = 0;
+    float label = rule->table.lacks_label ? (float)NAN : 0;
     if (end > parse->at && end[-1] == '\r') end--;
     if (end > parse->at) {
       pawl_status status = pwi_batch_room(batch, rule->table.columns);

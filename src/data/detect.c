@@ -42,10 +42,13 @@ static bool starts_with_number(const char *at, const char *end) {
   return stop == end || *stop == ' ' || *stop == '\t';
 }
 
-/* A number, and then an id or a group, or nothing. */
+/* A number, and then an id or a group, or nothing; or an id and its value, where the label is lacking. */
 static bool is_libsvm(struct line line) {
   const char *at = line.begin;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
+  uint64_t id;
+  const char *stop;
+  if (at < line.end && pwi_whole_number(at, &stop, &id) && stop < line.end && *stop == ':') return true;
   if (!starts_with_number(at, line.end)) return false;
   while (at < line.end && *at != ' ' && *at != '\t') at++;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
@@ -98,13 +101,20 @@ static enum pawl_data_format guess_documents(const char *head, size_t size) {
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------- */
 
+/* Between other things, and not behind the last. */
+static bool has_tabs(struct line line) {
+  while (line.end > line.begin && (line.end[-1] == ' ' || line.end[-1] == '\t')) line.end--;
+  return count(line, '\t') > 0;
+}
+
 static enum pawl_data_format guess(struct line line) {
   if (memchr(line.begin, '|', (size_t)(line.end - line.begin))) return PAWL_DATA_VW;
   if (count(line, '\t') == PWI_CRITEO_COLUMNS - 1) return PAWL_DATA_CRITEO;
   if (pwi_table_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
   const char *comment = memchr(line.begin, '#', (size_t)(line.end - line.begin));
   struct line before = {line.begin, comment ? comment : line.end};
-  if (count(before, ',') > 0) return PAWL_DATA_CSV;
+  if (count(before, ',') > 0 || count(before, ';') > 0) return PAWL_DATA_CSV;
+  if (has_tabs(before) && (count(before, ':') == 0 || !is_libsvm(line))) return PAWL_DATA_CSV;
   return is_libsvm(line) ? PAWL_DATA_LIBSVM : PAWL_DATA_AUTO;
 }
 
@@ -132,7 +142,7 @@ pawl_status pwi_detect(const char *head, size_t size, const char *label, struct 
   case PAWL_DATA_CRITEO:
     return pwi_table_criteo(&rule->table, head, line.begin, line.end, why_out);
   case PAWL_DATA_CSV:
-    return pwi_table_csv(&rule->table, head, line.begin, line.end, label, why_out);
+    return pwi_table_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
   default:
     return say(why_out, PAWL_CORRUPT,
                "its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name the "

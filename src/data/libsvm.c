@@ -82,7 +82,8 @@ static inline pawl_status entries(struct pwi_parse *parse, struct pwi_batch *bat
   return PAWL_OK;
 }
 
-static pawl_status row(struct pwi_parse *parse, struct pwi_batch *batch, const char *at, const char **next_out) {
+static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch,
+                       const char *at, const char **next_out) {
   const char *line_end = memchr(at, '\n', (size_t)(parse->end - at));
   float label;
   size_t count;
@@ -91,8 +92,14 @@ static pawl_status row(struct pwi_parse *parse, struct pwi_batch *batch, const c
   const char *first = at;
   if (!status) status = pwi_parse_label(parse, at, &at, &label);
   if (status) return status;
-  if (*at == ':') return pwi_parse_wrong(parse, first, "no label before the features");
-  if (!ends_token(*at)) return pwi_parse_wrong(parse, at, "this is not part of a number");
+  if (*at == ':' && rule->labels_optional) {
+    label = (float)NAN;
+    at = first;
+  } else if (*at == ':') {
+    return pwi_parse_wrong(parse, first, "no label before the features");
+  } else if (!ends_token(*at)) {
+    return pwi_parse_wrong(parse, at, "this is not part of a number");
+  }
   at = skip_group(skip_blanks(at));
   status = entries(parse, batch, &at, &count, &is_sorted);
   if (!status) status = pwi_parse_end_row(parse, batch, count, is_sorted, label, 1);
@@ -100,14 +107,14 @@ static pawl_status row(struct pwi_parse *parse, struct pwi_batch *batch, const c
   return status;
 }
 
-pawl_status pwi_parse_libsvm(struct pwi_parse *parse, struct pwi_batch *batch) {
+pawl_status pwi_parse_libsvm(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch) {
   while (parse->at < parse->end) {
     const char *at = skip_blanks(parse->at);
     if (ends_line(at)) {
       parse->at = next_line(at, parse->end);
       continue;
     }
-    pawl_status status = row(parse, batch, at, &parse->at);
+    pawl_status status = row(rule, parse, batch, at, &parse->at);
     if (status) return status;
   }
   return PAWL_OK;

@@ -16,6 +16,14 @@ static void test_rows_have_a_label_and_entries(void **state) {
   assert_reads("1 7 9 11:2\n", "1 7:1 9:1 11:2; ");
 }
 
+static void test_rows_may_lack_labels_if_that_is_said(void **state) {
+  const struct pwi_parse_rule optional = {.format = PAWL_DATA_LIBSVM, .labels_optional = true};
+  (void)state;
+  assert_reads("1 3:1\n3:1 4:2\n", "1 3:1; !2:1 no label before the features");
+  assert_string_equal(parsed(&optional, "1 3:1\n 3:1 4:2\n0:1\n").text, "1 3:1; nan 3:1 4:2; nan 0:1; ");
+  assert_string_equal(parsed(&optional, "1.5:1\n").text, "!1:2 a feature id ends with a colon or a blank");
+}
+
 static void test_the_last_line_needs_no_line_break(void **state) {
   (void)state;
   assert_reads("1 1:1\n2 2:2", "1 1:1; 2 2:2; ");
@@ -100,7 +108,7 @@ static void test_zero_bytes_are_no_text(void **state) {
   (void)state;
   assert_int_equal(parse.end[-1], '\n');
   assert_int_equal(pwi_batch_create(&batch), PAWL_OK);
-  assert_int_equal(pwi_parse_libsvm(&parse, batch), PAWL_CORRUPT);
+  assert_int_equal(pwi_parse_libsvm(&rule, &parse, batch), PAWL_CORRUPT);
   assert_ptr_equal(parse.wrong, text + 8);
   assert_int_equal(batch->is.rows, 1);
   pwi_batch_destroy(batch);
@@ -122,7 +130,7 @@ static void test_without_memory_parsing_says_so(void **state) {
     struct pwi_batch *batch = NULL;
     pwi_memory_fail_after(n);
     pawl_status status = pwi_batch_create(&batch);
-    if (!status) status = pwi_parse_libsvm(&parse, batch);
+    if (!status) status = pwi_parse_libsvm(&rule, &parse, batch);
     int failed = pwi_memory_fail_cancel();
     assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
     pwi_batch_destroy(batch);
@@ -134,6 +142,7 @@ static void test_without_memory_parsing_says_so(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows_have_a_label_and_entries),
+      cmocka_unit_test(test_rows_may_lack_labels_if_that_is_said),
       cmocka_unit_test(test_the_last_line_needs_no_line_break),
       cmocka_unit_test(test_lines_may_end_in_carriage_return_and_line_feed),
       cmocka_unit_test(test_blanks_comments_and_empty_lines_are_nothing),

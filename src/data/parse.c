@@ -14,7 +14,7 @@ const char *pwi_data_format_name(enum pawl_data_format format) {
 pawl_status pwi_parse_rows(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch) {
   switch (rule->format) {
   case PAWL_DATA_LIBSVM:
-    return pwi_parse_libsvm(parse, batch);
+    return pwi_parse_libsvm(rule, parse, batch);
   case PAWL_DATA_VW:
     return pwi_parse_vw(rule, parse, batch);
   case PAWL_DATA_CRITEO:

@@ -19,11 +19,15 @@
 
 /* The columns of a table: csv, and criteo. */
 struct pwi_table {
-  char separator;     /* a comma, or a tab */
-  bool has_head;      /* the first line names the columns */
-  size_t columns;     /* of every row */
-  size_t label;       /* counted from 0 */
-  size_t head_length; /* of the head line, its line break included; 0 without one */
+  char separator;   /* 0, before the first line was looked at: whichever fits it best */
+  bool has_head;    /* the first line names the columns */
+  bool lacks_label; /* the label's column is not there */
+  size_t columns;   /* of every row of the file */
+  size_t
+      width; /* the same with the label's column, where that is lacking. Before: how many there should be; 0: not known */
+  size_t label;       /* its column counted from 0, or where it would be. Before: where it would be */
+  size_t head_begin;  /* where the head line begins */
+  size_t head_length; /* where it ends, its line break included; 0 without one */
 };
 
 /* What the first three lines of a bag of words say: uci. */
@@ -39,6 +43,7 @@ struct pwi_parse_rule {
   struct pwi_table table;
   struct pwi_bag bag;
   const struct pawl_words *words; /* documents: their vocabulary. NULL: none */
+  bool labels_optional;           /* rows without a label have NAN */
 };
 
 /* "libsvm" …; "" for a number that is none. */
@@ -58,7 +63,8 @@ struct pwi_parse {
 /* PAWL_OK: all of it was read. PAWL_CORRUPT: see above; the batch holds the rows before. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_parse_rows(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
                                          struct pwi_batch *batch);
-PAWL_MUST_USE pawl_status pwi_parse_libsvm(struct pwi_parse *parse, struct pwi_batch *batch);
+PAWL_MUST_USE pawl_status pwi_parse_libsvm(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                           struct pwi_batch *batch);
 PAWL_MUST_USE pawl_status pwi_parse_vw(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
                                        struct pwi_batch *batch);
 PAWL_MUST_USE pawl_status pwi_parse_criteo(const struct pwi_parse_rule *rule, struct pwi_parse *parse,

@@ -32,6 +32,20 @@ static struct text random_text(struct pwi_random *random, size_t rows) {
   return text;
 }
 
+static size_t pack(const char *bytes, size_t size, enum pwi_packing packing, bool says_size, unsigned char *to,
+                   size_t room) {
+  switch (packing) {
+  case PWI_PACKING_GZIP:
+    return pack_gzip(bytes, size, to, room);
+  case PWI_PACKING_XZ:
+    return pack_xz(bytes, size, to, room);
+  case PWI_PACKING_BZIP2:
+    return pack_bzip2(bytes, size, to, room);
+  default:
+    return pack_zstd(bytes, size, says_size, to, room);
+  }
+}
+
 static const char *write_packed(struct text text, enum pwi_packing packing, bool says_size) {
   size_t room = text.size + text.size / 2 + 1024;
   unsigned char *packed = malloc(2 * room);
@@ -41,14 +55,10 @@ static const char *write_packed(struct text text, enum pwi_packing packing, bool
     free(packed);
     return write_bytes("plain", text.bytes, text.size);
   }
-  bool is_gzip = packing == PWI_PACKING_GZIP;
-  size_t first =
-      is_gzip ? pack_gzip(text.bytes, half, packed, room) : pack_zstd(text.bytes, half, says_size, packed, room);
-  const char *rest = text.bytes + half;
-  size_t size = text.size - half;
-  size_t second =
-      is_gzip ? pack_gzip(rest, size, packed + first, room) : pack_zstd(rest, size, says_size, packed + first, room);
-  const char *path = write_bytes(is_gzip ? "gzip" : says_size ? "zstd" : "zstd-unsaid", packed, first + second);
+  size_t first = pack(text.bytes, half, packing, says_size, packed, room);
+  size_t second = pack(text.bytes + half, text.size - half, packing, says_size, packed + first, room);
+  const char *name = packing == PWI_PACKING_ZSTD && !says_size ? "zstd-unsaid" : pwi_packing_name(packing);
+  const char *path = write_bytes(name, packed, first + second);
   free(packed);
   return path;
 }
@@ -71,8 +81,8 @@ static void test_pieces_tile_the_rows(void **state) {
     assert_int_equal(data->pieces, 1);
     struct pwi_batch *whole = read_whole(data);
     pwi_data_close(data);
-    for (int packing = 0; packing < 4; packing++) {
-      const char *path = write_packed(text, packing == 3 ? PWI_PACKING_ZSTD : (enum pwi_packing)packing, packing == 2);
+    for (int packing = 0; packing < 6; packing++) {
+      const char *path = write_packed(text, packing == 5 ? PWI_PACKING_ZSTD : (enum pwi_packing)packing, packing != 5);
       for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         options.piece_bytes = sizes[i];
         data = opened(path, &options);
@@ -407,8 +417,8 @@ static void test_packed_files_that_are_cut_off_or_damaged_are_said(void **state)
   pwi_random_init(&random, SEED, 4);
   struct text text = random_text(&random, 100);
   options.format = PAWL_DATA_LIBSVM;
-  for (int packing = 0; packing < 3; packing++) {
-    const char *path = write_packed(text, packing ? PWI_PACKING_ZSTD : PWI_PACKING_GZIP, packing == 1);
+  for (int packing = 1; packing < 6; packing++) {
+    const char *path = write_packed(text, packing == 5 ? PWI_PACKING_ZSTD : (enum pwi_packing)packing, packing != 5);
     FILE *file = fopen(path, "rb");
     unsigned char *bytes = malloc(2 * text.size + 4096);
     size_t size = fread(bytes, 1, 2 * text.size + 4096, file);
@@ -431,6 +441,80 @@ static void test_packed_files_that_are_cut_off_or_damaged_are_said(void **state)
     free(bytes);
   }
   free(text.bytes);
+}
+
+/* The same rows with a mark before them, in every format that a text may have, however it is cut. */
+static void test_a_byte_order_mark_is_no_part_of_the_text(void **state) {
+  static const char *const texts[] = {"1 1:1\n-1 2:1\n", "1 | a\n-1 | b\n",    "1,2,3\n-1,4,5\n",
+                                      "y,a,b\n1,2,3\n",  "2 0:1 1:2\n1 3:1\n", "2\n3\n2\n1 1 1\n2 3 4\n"};
+  (void)state;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (uint64_t piece = 1; piece < 40; piece += 3) {
+      char marked[256];
+      struct pawl_data_options options = default_options();
+      options.piece_bytes = piece;
+      snprintf(marked, sizeof marked, "\xef\xbb\xbf%s", texts[i]);
+      struct pawl_data *plain = opened(write_text("plain", texts[i]), &options);
+      struct pawl_data *data = opened(write_text("marked", marked), &options);
+      struct pwi_batch *a = read_whole(plain), *b = read_whole(data);
+      assert_true(a->is.rows > 0);
+      assert_same_rows(&a->is, &b->is);
+      pwi_batch_destroy(a);
+      pwi_batch_destroy(b);
+      pwi_data_close(plain);
+      pwi_data_close(data);
+    }
+}
+
+static void test_a_byte_order_mark_hides_no_column_and_no_place(void **state) {
+  pawl_status status;
+  char name[8];
+  (void)state;
+  struct pawl_data_options options = default_options();
+  options.label = "y";
+  struct pawl_data *data = opened(write_text("marked", "\xef\xbb\xbfy,a,b\n1,2,3\n"), &options);
+  struct pwi_batch *batch = read_whole(data);
+  assert_int_equal(batch->is.rows, 1);
+  assert_int_equal(pawl_data_column_name(data, 1, name, sizeof name), 1);
+  assert_string_equal(name, "y");
+  assert_int_equal(pawl_data_column_name(data, 4, name, sizeof name), 0);
+  pwi_batch_destroy(batch);
+  pwi_data_close(data);
+  options = default_options();
+  assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"
+                                                   "1 x:1\n"),
+                              &options, &status),
+                      "marked: its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, "
+                      "uci); name the format if it is one, or if it is plain text");
+  options.format = PAWL_DATA_LIBSVM;
+  assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"
+                                                   "1 x:1\n"),
+                              &options, &status),
+                      "marked:1:3: this is not a feature id");
+  assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"), &options, &status),
+                      "marked: there is no row in it");
+}
+
+static void test_utf_16_is_named(void **state) {
+  static const struct {
+    const char *bytes;
+    size_t size;
+  } cases[] = {{"\xff\xfe"
+                "1\0\n\0",
+                6},
+               {"\xfe\xff\0\x31\0\n", 6},
+               {"1\0 \0\n\0", 6},
+               {"\0"
+                "1\0 \0\n",
+                6}};
+  struct pawl_data_options options = default_options();
+  pawl_status status;
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const char *why = why_not(write_bytes("wide", cases[i].bytes, cases[i].size), &options, &status);
+    assert_int_equal(status, PAWL_CORRUPT);
+    assert_non_null(strstr(why, "wide: this is UTF-16, and text must be UTF-8: iconv"));
+  }
 }
 
 static void test_without_memory_opening_and_reading_say_so(void **state) {
@@ -483,6 +567,9 @@ int main(void) {
       cmocka_unit_test(test_values_become_ones_and_rows_of_length_one),
       cmocka_unit_test(test_a_file_that_goes_or_shrinks_is_said),
       cmocka_unit_test(test_packed_files_that_are_cut_off_or_damaged_are_said),
+      cmocka_unit_test(test_a_byte_order_mark_is_no_part_of_the_text),
+      cmocka_unit_test(test_a_byte_order_mark_hides_no_column_and_no_place),
+      cmocka_unit_test(test_utf_16_is_named),
       cmocka_unit_test(test_without_memory_opening_and_reading_say_so),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include <bzlib.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -141,6 +143,19 @@ static inline size_t pack_zstd(const void *bytes, size_t size, bool says_size, u
   size_t made = ZSTD_compress2(context, to, room, bytes, size);
   assert_false(ZSTD_isError(made));
   ZSTD_freeCCtx(context);
+  return made;
+}
+
+static inline size_t pack_xz(const void *bytes, size_t size, unsigned char *to, size_t room) {
+  size_t made = 0;
+  assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, bytes, size, to, &made, room), LZMA_OK);
+  return made;
+}
+
+static inline size_t pack_bzip2(const void *bytes, size_t size, unsigned char *to, size_t room) {
+  unsigned made = (unsigned)room;
+  char *from = (char *)(uintptr_t)bytes;
+  assert_int_equal(BZ2_bzBuffToBuffCompress((char *)to, &made, from, (unsigned)size, 9, 0, 0), BZ_OK);
   return made;
 }
 

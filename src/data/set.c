@@ -85,20 +85,58 @@ static pawl_status whole_head(struct pwi_source *source, char **head_out, size_t
   }
 }
 
+/* UTF-8 may begin with a mark, which is no part of the text. Of UTF-16 every other byte is 0, mostly. */
+static pawl_status check_encoding(struct pwi_source *source, const unsigned char *head, size_t size,
+                                  struct pwi_fault *fault) {
+  if (size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) source->mark = 3;
+  bool is_marked = size >= 2 && (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0);
+  bool looks_so = size >= 4 && (head[0] == 0) != (head[1] == 0) && (head[0] == 0) == (head[2] == 0) &&
+                  (head[1] == 0) == (head[3] == 0);
+  if (!is_marked && !looks_so) return PAWL_OK;
+  return pwi_fault(fault, PAWL_CORRUPT,
+                   "%s: this is UTF-16, and text must be UTF-8: iconv -f UTF-16 -t UTF-8 makes it so", source->path);
+}
+
+/* The names of columns will be asked for. */
+static bool keep_head(struct pwi_source *source, const char *text) {
+  const struct pwi_table *table = &source->rule.table;
+  size_t begin = table->head_begin, end = table->head_length;
+  if (!table->has_head || end <= begin) return true;
+  while (end > begin && (text[end - 1] == '\n' || text[end - 1] == '\r' || text[end - 1] == 0)) end--;
+  source->head = pwi_alloc(end - begin + 1);
+  if (!source->head) return false;
+  memcpy(source->head, text + begin, end - begin);
+  source->head[end - begin] = 0;
+  source->head_size = end - begin;
+  return true;
+}
+
 static pawl_status look_at_text(const struct pawl_data *data, struct pwi_source *source, struct pwi_fault *fault) {
   char *head;
   size_t size;
   const char *why = "";
-  source->rule = (struct pwi_parse_rule){
-      .format = data->options.format, .hash_bits = data->options.hash_bits, .words = data->options.words};
+  source->rule = (struct pwi_parse_rule){.format = data->options.format,
+                                         .hash_bits = data->options.hash_bits,
+                                         .words = data->options.words,
+                                         .labels_optional = data->options.labels_optional,
+                                         .table = {.separator = data->options.separator}};
+  if (data->options.labels_optional && data->options.label_column) {
+    source->rule.table.width = (size_t)data->options.columns;
+    source->rule.table.label = (size_t)data->options.label_column - 1;
+  }
   pawl_status status = whole_head(source, &head, &size, fault);
   if (status) return status;
-  status = pwi_detect(head, size, data->label, &source->rule, &why);
+  status = check_encoding(source, (const unsigned char *)head, size, fault);
+  if (!status) {
+    status = pwi_detect(head + source->mark, size - (size_t)source->mark, data->label, &source->rule, &why);
+    if (status) pwi_fault(fault, status, "%s: %s", source->path, why);
+  }
+  if (!status && !keep_head(source, head + source->mark)) status = pwi_fault_plain(fault, PAWL_NO_MEMORY, source->path);
   pwi_free(head);
-  if (status) return pwi_fault(fault, status, "%s: %s", source->path, why);
+  if (status) return status;
   status = pwi_stream_length(source->path, source->packing, &source->text_size, fault);
-  source->text_start =
-      source->rule.format == PAWL_DATA_UCI ? source->rule.bag.head_length : source->rule.table.head_length;
+  source->text_start = source->mark + (source->rule.format == PAWL_DATA_UCI ? source->rule.bag.head_length
+                                                                            : source->rule.table.head_length);
   if (source->text_start > source->text_size) source->text_start = source->text_size;
   return status;
 }
@@ -212,8 +250,16 @@ struct pwi_source *pwi_data_source(const struct pawl_data *data, size_t piece) {
 
 static uint64_t fingerprint(const struct pawl_data *data) {
   const struct pawl_data_options *options = &data->options;
-  uint64_t numbers[] = {(uint64_t)options->format, options->hash_bits, options->binary,
-                        options->unit_rows,        data->piece_bytes,  options->skip_bad};
+  uint64_t numbers[] = {(uint64_t)options->format,
+                        options->hash_bits,
+                        options->binary,
+                        options->unit_rows,
+                        data->piece_bytes,
+                        options->skip_bad,
+                        (unsigned char)options->separator,
+                        options->labels_optional,
+                        options->columns,
+                        options->label_column};
   uint64_t hash = pwi_hash(numbers, sizeof numbers, 0);
   if (options->words) hash = pwi_hash(&options->words->fingerprint, sizeof options->words->fingerprint, hash);
   if (data->label) hash = pwi_hash(data->label, strlen(data->label), hash);
@@ -233,6 +279,12 @@ static pawl_status check(size_t count, const struct pawl_data_options *options, 
     return pwi_fault(fault, PAWL_INVALID, "hash_bits is %u: 1 to %u are possible", (unsigned)options->hash_bits,
                      PWI_DATA_HASH_BITS_MAX);
   if (options->format > PAWL_DATA_TEXT) return pwi_fault(fault, PAWL_INVALID, "there is no such format");
+  if (options->separator && strchr("\"\r\n+-.0123456789", options->separator))
+    return pwi_fault(fault, PAWL_INVALID,
+                     "columns cannot be separated by quotes, line breaks or what numbers are made of");
+  if (options->label_column > options->columns)
+    return pwi_fault(fault, PAWL_INVALID, "label_column is %llu, and columns %llu",
+                     (unsigned long long)options->label_column, (unsigned long long)options->columns);
   if (options->label && !*options->label) return pwi_fault(fault, PAWL_INVALID, "the label's column has no name");
   return PAWL_OK;
 }

@@ -19,7 +19,7 @@ static pawl_status shorter(const struct pwi_source *source, struct pwi_fault *fa
 }
 
 pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fault *fault) {
-  unsigned char magic[4];
+  unsigned char magic[PWI_PACKING_MAGIC];
   size_t got = 0;
   int descriptor;
   memset(source, 0, sizeof *source);
@@ -46,6 +46,7 @@ static void drop_stream(struct pwi_source *source) {
 void pwi_source_fini(struct pwi_source *source) {
   drop_stream(source);
   pthread_mutex_destroy(&source->lock);
+  pwi_free(source->head);
   pwi_free(source->path);
 }
 
@@ -322,7 +323,7 @@ static uint64_t count_lines(const char *text, size_t size, uint64_t offset, uint
 
 pawl_status pwi_source_line(struct pwi_source *source, uint64_t offset, uint64_t *line_out, uint64_t *line_begin_out,
                             struct pwi_fault *fault) {
-  uint64_t line = 1, line_begin = 0, at = 0;
+  uint64_t line = 1, line_begin = source->mark, at = 0;
   struct pwi_stream *stream;
   char *chunk = pwi_alloc(BEYOND);
   if (!chunk) return no_memory(source, fault);

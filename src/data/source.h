@@ -29,7 +29,10 @@ struct pwi_source {
   char *path;
   uint64_t size;       /* of the file */
   uint64_t text_size;  /* decompressed */
-  uint64_t text_start; /* behind the head line, if there is one */
+  uint64_t text_start; /* behind the byte order mark and the head line, if there are */
+  uint64_t mark;       /* bytes of the byte order mark; 0 without one */
+  char *head;          /* of a table: the head line, without its line break; NULL: it has none */
+  size_t head_size;
   enum pwi_packing packing;
   struct pwi_parse_rule rule;
   struct pwi_cache *cache; /* NULL: it is text */

@@ -3,16 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <zlib.h>
-#include <zstd.h>
-
-#include "base/bytes.h"
 #include "base/memory.h"
 
 #define INPUT ((size_t)1 << 17)
@@ -22,20 +17,11 @@ struct pwi_stream {
   int descriptor;
   enum pwi_packing packing;
   uint64_t taken, position; /* bytes of the file, and of the text */
-  ZSTD_DStream *zstd;
-  z_stream gzip;
-  bool in_midst; /* of a member or frame, which must go on */
+  struct pwi_unpacker *unpacker;
+  bool in_midst; /* of a member, frame or stream, which must go on */
   unsigned char *input;
   size_t input_at, input_size;
 };
-
-enum pwi_packing pwi_packing_of(const unsigned char *bytes, size_t size) {
-  if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return PWI_PACKING_GZIP;
-  if (size < 4) return PWI_PACKING_PLAIN;
-  uint32_t magic = pwi_get_u32(bytes);
-  bool is_zstd = magic == ZSTD_MAGICNUMBER || (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
-  return is_zstd ? PWI_PACKING_ZSTD : PWI_PACKING_PLAIN;
-}
 
 /* --- the file --------------------------------------------------------------------------------------------------------------- */
 
@@ -77,13 +63,7 @@ pawl_status pwi_read_at(int descriptor, const char *path, uint64_t offset, void 
   return PAWL_OK;
 }
 
-/* --- decoders --------------------------------------------------------------------------------------------------------------- */
-
-static pawl_status damaged(struct pwi_stream *stream, const char *kind, const char *what, struct pwi_fault *fault) {
-  uint64_t at = stream->taken - (stream->input_size - stream->input_at);
-  return pwi_fault(fault, PAWL_CORRUPT, "%s: the %s data is damaged near byte %" PRIu64 ": %s", stream->path, kind, at,
-                   what);
-}
+/* --- decompression ---------------------------------------------------------------------------------------------------------- */
 
 static pawl_status refill(struct pwi_stream *stream, struct pwi_fault *fault) {
   size_t got = 0;
@@ -96,53 +76,44 @@ static pawl_status refill(struct pwi_stream *stream, struct pwi_fault *fault) {
   return PAWL_OK;
 }
 
-static pawl_status unpack_zstd(struct pwi_stream *stream, char *buffer, size_t size, size_t *made_out,
-                               struct pwi_fault *fault) {
-  ZSTD_inBuffer in = {stream->input, stream->input_size, stream->input_at};
-  ZSTD_outBuffer out = {buffer, size, 0};
-  size_t left = ZSTD_decompressStream(stream->zstd, &out, &in);
-  stream->input_at = in.pos;
-  if (ZSTD_isError(left)) return damaged(stream, "zstd", ZSTD_getErrorName(left), fault);
-  stream->in_midst = left != 0;
-  *made_out = out.pos;
-  return PAWL_OK;
+static pawl_status explain(struct pwi_stream *stream, pawl_status status, const char *why, struct pwi_fault *fault) {
+  uint64_t at = stream->taken - (stream->input_size - stream->input_at);
+  const char *name = pwi_packing_name(stream->packing);
+  if (status == PAWL_NO_MEMORY) return pwi_fault_plain(fault, status, stream->path);
+  if (status != PAWL_CORRUPT)
+    return pwi_fault(fault, status, "%s: the %s data cannot be read: %s", stream->path, name, why);
+  return pwi_fault(fault, status, "%s: the %s data is damaged near byte %" PRIu64 ": %s", stream->path, name, at, why);
 }
 
-static pawl_status unpack_gzip(struct pwi_stream *stream, char *buffer, size_t size, size_t *made_out,
-                               struct pwi_fault *fault) {
-  z_stream *gzip = &stream->gzip;
-  uInt room = (uInt)(size < UINT_MAX ? size : UINT_MAX);
-  gzip->next_in = stream->input + stream->input_at;
-  gzip->avail_in = (uInt)(stream->input_size - stream->input_at);
-  gzip->next_out = (Bytef *)buffer;
-  gzip->avail_out = room;
-  int result = inflate(gzip, Z_NO_FLUSH);
-  stream->input_at = stream->input_size - gzip->avail_in;
-  if (result == Z_MEM_ERROR) return pwi_fault_plain(fault, PAWL_NO_MEMORY, stream->path);
-  if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-    return damaged(stream, "gzip", gzip->msg ? gzip->msg : "no gzip data", fault);
-  stream->in_midst = result != Z_STREAM_END;
-  if (result == Z_STREAM_END) inflateReset(gzip); /* another may follow */
-  *made_out = room - gzip->avail_out;
+static pawl_status step(struct pwi_stream *stream, char *buffer, size_t size, size_t *made_out,
+                        struct pwi_fault *fault) {
+  struct pwi_unpack step = {.in = stream->input + stream->input_at,
+                            .in_size = stream->input_size - stream->input_at,
+                            .is_last = stream->input_size == 0,
+                            .out = buffer,
+                            .out_size = size};
+  pawl_status status = pwi_unpacker_step(stream->unpacker, &step);
+  stream->input_at += step.taken;
+  if (status) return explain(stream, status, step.why, fault);
+  stream->in_midst = step.in_midst;
+  *made_out = step.made;
   return PAWL_OK;
 }
 
 /* At least one byte, unless the text ends. */
 static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, size_t *made_out,
                           struct pwi_fault *fault) {
-  bool is_zstd = stream->packing == PWI_PACKING_ZSTD;
   size_t made = 0;
   while (made == 0) {
     pawl_status status = refill(stream, fault);
     if (status) return status;
     bool ended = stream->input_size == 0;
     if (ended && !stream->in_midst) break;
-    status =
-        is_zstd ? unpack_zstd(stream, buffer, size, &made, fault) : unpack_gzip(stream, buffer, size, &made, fault);
+    status = step(stream, buffer, size, &made, fault);
     if (status) return status;
     if (ended && made == 0 && stream->in_midst)
       return pwi_fault(fault, PAWL_TRUNCATED, "%s: the %s data ends too early; the file is cut off", stream->path,
-                       is_zstd ? "zstd" : "gzip");
+                       pwi_packing_name(stream->packing));
   }
   *made_out = made;
   return PAWL_OK;
@@ -150,27 +121,10 @@ static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, 
 
 /* --- streams ---------------------------------------------------------------------------------------------------------------- */
 
-static void *lend(void *context, unsigned count, unsigned size) {
-  (void)context;
-  return pwi_alloc_zero(count, size);
-}
-
-static void give_back(void *context, void *block) {
-  (void)context;
-  pwi_free(block);
-}
-
 static bool start_decoder(struct pwi_stream *stream) {
   if (stream->packing == PWI_PACKING_PLAIN) return true;
   stream->input = pwi_alloc(INPUT);
-  if (!stream->input) return false;
-  if (stream->packing == PWI_PACKING_ZSTD) {
-    stream->zstd = ZSTD_createDStream();
-    return stream->zstd != NULL;
-  }
-  stream->gzip.zalloc = lend;
-  stream->gzip.zfree = give_back;
-  return inflateInit2(&stream->gzip, 15 + 16) == Z_OK; /* gzip's header, and no other */
+  return stream->input && pwi_unpacker_create(stream->packing, &stream->unpacker) == PAWL_OK;
 }
 
 pawl_status pwi_stream_open(const char *path, enum pwi_packing packing, struct pwi_stream **stream_out,
@@ -195,8 +149,7 @@ pawl_status pwi_stream_open(const char *path, enum pwi_packing packing, struct p
 
 void pwi_stream_close(struct pwi_stream *stream) {
   if (!stream) return;
-  ZSTD_freeDStream(stream->zstd);
-  if (stream->gzip.state) inflateEnd(&stream->gzip);
+  pwi_unpacker_destroy(stream->unpacker);
   close(stream->descriptor);
   pwi_free(stream->input);
   pwi_free(stream);

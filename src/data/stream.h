@@ -1,6 +1,6 @@
 /* The text of a file from its beginning to its end, decompressed if need be.
  *
- * Several gzip members or zstd frames one after another are one text. A file is read with read(2) and not mapped: one
+ * data/unpack.h says how. A file is read with read(2) and not mapped: one
  * that becomes shorter while it is read would otherwise kill the process.
  *
  * Threads: a stream belongs to one at a time. Errors: PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_INVALID (a directory),
@@ -17,13 +17,9 @@
 #include <pawl/status.h>
 
 #include "data/fault.h"
-
-enum pwi_packing { PWI_PACKING_PLAIN, PWI_PACKING_GZIP, PWI_PACKING_ZSTD };
+#include "data/unpack.h"
 
 struct pwi_stream;
-
-/* By the first bytes of a file. */
-enum pwi_packing pwi_packing_of(const unsigned char *bytes, size_t size);
 
 /* Opens a regular file for reading. */
 PAWL_MUST_USE pawl_status pwi_file_descriptor(const char *path, int *descriptor_out, uint64_t *size_out,

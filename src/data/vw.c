@@ -20,6 +20,7 @@ struct row {
   float *values;
   size_t count;
   float label, weight;
+  bool labels_optional;
 };
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -83,7 +84,11 @@ static pawl_status before_bar(struct row *row) {
   const char *bar = memchr(row->at, '|', (size_t)(row->end - row->at));
   skip_blanks(row);
   if (!bar) return pwi_parse_wrong(row->parse, row->end, "no bar before the features");
-  if (row->at == bar || *row->at == '\'') return pwi_parse_wrong(row->parse, row->at, "no label");
+  if (row->at == bar || *row->at == '\'') {
+    if (!row->labels_optional) return pwi_parse_wrong(row->parse, row->at, "no label");
+    row->label = (float)NAN;
+    return tag(row, bar);
+  }
   pawl_status status = pwi_parse_label(row->parse, row->at, &row->at, &row->label);
   if (status) return status;
   if (row->at != bar && !is_blank(*row->at))
@@ -141,7 +146,11 @@ pawl_status pwi_parse_vw(const struct pwi_parse_rule *rule, struct pwi_parse *pa
   while (parse->at < parse->end) {
     const char *stop = memchr(parse->at, '\n', (size_t)(parse->end - parse->at)), *end = stop;
     if (end > parse->at && end[-1] == '\r') end--;
-    struct row row = {.parse = parse, .at = parse->at, .end = end, .hash_bits = rule->hash_bits};
+    struct row row = {.parse = parse,
+                      .at = parse->at,
+                      .end = end,
+                      .hash_bits = rule->hash_bits,
+                      .labels_optional = rule->labels_optional};
     skip_blanks(&row);
     if (row.at < end) {
       pawl_status status = pwi_batch_room(batch, (size_t)(end - row.at) / 2 + 1);

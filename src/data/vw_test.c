@@ -25,6 +25,15 @@ static const char *one(const char *before, const char *space, const char *name, 
   return told.text;
 }
 
+static void test_rows_may_lack_labels_if_that_is_said(void **state) {
+  struct pwi_parse_rule optional = rule;
+  (void)state;
+  optional.labels_optional = true;
+  assert_reads("| height:1.5\n", "!1:1 no label");
+  assert_string_equal(parsed(&optional, "| height:1.5\n").text, one("nan", "", "height", "1.5"));
+  assert_string_equal(parsed(&optional, "'tag| height:1.5\n").text, one("nan", "", "height", "1.5"));
+}
+
 static void test_names_are_hashed_with_their_space(void **state) {
   (void)state;
   assert_reads("1 | height:1.5\n", one("1", "", "height", "1.5"));
@@ -100,6 +109,7 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rows_may_lack_labels_if_that_is_said),
       cmocka_unit_test(test_names_are_hashed_with_their_space),
       cmocka_unit_test(test_ids_are_from_one_to_two_to_the_bits),
       cmocka_unit_test(test_several_spaces_and_names_are_one_row),

@@ -7,8 +7,17 @@
 
 #include "role/depot.h"
 
-/* PAWL_NO_MEMORY, PAWL_NODE_LIMIT. The thread begins with the first errand. */
-PAWL_MUST_USE pawl_status pwi_host_depot_open(struct pwi_depot **depot_out);
+#define PWI_DEPOT_PLACES_MAX 16
+
+/* Directories that checkpoints may go to, with all that is below them. A struct of zeros: anywhere. */
+struct pwi_depot_places {
+  const char *items[PWI_DEPOT_PLACES_MAX]; /* absolute */
+  size_t count;
+  bool none; /* nowhere */
+};
+
+/* The places' texts are copied. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. The thread begins with the first errand. */
+PAWL_MUST_USE pawl_status pwi_host_depot_open(const struct pwi_depot_places *places, struct pwi_depot **depot_out);
 
 /* Waits for errands that are under way. NULL is fine. */
 void pwi_host_depot_close(struct pwi_depot *depot);

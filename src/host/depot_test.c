@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@ struct noted {
   pthread_t thread;
 };
 
+static const struct pwi_depot_places anywhere;
+
 static size_t done; /* read once the errand that wrote it is done */
 
 static void note(struct pwi_errand *errand) {
@@ -40,7 +43,7 @@ static void note_slowly(struct pwi_errand *errand) {
 
 static struct pwi_depot *open_depot(void) {
   struct pwi_depot *depot = NULL;
-  assert_int_equal(pwi_host_depot_open(&depot), PAWL_OK);
+  assert_int_equal(pwi_host_depot_open(&anywhere, &depot), PAWL_OK);
   done = 0;
   return depot;
 }
@@ -132,10 +135,10 @@ static void test_one_level_of_a_directory_is_made(void **state) {
   struct pwi_depot *depot = open_depot();
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/a/b", folder);
-  assert_int_equal(depot->ops->open(depot, path, &files), PAWL_NOT_FOUND);
+  assert_int_equal(depot->ops->open(depot, path, true, &files), PAWL_NOT_FOUND);
   snprintf(path, sizeof path, "%s/a", folder);
   for (int i = 0; i < 2; i++) { /* it is made, and then it is there */
-    assert_int_equal(depot->ops->open(depot, path, &files), PAWL_OK);
+    assert_int_equal(depot->ops->open(depot, path, true, &files), PAWL_OK);
     assert_int_equal(pwi_files_make_directory(files, i ? "two" : "one"), PAWL_OK);
     depot->ops->close(depot, files);
   }
@@ -157,12 +160,64 @@ static void test_what_is_no_directory_is_not_taken_for_one(void **state) {
   FILE *file = fopen(path, "we");
   assert_non_null(file);
   fclose(file);
-  assert_int_not_equal(depot->ops->open(depot, path, &files), PAWL_OK);
-  assert_int_not_equal(depot->ops->open(depot, "/proc/no-directory-can-be-made-here", &files), PAWL_OK);
+  assert_int_not_equal(depot->ops->open(depot, path, true, &files), PAWL_OK);
+  assert_int_not_equal(depot->ops->open(depot, "/proc/no-directory-can-be-made-here", true, &files), PAWL_OK);
   assert_null(files);
   assert_int_equal(unlink(path), 0);
   assert_int_equal(rmdir(folder), 0);
   pwi_host_depot_close(depot);
+}
+
+/* What may be opened if checkpoints may go to "folder/in" only. */
+static void check_place(struct pwi_depot *depot, const char *name, pawl_status wanted) {
+  char path[sizeof folder + 64];
+  struct pwi_files *files = NULL;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  pawl_status status = depot->ops->open(depot, path, true, &files);
+  if (status != wanted) fail_msg("%s: %s", path, pawl_status_name(status));
+  if (!status) depot->ops->close(depot, files);
+}
+
+static void test_checkpoints_go_where_they_may(void **state) {
+  (void)state;
+  static const char *const made[] = {"in/below", "in/new", "in", "inside", "out/link", "out"};
+  char path[sizeof folder + 64], target[sizeof folder + 64];
+  strcpy(folder + sizeof folder - 7, "XXXXXX");
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/in", folder);
+  struct pwi_depot_places places = {.items = {path}, .count = 1}, none = {.none = true};
+  struct pwi_depot *depot, *closed;
+  assert_int_equal(pwi_host_depot_open(&places, &depot), PAWL_OK);
+  assert_int_equal(pwi_host_depot_open(&none, &closed), PAWL_OK);
+  check_place(depot, "in", PAWL_OK); /* it is made */
+  check_place(depot, "in/below", PAWL_OK);
+  check_place(depot, "in/below/../new/", PAWL_OK);
+  check_place(depot, "inside", PAWL_FORBIDDEN);
+  snprintf(target, sizeof target, "%s/inside", folder);
+  assert_int_equal(access(target, F_OK), -1); /* nor was it made */
+  assert_int_equal(mkdir(target, 0700), 0);
+  check_place(depot, "inside", PAWL_FORBIDDEN);
+  check_place(depot, "in/../inside", PAWL_FORBIDDEN);
+  check_place(depot, ".", PAWL_FORBIDDEN);
+  snprintf(path, sizeof path, "%s/in/out", folder); /* a link that leads out, and one that leads in */
+  assert_int_equal(symlink(target, path), 0);
+  check_place(depot, "in/out", PAWL_FORBIDDEN);
+  check_place(depot, "in/out/new", PAWL_FORBIDDEN);
+  assert_int_equal(unlink(path), 0);
+  snprintf(path, sizeof path, "%s/out", folder);
+  assert_int_equal(mkdir(path, 0700), 0);
+  snprintf(path, sizeof path, "%s/out/link", folder);
+  snprintf(target, sizeof target, "%s/in/below", folder);
+  assert_int_equal(symlink(target, path), 0);
+  check_place(depot, "out/link", PAWL_OK);
+  check_place(closed, "in", PAWL_FORBIDDEN);
+  pwi_host_depot_close(depot);
+  pwi_host_depot_close(closed);
+  for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, made[i]);
+    assert_int_equal(remove(path), 0);
+  }
+  assert_int_equal(rmdir(folder), 0);
 }
 
 static void test_without_memory_there_is_no_depot(void **state) {
@@ -170,13 +225,13 @@ static void test_without_memory_there_is_no_depot(void **state) {
   struct pwi_depot *depot = NULL;
   struct pwi_files *files = NULL;
   pwi_memory_fail_after(0);
-  assert_int_equal(pwi_host_depot_open(&depot), PAWL_NO_MEMORY);
+  assert_int_equal(pwi_host_depot_open(&anywhere, &depot), PAWL_NO_MEMORY);
   assert_int_equal(pwi_memory_fail_cancel(), 1);
   assert_null(depot);
   depot = open_depot();
   for (uint64_t n = 0, failed = 1; failed; n++) {
     pwi_memory_fail_after(n);
-    pawl_status status = depot->ops->open(depot, "/tmp", &files);
+    pawl_status status = depot->ops->open(depot, "/tmp", true, &files);
     failed = (uint64_t)pwi_memory_fail_cancel();
     assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
   }
@@ -193,6 +248,7 @@ int main(void) {
       cmocka_unit_test(test_without_a_thread_errands_are_done_at_once),
       cmocka_unit_test(test_one_level_of_a_directory_is_made),
       cmocka_unit_test(test_what_is_no_directory_is_not_taken_for_one),
+      cmocka_unit_test(test_checkpoints_go_where_they_may),
       cmocka_unit_test(test_without_memory_there_is_no_depot),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include "host/metrics.h"
 #include "host/run_address.h"
 #include "host/run_audit.h"
+#include "host/run_inbound.h"
 #include "host/run_log.h"
 #include "host/run_pages.h"
 #include "net/net_ops.h"
@@ -135,6 +136,7 @@ static pawl_status open_net(struct pwi_run_manager *manager, const struct pwi_ru
   struct pwi_tcp_config net = config->net;
   const struct pwi_actor *actor = config->store.place ? &pwi_standby_actor : &pwi_manager_actor;
   net.name = NAME;
+  net.limits.inbound_bytes = pwi_run_inbound(UINT64_MAX);
   if (!net.advertise && pwi_run_is_wildcard(config->listen)) net.advertise = host;
   pawl_status status = pwi_tcp_create(&net, actor, NULL, &manager->net);
   if (status) {
@@ -158,7 +160,7 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
-  if (!status && !manager->depot) status = pwi_host_depot_open(&manager->depot);
+  if (!status && !manager->depot) status = pwi_host_depot_open(&config->checkpoint_places, &manager->depot);
   struct pwi_manager_config role = {.net = manager->net,
                                     .journal = manager->run_log.journal,
                                     .random = &manager->random,

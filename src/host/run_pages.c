@@ -37,6 +37,8 @@ static void print_chains(struct pwi_metrics *metrics, const struct pwi_manager_f
   gauge(metrics, "pawl_replicas", "Members an arc should have besides its head.", figures->replicas);
   gauge(metrics, "pawl_arcs_under_replicated", "Arcs with fewer full members than that.", figures->under_replicated);
   gauge(metrics, "pawl_arcs_filling", "Arcs with a member that is being filled.", figures->filling);
+  gauge(metrics, "pawl_arcs_unlinked", "Arcs whose head has no link to the manager.", figures->unlinked);
+  gauge(metrics, "pawl_vectors_not_made", "Vectors that some server has not the memory to make.", figures->hollow);
   gauge(metrics, "pawl_arcs_waiting", "Arcs that wait for a server that is down.", figures->waiting);
 }
 
@@ -73,6 +75,11 @@ static void print_traffic(struct pwi_metrics *metrics, const struct pwi_net_coun
   counter(metrics, "pawl_net_bytes_received_total", "Bytes received, heads and bodies.", counts->bytes_received);
   counter(metrics, "pawl_net_links_total", "Links that came up since the start.", counts->links_up);
   counter(metrics, "pawl_net_links_refused_total", "Links that were refused since the start.", counts->links_refused);
+  gauge(metrics, "pawl_net_inbound_bytes", "Bytes of messages that are being received.", counts->inbound_bytes);
+  gauge(metrics, "pawl_net_inbound_bytes_max", "Bound of these bytes.", counts->inbound_max);
+  gauge(metrics, "pawl_net_inbound_waiting", "Links that wait for room to be received.", counts->inbound_waiting);
+  counter(metrics, "pawl_net_inbound_dropped_total", "Links cut for sending slowly while others waited.",
+          counts->inbound_dropped);
 }
 
 static void print_store(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page) {
@@ -120,8 +127,11 @@ unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t
     pwi_text_print(text, is_known ? "ok: stands by, %s leads\n" : "nobody leads%s\n", page->leader);
     return is_known ? GOOD : BAD;
   }
-  if (figures->ready) {
+  if (figures->ready && figures->unlinked == 0) {
     pwi_text_add(text, "ok\n");
+    if (figures->hollow > 0)
+      pwi_text_print(text, "vectors that some server has not the memory to make: %llu; 'pawl status' names them\n",
+                     (unsigned long long)figures->hollow);
     return GOOD;
   }
   if (figures->stopped) {
@@ -133,6 +143,9 @@ unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t
   if (figures->arcs == 0)
     pwi_text_print(text, "no servers hold the ring yet: server_processes=%llu\n",
                    (unsigned long long)figures->processes);
+  else if (figures->ready)
+    pwi_text_print(text, "servers that hold some of the ring have no link to the manager: arcs=%llu\n",
+                   (unsigned long long)figures->unlinked);
   else
     pwi_text_print(text, "some of the ring is held by nobody who is up: nodes_down=%llu\n",
                    (unsigned long long)figures->nodes_down);
@@ -213,6 +226,8 @@ static const struct family families[] = {
     {"pawl_shard_refused_total", PWI_METRIC_COUNTER, "Pushes refused.", OF_REPORT(refused)},
     {"pawl_shard_gaps_total", PWI_METRIC_COUNTER, "Requests that came before an earlier one.", OF_REPORT(gaps)},
     {"pawl_shard_wanted_total", PWI_METRIC_COUNTER, "Key lists that had to be sent again.", OF_REPORT(wanted)},
+    {"pawl_shard_vectors_not_made", PWI_METRIC_GAUGE, "Vectors that there is not the memory to make.",
+     OF_REPORT(hollow_count)},
     {"pawl_shard_cached_lists", PWI_METRIC_GAUGE, "Key lists kept.", OF_REPORT(cached_lists)},
     {"pawl_shard_cached_bytes", PWI_METRIC_GAUGE, "Bytes of key lists kept.", OF_REPORT(cached_bytes)},
     {"pawl_net_messages_sent_total", PWI_METRIC_COUNTER, "Messages sent.", OF_COUNTS(messages_sent)},
@@ -223,6 +238,13 @@ static const struct family families[] = {
     {"pawl_net_links_total", PWI_METRIC_COUNTER, "Links that came up since the start.", OF_COUNTS(links_up)},
     {"pawl_net_links_refused_total", PWI_METRIC_COUNTER, "Links that were refused since the start.",
      OF_COUNTS(links_refused)},
+    {"pawl_net_inbound_bytes", PWI_METRIC_GAUGE, "Bytes of messages that are being received.",
+     OF_COUNTS(inbound_bytes)},
+    {"pawl_net_inbound_bytes_max", PWI_METRIC_GAUGE, "Bound of these bytes.", OF_COUNTS(inbound_max)},
+    {"pawl_net_inbound_waiting", PWI_METRIC_GAUGE, "Links that wait for room to be received.",
+     OF_COUNTS(inbound_waiting)},
+    {"pawl_net_inbound_dropped_total", PWI_METRIC_COUNTER, "Links cut for sending slowly while others waited.",
+     OF_COUNTS(inbound_dropped)},
 };
 
 typedef const struct pwi_run_shard_page *const *shard_pages;
@@ -314,5 +336,9 @@ unsigned pwi_run_server_health(const struct pwi_run_shard_page *const *shards, s
   bool good = true;
   for (size_t i = 0; i < count; i++) good &= is_well(shards[i], i, now_ns, text);
   if (good) pwi_text_add(text, "ok\n");
+  for (size_t i = 0; i < count && good; i++)
+    if (shards[i]->report.hollow_count > 0)
+      pwi_text_print(text, "shard %zu has not the memory to make some vectors: %llu\n", i,
+                     (unsigned long long)shards[i]->report.hollow_count);
   return good ? GOOD : BAD;
 }

@@ -16,7 +16,6 @@
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define DENSE_AUTO_MAX                                                                                                 \
   (UINT64_C(1) << 28) /* keys of a span that is kept as an array unless it asks for something else */
-#define DENSE_MAX (UINT64_C(1) << 32)
 #define ROW_BYTES_MAX (1u << 30)
 
 /* The two lists of numbers are one: what the application asks for is what the store is told. */
@@ -115,17 +114,35 @@ static pawl_status settle_rule(const struct pwi_function_set *functions, struct 
   return PAWL_OK;
 }
 
+/* The table that holds such a vector. */
+static struct pwi_table_options table_of(const struct pawl_vector_options *is) {
+  return (struct pwi_table_options){
+      .type = (enum pwi_scalar)is->type,
+      .width = pwi_options_stored(is),
+      .state_width = is->state_width,
+      .span = pawl_range_of(0, is->size),
+      .sparse = is->layout == PAWL_LAYOUT_SPARSE,
+  };
+}
+
+static bool suits_dense(const struct pawl_vector_options *is) {
+  struct pwi_table_options table = table_of(is);
+  table.sparse = false;
+  return is->size <= DENSE_AUTO_MAX && pwi_table_check(&table) == PAWL_OK;
+}
+
 pawl_status pwi_options_settle(const struct pawl_vector_options *asked, const struct pwi_function_set *functions,
                                struct pawl_vector_options *settled_out) {
   struct pawl_vector_options is = *asked;
   if (!are_in_bounds(&is) || settle_rule(functions, &is)) return PAWL_INVALID;
   bool full = is.size == PAWL_KEY_END;
   if (is.placement == PAWL_PLACE_AUTO) is.placement = full ? PAWL_PLACE_MIXED : PAWL_PLACE_ORDERED;
-  if (is.layout == PAWL_LAYOUT_AUTO) is.layout = is.size <= DENSE_AUTO_MAX ? PAWL_LAYOUT_DENSE : PAWL_LAYOUT_SPARSE;
+  if (is.layout == PAWL_LAYOUT_AUTO) is.layout = suits_dense(&is) ? PAWL_LAYOUT_DENSE : PAWL_LAYOUT_SPARSE;
   if (is.placement == PAWL_PLACE_MIXED && !full) return PAWL_INVALID;
-  if (is.layout == PAWL_LAYOUT_DENSE && is.size > DENSE_MAX) return PAWL_INVALID;
-  *settled_out = is;
-  return PAWL_OK;
+  struct pwi_table_options table = table_of(&is);
+  pawl_status status = pwi_table_check(&table);
+  if (!status) *settled_out = is;
+  return status;
 }
 
 bool pwi_options_add_up(const struct pawl_vector_options *is) {
@@ -171,13 +188,7 @@ struct pwi_place pwi_entry_place(const struct pwi_entry *entry) {
 }
 
 struct pwi_table_options pwi_entry_table(const struct pwi_entry *entry) {
-  return (struct pwi_table_options){
-      .type = (enum pwi_scalar)entry->is.type,
-      .width = pwi_options_stored(&entry->is),
-      .state_width = entry->is.state_width,
-      .span = pawl_range_of(0, entry->is.size),
-      .sparse = entry->is.layout == PAWL_LAYOUT_SPARSE,
-  };
+  return table_of(&entry->is);
 }
 
 size_t pwi_entry_row_bytes(const struct pwi_entry *entry) {

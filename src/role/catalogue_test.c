@@ -166,7 +166,7 @@ static void settles(uint64_t size, enum pawl_placement placement, enum pawl_layo
 
 static void test_what_is_left_open_is_settled_by_the_span(void **state) {
   (void)state;
-  const uint64_t small = UINT64_C(1) << 28, large = UINT64_C(1) << 32;
+  const uint64_t small = UINT64_C(1) << 28, large = UINT32_MAX - 16;
   const enum pawl_placement place = PAWL_PLACE_AUTO, ordered = PAWL_PLACE_ORDERED, mixed = PAWL_PLACE_MIXED;
   const enum pawl_layout layout = PAWL_LAYOUT_AUTO, dense = PAWL_LAYOUT_DENSE, sparse = PAWL_LAYOUT_SPARSE;
   settles(1, place, layout, PAWL_OK, ordered, dense);
@@ -178,10 +178,27 @@ static void test_what_is_left_open_is_settled_by_the_span(void **state) {
   settles(PAWL_KEY_END, mixed, sparse, PAWL_OK, mixed, sparse);
   settles(5, ordered, sparse, PAWL_OK, ordered, sparse);
   settles(large, place, dense, PAWL_OK, ordered, dense);
-  settles(large + 1, place, dense, PAWL_INVALID, place, layout);
-  settles(PAWL_KEY_END, mixed, dense, PAWL_INVALID, place, layout);
+  settles(large + 1, place, dense, PAWL_TOO_LARGE, place, layout);
+  settles(UINT64_C(1) << 32, place, dense, PAWL_TOO_LARGE, place, layout);
+  settles(PAWL_KEY_END, mixed, dense, PAWL_TOO_LARGE, place, layout);
   settles(PAWL_KEY_END - 1, mixed, layout, PAWL_INVALID, place, layout);
   settles(0, place, layout, PAWL_INVALID, place, layout);
+}
+
+/* What no server can make is none of the manager's vectors; and what is left open becomes something that can be made. */
+static void test_vectors_that_no_server_could_make_are_too_large(void **state) {
+  (void)state;
+  struct pawl_vector_options asked = {.type = PAWL_F64, .width = 1000000, .size = 200000000}, settled;
+  asked.layout = PAWL_LAYOUT_DENSE;
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_TOO_LARGE);
+  asked.layout = PAWL_LAYOUT_AUTO;
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
+  assert_int_equal(settled.layout, PAWL_LAYOUT_SPARSE);
+  asked = (struct pawl_vector_options){.type = PAWL_F64, .width = 1 << 17, .size = (1 << 24) - 16};
+  asked.layout = PAWL_LAYOUT_DENSE; /* 2^44 bytes, and one row more */
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_OK);
+  asked.size++;
+  assert_int_equal(pwi_options_settle(&asked, NULL, &settled), PAWL_TOO_LARGE);
 }
 
 static void refuses(struct pawl_vector_options asked) {
@@ -738,6 +755,7 @@ int main(void) {
       cmocka_unit_test(test_a_name_is_in_its_own_space_only),
       cmocka_unit_test(test_the_key_of_a_group_is_fixed_by_its_name),
       cmocka_unit_test(test_what_is_left_open_is_settled_by_the_span),
+      cmocka_unit_test(test_vectors_that_no_server_could_make_are_too_large),
       cmocka_unit_test(test_options_out_of_bounds_are_refused),
       cmocka_unit_test(test_the_rooms_below_accept_what_they_are_told),
       cmocka_unit_test(test_an_empty_catalogue_has_nothing),

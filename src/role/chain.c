@@ -109,6 +109,7 @@ pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain
   if (chains->parcels->bytes > LOG_BYTES_MAX) return PAWL_QUEUE_FULL;
   if (rows > 0 && (rows > SIZE_MAX / 4 / (row_bytes + state_bytes + 1))) return PAWL_TOO_LARGE;
   pawl_status status = pwi_parcel_measure(keys, rows * row_bytes, rows * state_bytes, stamps * PWI_STAMP_SIZE, &bytes);
+  if (!status && bytes > PWI_CHANGE_MAX) status = PAWL_TOO_LARGE; /* no message could carry it */
   if (!status) status = pwi_chain_make_room(chains, chain, chain->positions);
   if (!status) status = pwi_parcel_take(chains->parcels, bytes, parcel_out);
   if (status) return status;

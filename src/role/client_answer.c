@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "role/client_inside.h"
 #include "wire/values.h"
 
@@ -23,6 +24,13 @@ static struct part *find_part(const struct pwi_client *client, const struct clie
 /* Something that the part has to follow is not there. */
 static void met_gap(struct pwi_client *client, struct part *part) {
   client->figures.gaps++;
+  if (part->flow->is_forbidden ||
+      (part->other && part->other->is_forbidden)) { /* what it was to follow will never be */
+    part->prior = part->flow->is_forbidden ? 0 : part->prior;
+    part->operation.prior = part->other && part->other->is_forbidden ? 0 : part->operation.prior;
+    pwi_part_retry(client, part);
+    return;
+  }
   part->is_strict = true;
   if (pwi_part_waits_for_earlier(part)) {
     part->gaps = 0;
@@ -51,14 +59,28 @@ static void failed(struct pwi_client *client, struct part *part, pawl_status sta
     pwi_flow_kill(client, part->flow, status);
     return;
   }
-  pwi_part_end(client, part, status ? status : PAWL_REFUSED);
+  if (status == PAWL_FORBIDDEN && pwi_part_is_numbered(part)) {
+    part->flow->is_forbidden = true;
+    pwi_part_end(client, part, status);
+    return;
+  }
+  pwi_part_fail(client, part, status ? status : PAWL_REFUSED);
+}
+
+/* Keys of the claim that had the push before were not refused. */
+static void refused(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+  struct pawl_range keys = pawl_range_common(part->range, (struct pawl_range){outcome->found, outcome->next});
+  if (part->kind != PWI_REQUEST_LINEAR && outcome->found < outcome->next && !pawl_range_is_empty(keys))
+    part->range = keys;
+  pwi_part_end(client, part, outcome->status ? outcome->status : PAWL_REFUSED);
 }
 
 static void succeeded(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
   struct pwi_task *task = part->task;
   if (part->kind == PWI_REQUEST_ENTER || part->kind == PWI_REQUEST_AWAIT) task->found = outcome->found;
   if (part->kind == PWI_REQUEST_SCAN) task->found = outcome->next;
-  if (part->out) client->figures.bytes_pulled += part->rows * part->flow->row_bytes;
+  size_t rows = part->kind == PWI_REQUEST_SCAN ? (size_t)task->rows : part->rows;
+  if (part->out) client->figures.bytes_pulled += rows * part->flow->row_bytes;
   pwi_part_end(client, part, PAWL_OK);
 }
 
@@ -69,7 +91,7 @@ static void act(struct pwi_client *client, struct part *part, const struct pwi_o
     succeeded(client, part, outcome);
     return;
   case PWI_CODE_REFUSED:
-    pwi_part_end(client, part, outcome->status ? outcome->status : PAWL_REFUSED);
+    refused(client, part, outcome);
     return;
   case PWI_CODE_FAILED:
     failed(client, part, outcome->status);
@@ -179,16 +201,32 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
   return status;
 }
 
-static pawl_status take_scan(struct part *part, const struct pwi_sections *sections, const void *body) {
+/* A scan's keys rise, from where it begins to where it goes on, which is beyond all of them and not beyond its range. */
+static bool are_scanned_keys(const struct part *part, const unsigned char *keys, size_t count, uint64_t next) {
+  uint64_t least = part->range.begin;
+  for (size_t i = 0; i < count; i++, keys += sizeof(uint64_t)) {
+    uint64_t key = pwi_get_u64(keys);
+    if (key < least || key >= part->range.end) return false;
+    least = key + 1;
+  }
+  return next >= least && next > part->range.begin && next <= part->range.end;
+}
+
+/* Nothing is written before all of it is known to be what was asked for. */
+static pawl_status take_scan(struct part *part, const struct pwi_sections *sections, const void *body, uint64_t next) {
   const struct pwi_section *keys = pwi_sections_find(sections, PWI_SECTION_PAYLOAD);
   const struct pwi_section *values = pwi_sections_find(sections, PWI_SECTION_VALUES);
-  if (!keys && !values) return PAWL_OK;
-  if (!keys || !values || keys->length % sizeof(uint64_t) != 0) return PAWL_CORRUPT;
+  if (!keys != !values) return PAWL_CORRUPT;
+  if (!keys) return are_scanned_keys(part, NULL, 0, next) ? PAWL_OK : PAWL_CORRUPT;
+  const unsigned char *bytes = (const unsigned char *)body + keys->offset;
   size_t rows = keys->length / sizeof(uint64_t);
-  if (rows > part->rows || values->length != rows * part->flow->row_bytes) return PAWL_CORRUPT;
-  memcpy(part->keys_out, (const char *)body + keys->offset, keys->length);
-  if (part->flow->place.mixed)
-    for (size_t i = 0; i < rows; i++) part->keys_out[i] = pwi_place_unmix(part->keys_out[i]);
+  bool is_plain = values->codec == PWI_CODEC_RAW && values->value_type == (uint8_t)part->flow->entry.is.type;
+  if (!is_plain || keys->length % sizeof(uint64_t) != 0 || rows > part->rows) return PAWL_CORRUPT;
+  if (values->length != rows * part->flow->row_bytes || !are_scanned_keys(part, bytes, rows, next)) return PAWL_CORRUPT;
+  for (size_t i = 0; i < rows; i++) {
+    uint64_t key = pwi_get_u64(bytes + i * sizeof key);
+    part->keys_out[i] = part->flow->place.mixed ? pwi_place_unmix(key) : key;
+  }
   memcpy(part->out, (const char *)body + values->offset, values->length);
   part->task->rows = rows;
   return PAWL_OK;
@@ -257,7 +295,7 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
     return pwi_fold_answered(client, part, &outcome, payload, payload_size);
   }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_SCAN)
-    status = take_scan(part, &link->letter.sections, body);
+    status = take_scan(part, &link->letter.sections, body, outcome.next);
   else if (outcome.code == PWI_CODE_OK)
     status = take_small(client, part, &link->letter, body, &outcome);
   if (!status) act(client, part, &outcome);

@@ -88,11 +88,26 @@ void pwi_client_join(struct pwi_client *client) {
   pwi_client_say_payload(client, PWI_SAY_JOIN, 0, client->managers.term);
 }
 
+/* The number up to which all asks have had their reply. */
+static uint64_t heard_up_to(const struct pwi_client *client) {
+  for (const struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (!asking->is_replied) return asking->number - 1;
+  return client->last_ask;
+}
+
 static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
   if (!client->is_joined || client->renewal == RENEWAL_JOINING || !client->manager || !client->manager->is_up) return;
-  asking->is_repeated = asking->is_repeated || asking->is_sent;
-  asking->is_sent = true;
+  if (asking->asker == 0) {
+    asking->asker = client->sender;
+    asking->secret = client->secret;
+  }
+  struct pwi_ask_terms terms = {.heard = heard_up_to(client)};
+  if (asking->asker != client->sender) {
+    terms.former = asking->asker;
+    terms.secret = asking->secret;
+  }
   pwi_writer_reset(&client->writer);
+  pwi_ask_terms_write(&terms, &client->writer);
   pwi_write_bytes(&client->writer, asking->payload, asking->size);
   pwi_client_say_payload(client, PWI_SAY_ASK, asking->number, asking->what);
 }
@@ -233,24 +248,6 @@ static pawl_status take_news(struct pwi_client *client, const struct pwi_letter 
   return PAWL_OK;
 }
 
-/* What an earlier asking, whose reply was lost, may have brought about. */
-static bool was_done_before(const struct pwi_asking *asking) {
-  switch (asking->what) {
-  case PWI_ASK_CREATE:
-  case PWI_ASK_GROUP:
-    return asking->status == PAWL_EXISTS;
-  case PWI_ASK_DELETE:
-  case PWI_ASK_UNGROUP:
-  case PWI_ASK_FORGET:
-    return asking->status == PAWL_NOT_FOUND;
-  case PWI_ASK_DRAIN:
-  case PWI_ASK_GIVE_UP:
-    return asking->status == PAWL_NODE_GONE;
-  default:
-    return false;
-  }
-}
-
 static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter *letter, const void *payload,
                               size_t size) {
   struct pwi_asking *asking = client->asks;
@@ -268,7 +265,7 @@ static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter
   asking->roster = letter->head.roster;
   asking->catalogue = letter->head.catalogue;
   asking->is_replied = true;
-  if (asking->is_repeated && was_done_before(asking)) asking->status = PAWL_OK;
+  if (client->forgotten_count > 0) pwi_client_look_collected(client);
   hand_on_replies(client);
   return PAWL_OK;
 }
@@ -300,6 +297,11 @@ pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_
 
 /* --- asks ------------------------------------------------------------------------------------------------------------- */
 
+void pwi_client_asks_renewed(struct pwi_client *client) {
+  for (struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (pwi_ask_is_about_asker(asking->what)) asking->asker = asking->secret = 0;
+}
+
 pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
                            size_t size) {
   void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
@@ -307,13 +309,11 @@ pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking,
   unsigned char *copy = pwi_alloc(size);
   if (!copy) return PAWL_NO_MEMORY;
   if (size > 0) memcpy(copy, payload, size);
-  *asking = (struct pwi_asking){.replied = replied,
-                                .what = what,
-                                .number = ++client->last_ask,
-                                .payload = copy,
-                                .size = size,
-                                .next = client->asks};
-  client->asks = asking;
+  *asking = (struct pwi_asking){
+      .replied = replied, .what = what, .number = ++client->last_ask, .payload = copy, .size = size};
+  struct pwi_asking **last = &client->asks;
+  while (*last) last = &(*last)->next;
+  *last = asking;
   send_ask(client, asking);
   return PAWL_OK;
 }

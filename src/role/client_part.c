@@ -13,7 +13,8 @@ bool pwi_part_is_numbered(const struct part *part) { return part->number != 0; }
 
 /* What names a predecessor: a number of the id that it is sent under. */
 bool pwi_part_has_order(const struct part *part) {
-  return pwi_part_is_numbered(part) || part->kind == PWI_REQUEST_PULL || part->kind == PWI_REQUEST_FOLD;
+  return pwi_part_is_numbered(part) || part->kind == PWI_REQUEST_PULL || part->kind == PWI_REQUEST_FOLD ||
+         part->kind == PWI_REQUEST_SCAN;
 }
 
 static bool overlaps(const struct part *a, const struct part *b) {
@@ -274,6 +275,20 @@ static bool must_block(const struct pwi_client *client, const struct part *part)
   return pwi_part_has_order(part) && may_wait && pwi_part_waits_for_earlier(part);
 }
 
+/* The claim of the part ends at `end`, because somebody else holds what follows. The rest becomes a part of its own. That of a
+ * scan is left to its caller, who is told where to go on: how much of the room is left for it is known only when the answer
+ * has come. False if there is no memory. */
+static bool end_claim_at(struct pwi_client *client, struct part *part, uint64_t end) {
+  if (part->kind == PWI_REQUEST_SCAN) {
+    part->claim.end = part->range.end = end;
+    return true;
+  }
+  struct part *rest = pwi_part_split(client, part, end);
+  if (!rest) return false;
+  pwi_part_settle(client, rest);
+  return true;
+}
+
 /* The holder of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. What is added up
  * with others' is of one arc. */
 static struct client_peer *route(struct pwi_client *client, struct part *part) {
@@ -287,11 +302,7 @@ static struct client_peer *route(struct pwi_client *client, struct part *part) {
     end = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, arc)).end;
     if (end >= part->claim.end || part->together != 0 || !pwi_view_arcs_join(client->view, arc)) break;
   }
-  if (end < part->claim.end) {
-    struct part *rest = pwi_part_split(client, part, end);
-    if (!rest) return NULL;
-    pwi_part_settle(client, rest);
-  }
+  if (end < part->claim.end && !end_claim_at(client, part, end)) return NULL;
   return pwi_client_peer(client, head->node.id);
 }
 
@@ -367,10 +378,35 @@ void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status stat
   part->flow = NULL;
   part->generation++;
   part->is_over = true;
-  part->over_status = status;
+  part->over_status = part->voided ? part->voided : status;
   if (was_numbered) pwi_flow_unblock(client, flow);
   if (part->other || flow->readers > 0) pwi_linear_over(client, flow, part, was_numbered);
   if (part->outgoings == 0) part_over(client, part);
+}
+
+static const uint64_t no_keys[1];
+
+void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status) {
+  bool is_void = part->voided != PAWL_OK;
+  bool has_number = pwi_part_is_numbered(part) && pwi_request_has_rows(part->kind) && !part->is_collecting;
+  if (!has_number || (is_void && part->together == 0)) {
+    pwi_part_end(client, part, status);
+    return;
+  }
+  pwi_part_hold(client, part, PART_BLOCKED); /* before anything of it changes that is counted there */
+  if (is_void) part->together = 0;           /* perhaps that was it */
+  if (!is_void) part->voided = status;
+  pwi_keylist_release(part->list);
+  part->list = NULL;
+  part->signature = 0;
+  part->is_wanted = false;
+  part->kind = PWI_REQUEST_PUSH;
+  part->operation = (struct pwi_operation){0};
+  part->keys = no_keys;
+  part->rows = 0;
+  part->in = NULL;
+  part->out = NULL;
+  pwi_part_settle(client, part);
 }
 
 void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status status) {
@@ -385,12 +421,11 @@ static void skip_rows(struct part *part, size_t rows) {
   if (part->out) part->out += rows * part->flow->row_bytes;
 }
 
-static const uint64_t no_keys[1];
-
 /* Makes the part one of `claim`, which lies in its own. True if it still names keys. A push that names none goes all the
  * same, to move the clock. */
 bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim) {
   (void)client;
+  assert(part->kind != PWI_REQUEST_SCAN && "its rows are the room, and not those of the range");
   struct pawl_range range = pawl_range_common(part->range, claim);
   if (!pwi_range_overlap(part->range, claim)) part->together = 0;
   part->claim = claim;

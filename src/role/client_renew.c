@@ -61,6 +61,7 @@ static void begin_collecting(struct pwi_client *client, struct part *part) {
 /* We are somebody new: ask what became of what we had sent. */
 void pwi_client_renewed(struct pwi_client *client) {
   client->renewal = RENEWAL_COLLECTING;
+  pwi_client_asks_renewed(client);
   pwi_client_calls_renewed(client);
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
     for (struct part *part = flow->first; part; part = part->next)
@@ -229,10 +230,20 @@ static void forgotten(struct pwi_asking *asking, pawl_status status, const void 
   if (client->renewal == RENEWAL_NONE) pwi_client_look_collected(client);
 }
 
+/* With an id the manager forgets what came of its asks: those that have to be asked again come first. */
+static bool has_asks_of(const struct pwi_client *client, uint64_t sender) {
+  for (const struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (!asking->is_replied && asking->asker == sender) return true;
+  return false;
+}
+
 /* One id at a time. What cannot be asked for now is forgotten by the manager after an hour. */
 static void ask_to_forget(struct pwi_client *client) {
-  if (client->is_forgetting || client->forgotten_count == 0) return;
-  uint64_t sender = client->forgotten[--client->forgotten_count];
+  size_t place = client->forgotten_count;
+  while (place > 0 && has_asks_of(client, client->forgotten[place - 1])) place--;
+  if (client->is_forgetting || place == 0) return;
+  uint64_t sender = client->forgotten[place - 1];
+  client->forgotten[place - 1] = client->forgotten[--client->forgotten_count];
   pwi_writer_reset(&client->writer);
   pwi_write_u64(&client->writer, sender);
   client->forget.replied = forgotten;

@@ -497,7 +497,7 @@ void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
       pwi_client_wake_at(client, pwi_net_now(client->config.net) + RETRY_MIN);
       return;
     }
-    if (status) pwi_part_end(client, peer->queue_first, status);
+    if (status) pwi_part_fail(client, peer->queue_first, status);
   }
 }
 

@@ -203,6 +203,20 @@ static size_t row_bytes_of(const struct call *call) {
   return in > out ? in : out;
 }
 
+static size_t limit_of(const struct call *call) {
+  if (call->kind == PWI_REQUEST_LINEAR) return PWI_LINEAR_SLICE;
+  return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
+}
+
+/* How many rows one message carries, to the holder and, as they are stored, on to the members of its chain. */
+static size_t rows_per_slice(const struct call *call) {
+  const struct pwi_flow *flow = call->flow;
+  size_t row_bytes = row_bytes_of(call), rows = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
+  size_t stored = PWI_CHANGE_MAX / 2 / (sizeof(uint64_t) + flow->row_bytes + flow->state_bytes);
+  if (is_push(call->kind) && stored < rows) rows = stored;
+  return rows > 0 ? rows : 1;
+}
+
 static bool can_join(const struct call *call, const struct piece *piece, uint64_t head, size_t limit) {
   const struct part *open = call->open;
   if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
@@ -211,6 +225,7 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
   /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
   if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
+  if (is_push(call->kind) && open->rows + rows_of(call, piece) > rows_per_slice(call)) return false;
   return (open->rows + rows_of(call, piece)) * row_bytes_of(call) <= limit;
 }
 
@@ -219,11 +234,6 @@ static void join(const struct call *call, const struct piece *piece) {
   open->claim.end = piece->claim.end;
   open->rows += rows_of(call, piece);
   open->range.end = piece_range(call, piece).end;
-}
-
-static size_t limit_of(const struct call *call) {
-  if (call->kind == PWI_REQUEST_LINEAR) return PWI_LINEAR_SLICE;
-  return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
 }
 
 /* Up to where pieces are joined. A push that has to be carried is better carried in parts: the holder adds one while the
@@ -276,8 +286,7 @@ static struct piece tightened(const struct call *call, struct piece piece) {
 
 /* Cuts a piece into slices of what one message carries. */
 static void add_slices(struct call *call, struct piece piece, uint64_t head) {
-  size_t row_bytes = row_bytes_of(call), per_slice = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
-  if (per_slice == 0) per_slice = 1;
+  size_t per_slice = rows_per_slice(call);
   while (rows_of(call, &piece) > per_slice) {
     struct piece slice = piece;
     if (call->keys) {
@@ -316,7 +325,7 @@ static void cut_by_other(const struct call *call, struct piece *piece) {
   assert(found);
   (void)found;
   piece->claim = sent.range;
-  piece->other_prior = sent.time;
+  piece->other_prior = call->other->is_forbidden ? 0 : sent.time;
 }
 
 /* Cuts what lies on one arc by what was sent before. */
@@ -330,6 +339,7 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
     if (call->task->number == 0) piece.prior = prior_of_reader(call->flow, piece.claim, piece.prior);
+    if (call->flow->is_forbidden) piece.prior = 0;
     cut_by_other(call, &piece);
     sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)
@@ -512,6 +522,23 @@ pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *t
   return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
 }
 
+/* What a scan may ask one holder for at once: what lies on one arc and has one predecessor. */
+static struct piece scan_piece(const struct pwi_client *client, const struct pwi_flow *flow, struct pawl_range range) {
+  struct pawl_range arc = pawl_range_of(0, flow->place.size);
+  struct pwi_clock_pieces pieces;
+  if (flow->node == 0 && client->view && client->view->arc_count > 0) {
+    size_t index = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, range.begin));
+    arc = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, index));
+  }
+  struct pawl_range claim = pawl_range_common(range, arc);
+  struct pwi_clock_piece sent = {.range = claim};
+  pawl_status status = pwi_clock_walk(&flow->sent, PWI_SELF, claim, &pieces);
+  bool found = !status && pwi_clock_next(&pieces, &sent);
+  assert(found);
+  (void)found;
+  return (struct piece){.claim = sent.range, .prior = prior_of_reader(flow, sent.range, sent.time)};
+}
+
 pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                             struct pawl_range range, size_t room, uint64_t *keys, void *values) {
   pawl_status status = check_call(client, flow, PWI_REQUEST_PULL);
@@ -523,17 +550,14 @@ pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, st
     pwi_task_started(client, task);
     return PAWL_OK;
   }
-  struct pawl_range arc = pawl_range_of(0, flow->place.size);
-  if (flow->node == 0 && client->view && client->view->arc_count > 0) {
-    size_t index = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, range.begin));
-    arc = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, index));
-  }
   struct part *part = pwi_part_create(client, flow, task);
   if (!part) {
     task->status = PAWL_NO_MEMORY;
   } else {
+    struct piece piece = scan_piece(client, flow, range);
     part->kind = PWI_REQUEST_SCAN;
-    part->claim = part->range = pawl_range_common(range, arc);
+    part->prior = piece.prior;
+    part->claim = part->range = piece.claim;
     part->rows = room;
     part->keys_out = keys;
     part->out = values;

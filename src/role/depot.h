@@ -28,8 +28,10 @@ struct pwi_errand {
 struct pwi_depot;
 
 struct pwi_depot_ops {
-  /* From errands only: the files below a directory, made if it is not there. Errors: as pwi_files_posix_open. */
-  pawl_status (*open)(struct pwi_depot *depot, const char *directory, struct pwi_files **files_out);
+  /* From errands only: the files below a directory, which with `make` is made if it is not there. Others may have files there
+   * as well: no symbolic link in it is followed, and what is new can be read by its owner only. PAWL_FORBIDDEN if checkpoints
+   * may not go there; else as pwi_files_posix_open. */
+  pawl_status (*open)(struct pwi_depot *depot, const char *directory, bool make, struct pwi_files **files_out);
   void (*close)(struct pwi_depot *depot, struct pwi_files *files);
 
   void (*send)(struct pwi_depot *depot, struct pwi_errand *errand);

@@ -12,6 +12,9 @@
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
 
+/* A head that has no memory for so many bytes is of no use as a head. That there is none for more says nothing about it. */
+#define MODEST_BYTES ((size_t)4 << 20)
+
 pawl_status pwi_holder_create(const struct pwi_holder_config *config, struct pwi_holder **holder_out) {
   struct pwi_holder *holder = pwi_alloc_zero(1, sizeof *holder);
   if (!holder) return PAWL_NO_MEMORY;
@@ -41,9 +44,11 @@ static void free_link(struct pwi_holder_link *link) {
 void pwi_holder_destroy(struct pwi_holder *holder) {
   if (!holder) return;
   while (holder->links) free_link(holder->links);
+  pwi_staging_fini(&holder->staging);
   pwi_reading_fini(&holder->reading);
   pwi_pages_fini(&holder->stamps);
   pwi_holder_filters_fini(&holder->filters);
+  pwi_free(holder->released);
   pwi_free(holder);
 }
 
@@ -57,6 +62,7 @@ pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, 
   fresh->peering = *peering;
   fresh->rights = *rights;
   fresh->account = account;
+  fresh->inbox.shared = &holder->staging;
   fresh->next = holder->links;
   if (fresh->next) fresh->next->before = fresh;
   holder->links = fresh;
@@ -185,8 +191,10 @@ static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request 
   pawl_status status = pwi_holding_answer_bytes(link->holder->config.holding, request, ANSWER_MAX, &values);
   if (status) return status;
   *bytes_out = values;
-  if (request->terms.kind == PWI_REQUEST_SCAN) *bytes_out += (size_t)request->terms.rows * sizeof(uint64_t);
+  if (request->terms.kind == PWI_REQUEST_SCAN) /* the keys are a section more, too */
+    *bytes_out += (size_t)request->terms.rows * sizeof(uint64_t) + PWI_ANSWER_PREFIX;
   size_t clocks = pwi_holding_clock_bytes(link->holder->config.holding, request);
+  if (clocks > ANSWER_MAX) return PAWL_TOO_LARGE;
   if (clocks > 0) *bytes_out += clocks + PWI_ANSWER_PREFIX; /* a section more */
   return PAWL_OK;
 }
@@ -196,6 +204,7 @@ static pawl_status make_payload_room(struct pwi_holder_link *link, const struct 
                                      struct pwi_holder_buffer **buffer) {
   char *unused;
   if (*buffer || served->payload_size == 0) return PAWL_OK;
+  if (served->payload_size > ANSWER_MAX) return PAWL_TOO_LARGE;
   if (!may_wait && served->payload_size + 2 * PWI_ANSWER_PREFIX <= PWI_NET_COPY_MAX) return PAWL_OK;
   return pwi_holder_make_room(link, served->payload_size + PWI_NET_COPY_MAX, true, buffer, &unused);
 }
@@ -242,25 +251,42 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
   pwi_net_close(link->holder->config.net, link->link, PAWL_NO_MEMORY);
 }
 
-/* Whoever stands behind a head without memory has everything and will be the head: the client tries again. */
-static struct pwi_outcome failure(struct pwi_holder *holder, struct pwi_chain *chain, pawl_status status) {
-  bool is_starved = status == PAWL_NO_MEMORY && chain && pwi_chain_has_followers(chain);
-  if (is_starved) starve(holder, chain);
+/* Bytes that the request takes here, for what came and for the rows that it is about; SIZE_MAX if they cannot be counted. */
+static size_t bytes_needed(const struct pwi_holder_link *link, const struct pwi_request *request) {
+  const struct pwi_entry *entry = pwi_catalogue_find(link->holder->config.numbers->catalogue, request->terms.vector);
+  struct pwi_table_options table = entry ? pwi_entry_table(entry) : (struct pwi_table_options){0};
+  size_t row = entry ? pwi_entry_row_bytes(entry) + table.state_width * pawl_type_size(entry->is.type) : 0, bytes;
+  bool is_counted = request->terms.rows <= SIZE_MAX && pwi_mul_size((size_t)request->terms.rows, row, &bytes) &&
+                    pwi_add_size(bytes, link->inbox.body_size, &bytes);
+  return is_counted ? bytes : SIZE_MAX;
+}
+
+/* Whoever stands behind a head without memory has everything and will be the head: the client tries again. But nobody can have a
+ * head deposed by asking for much. */
+static struct pwi_outcome failure(struct pwi_holder_link *link, struct pwi_chain *chain,
+                                  const struct pwi_request *request, pawl_status status) {
+  bool is_starved = status == PAWL_NO_MEMORY && chain && pwi_chain_has_followers(chain) &&
+                    bytes_needed(link, request) <= MODEST_BYTES;
+  if (is_starved) starve(link->holder, chain);
   if (is_starved || status == PAWL_QUEUE_FULL) return (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
   return (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
 }
 
 static void say_failed(struct pwi_holder_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                        pawl_status status) {
-  struct pwi_outcome outcome = failure(link->holder, chain, status);
+  struct pwi_outcome outcome = failure(link, chain, request, status);
   pwi_holder_say(link, request->terms.number, request->task, &outcome);
 }
 
-/* Without memory for a push the push can still be refused: that takes next to nothing. A member of a group is waited for, and
- * has to try again. */
-static bool may_refuse(const struct pwi_request *request, pawl_status why) {
-  return why == PAWL_NO_MEMORY && !request->refusal && pwi_request_has_rows(request->terms.kind) &&
-         pwi_request_is_numbered(request->terms.kind) && !is_together(request);
+/* What no client sends: the link is not worth keeping. */
+static bool is_garbage(pawl_status status) { return status == PAWL_CORRUPT || status == PAWL_TRUNCATED; }
+
+/* A push that cannot be served can still be refused: that takes next to nothing, and uses up its number, which later pushes name.
+ * A member of a group is waited for, and has to try again, unless it is for more memory than there may ever be. */
+static bool may_refuse(const struct pwi_holder_link *link, const struct pwi_request *request, pawl_status why) {
+  if (why == PAWL_OK || why == PAWL_QUEUE_FULL || is_garbage(why) || request->refusal) return false;
+  if (!pwi_request_has_rows(request->terms.kind)) return false;
+  return why != PAWL_NO_MEMORY || !is_together(request) || bytes_needed(link, request) > MODEST_BYTES;
 }
 
 static pawl_status prepare_parcel(struct pwi_holder *holder, struct pwi_chain *chain, const struct pwi_request *request,
@@ -282,7 +308,7 @@ static bool prepare(struct pwi_holder_link *link, struct pwi_chain *chain, struc
   *parcel_out = NULL;
   if (!chain || !pwi_request_is_numbered(request->terms.kind)) return true;
   pawl_status status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
-  if (status && may_refuse(request, status)) {
+  if (may_refuse(link, request, status)) {
     request->refusal = status;
     status = prepare_parcel(link->holder, chain, request, entry, 0, parcel_out);
   }
@@ -297,13 +323,21 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
   struct pwi_holder_buffer *buffer;
   struct pwi_parcel *parcel;
   struct pwi_served served;
-  struct pawl_filters *filters;
+  struct pawl_filters *filters = NULL;
   struct pwi_answer_form form;
   char *values;
   size_t bytes = 0;
-  pawl_status status = pwi_holder_find_filters(holder, request, entry, &filters);
+  pawl_status status = request->refusal ? PAWL_OK : pwi_holding_inspect(holder->config.holding, request);
+  if (!status) {
+    status = pwi_holder_find_filters(holder, request, entry, &filters);
+    if (status && status != PAWL_NO_MEMORY) status = PAWL_UNSUPPORTED;
+  }
+  if (may_refuse(link, request, status)) {
+    request->refusal = status;
+    status = PAWL_OK;
+  }
   if (status) {
-    say_failed(link, chain, request, status == PAWL_NO_MEMORY ? status : PAWL_UNSUPPORTED);
+    say_failed(link, chain, request, status);
     return;
   }
   if (request->terms.kind == PWI_REQUEST_LINEAR && !request->refusal)
@@ -312,7 +346,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
   bool may_wait = chain && (parcel || !pwi_chain_is_settled(chain));
   status = request->refusal ? PAWL_OK : answer_room(link, request, &bytes);
   if (!status) status = pwi_holder_make_room(link, bytes, may_wait && bytes > 0, &buffer, &values);
-  if (status && may_refuse(request, status)) { /* the parcel may be larger than is needed now */
+  if (may_refuse(link, request, status)) { /* the parcel may be larger than is needed now */
     request->refusal = status;
     status = pwi_holder_make_room(link, 0, false, &buffer, &values);
   }
@@ -324,7 +358,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
   if (parcel && !request->refusal) request->result = pwi_parcel_values(parcel);
   pwi_holding_serve(holder->config.holding, request, values, &served);
   if (chain) pwi_chain_commit(holder->config.chains, chain, holder->config.holding, request, &served, NULL, parcel);
-  if (served.outcome.code == PWI_CODE_FAILED) served.outcome = failure(holder, chain, served.outcome.status);
+  if (served.outcome.code == PWI_CODE_FAILED) served.outcome = failure(link, chain, request, served.outcome.status);
   if (served.put_off) {
     pwi_holder_unmake_room(buffer);
     return;
@@ -339,8 +373,9 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     pwi_holder_unmake_room(buffer);
     buffer = NULL;
   }
-  if (make_payload_room(link, &served, may_wait, &buffer)) {
-    say_failed(link, chain, request, PAWL_NO_MEMORY);
+  status = make_payload_room(link, &served, may_wait, &buffer);
+  if (status) {
+    say_failed(link, chain, request, status);
     return;
   }
   if (link->account) pwi_account_take(link->account, served.value_bytes, pwi_net_now(holder->config.net));
@@ -413,11 +448,36 @@ static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *s
   return PAWL_OK;
 }
 
+/* Whoever waited for ticks that are counted now is told as everybody is: once the chain has all that we have. */
+static void tell_released(struct pwi_holder *holder) {
+  for (size_t i = 0; i < holder->released_count; i++) {
+    const struct pwi_released *released = &holder->released[i];
+    struct pwi_holder_link *link = find_link(holder, released->waiter.owner);
+    const struct pwi_entry *entry = pwi_catalogue_find(holder->config.numbers->catalogue, released->waiter.vector);
+    struct pwi_served served = {.outcome = released->outcome};
+    struct pwi_request request = {.terms = {.kind = PWI_REQUEST_AWAIT, .number = released->waiter.number}};
+    struct pwi_chain *chain = NULL;
+    if (!link) continue;
+    if (entry) {
+      uint64_t key = pwi_group_key(entry->name);
+      request.terms.claim = pawl_range_of(key, key + 1);
+      if (!route(link, &request, entry, &chain)) chain = NULL;
+    }
+    if (!chain) served.outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+    if (chain)
+      answer(link, chain, &request, entry, &served, NULL, NULL, (struct pwi_answer_form){0});
+    else
+      pwi_holder_say(link, released->waiter.number, 0, &served.outcome);
+  }
+  holder->released_count = 0;
+}
+
 void pwi_holder_settle_sums(struct pwi_holder *holder) {
   struct telling telling = {.holder = holder};
   struct pwi_holding *holding = holder->config.holding;
   struct pwi_gathering *sum;
   if (!holder->config.chains) return;
+  if (holder->released_count > 0) tell_released(holder);
   while ((sum = pwi_holding_next_sum(holding, &telling.request))) {
     telling.entry = pwi_catalogue_find(holder->config.numbers->catalogue, telling.request.terms.vector);
     struct pwi_place place = telling.entry ? pwi_entry_place(telling.entry) : (struct pwi_place){0};
@@ -425,8 +485,9 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
     pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
     if (!status)
       pwi_holding_end_sum(holding, sum, tell_in, &telling);
-    else if (status == PAWL_NODE_FULL || status == PAWL_QUOTA_MEMORY ||
-             status == PAWL_REFUSED) /* then each uses up its own number */
+    else if (status == PAWL_NODE_FULL || status == PAWL_QUOTA_MEMORY || status == PAWL_REFUSED ||
+             status == PAWL_TOO_LARGE)
+      /* then each uses up its own number */
       pwi_holding_break_sum(holding, sum);
     else /* nothing has happened: they send it again */
       pwi_holding_drop_sum(holding, sum, PWI_CODE_NOT_HERE, PAWL_OK);
@@ -442,7 +503,7 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
   if (status) return status;
-  request.waiter = (struct pwi_waiter){link->link.id, request.terms.number};
+  request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};
 
   const struct pwi_entry *entry = pwi_catalogue_find(link->holder->config.numbers->catalogue, request.terms.vector);
   struct pwi_outcome outcome;
@@ -459,13 +520,13 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
   request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
   status = link->inbox.is_dropped ? PAWL_NO_MEMORY
                                   : pwi_reading_body(&link->holder->reading, &link->inbox, &sections, &request);
-  if (status && may_refuse(&request, status)) {
+  if (may_refuse(link, &request, status)) {
     request.refusal = status;
     status = PAWL_OK;
   }
   struct pwi_chain *chain = NULL;
   bool is_ours = route(link, &request, entry, &chain);
-  if (status == PAWL_NO_MEMORY || status == PAWL_UNSUPPORTED || status == PAWL_UNSORTED) {
+  if (status && !is_garbage(status)) {
     say_failed(link, is_ours ? chain : NULL, &request, status);
     return PAWL_OK;
   }

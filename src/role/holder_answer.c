@@ -7,14 +7,16 @@
 #include "wire/values.h"
 
 #define BUFFER_MIN ((size_t)64 << 10)
-#define BUFFERS_MAX 256             /* of one link; a client keeps far fewer pulls under way */
-#define KEEP_MAX ((size_t)64 << 20) /* a buffer larger than this is not kept */
+#define BUFFERS_MAX 1024               /* of one link: as many requests as a client keeps under way */
+#define LINK_BYTES ((size_t)128 << 20) /* in them, but for a single larger one; a client asks for 32 MiB at a time */
+#define KEEP_MAX ((size_t)64 << 20)    /* a buffer larger than this is not kept */
 
 /* Room in front of the values that the net copies along with them: table, outcome, and what lies between. */
 #define SMALL_MAX (PWI_NET_COPY_MAX - PWI_ANSWER_PREFIX)
 
 static void close_buffer(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer) {
   pwi_net_region_close(link->holder->config.net, buffer->region);
+  link->buffer_bytes -= buffer->size;
   buffer->region = NULL;
   buffer->size = 0;
 }
@@ -41,14 +43,25 @@ static struct pwi_holder_buffer *add_buffer(struct pwi_holder_link *link) {
   return buffer;
 }
 
+/* What others need gives way first. */
+static void close_idle(struct pwi_holder_link *link, size_t bytes) {
+  for (size_t i = 0; i < link->buffer_count && link->buffer_bytes + bytes > LINK_BYTES; i++)
+    if (!link->buffers[i]->busy && link->buffers[i]->region) close_buffer(link, link->buffers[i]);
+}
+
+/* A client that does not read its answers must not fill our memory with them: it is told to ask again later. */
 static pawl_status open_region(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer, size_t bytes) {
   size_t size = BUFFER_MIN;
   while (size < bytes && size <= SIZE_MAX / 4) size *= 2;
   if (size < bytes) return PAWL_NO_MEMORY;
   if (buffer->region) close_buffer(link, buffer);
+  close_idle(link, size);
+  if (link->buffer_bytes > 0 && link->buffer_bytes + size > LINK_BYTES) return PAWL_QUEUE_FULL;
   pawl_status status = pwi_net_region_open(link->holder->config.net, size, &buffer->region);
-  if (!status) buffer->size = size;
-  return status;
+  if (status) return status;
+  buffer->size = size;
+  link->buffer_bytes += size;
+  return PAWL_OK;
 }
 
 pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, bool may_wait,
@@ -58,10 +71,10 @@ pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, boo
   if (bytes <= SMALL_MAX && !may_wait) return PAWL_OK;
   struct pwi_holder_buffer *buffer = find_buffer(link, bytes);
   if (!buffer || buffer->size < bytes) {
-    struct pwi_holder_buffer *fresh = add_buffer(link);
+    struct pwi_holder_buffer *fresh = buffer && !buffer->region ? buffer : add_buffer(link);
     if (fresh) buffer = fresh;
   }
-  if (!buffer) return PAWL_NODE_LIMIT;
+  if (!buffer) return PAWL_QUEUE_FULL;
   pawl_status status = buffer->size < bytes ? open_region(link, buffer, bytes) : PAWL_OK;
   if (status) return status;
   buffer->busy = true;
@@ -204,11 +217,31 @@ void pwi_holder_free_buffers(struct pwi_holder_link *link) {
   pwi_free(link->buffers);
 }
 
+static struct pwi_holder_link *find_link(const struct pwi_holder *holder, uint64_t id) {
+  struct pwi_holder_link *link = holder->links;
+  while (link && link->link.id != id) link = link->next;
+  return link;
+}
+
+static bool remember(struct pwi_holder *holder, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  if (holder->released_count == holder->released_room) {
+    size_t room = holder->released_room ? 2 * holder->released_room : 16;
+    struct pwi_released *grown = pwi_resize_array(holder->released, room, sizeof *grown);
+    if (!grown) return false;
+    holder->released = grown;
+    holder->released_room = room;
+  }
+  holder->released[holder->released_count++] = (struct pwi_released){waiter, *outcome};
+  return true;
+}
+
+/* The tick that lets somebody go has just been counted here, and the chain has not even been given it: so this is told by
+ * pwi_holder_settle_sums, after that. Without memory to remember it the client asks again. */
 void pwi_holder_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
   struct pwi_holder *holder = context;
-  for (struct pwi_holder_link *link = holder->links; link; link = link->next)
-    if (link->link.id == waiter.owner) {
-      pwi_holder_say(link, waiter.number, 0, outcome);
-      return;
-    }
+  struct pwi_holder_link *link = find_link(holder, waiter.owner);
+  struct pwi_outcome again = {.code = PWI_CODE_NOT_HERE};
+  bool may_be_early = holder->config.chains && outcome->code == PWI_CODE_OK;
+  if (!link || (may_be_early && remember(holder, waiter, outcome))) return;
+  pwi_holder_say(link, waiter.number, 0, may_be_early ? &again : outcome);
 }

@@ -45,6 +45,7 @@ struct pwi_holder_link {
 
   struct pwi_holder_buffer **buffers;
   size_t buffer_count;
+  size_t buffer_bytes;   /* of their regions */
   struct pwi_pace *pace; /* NULL: nobody has left a choice of codecs to us */
 };
 
@@ -68,9 +69,18 @@ struct pwi_holder_filters {
   struct pwi_coder coder;
 };
 
+/* An AWAIT whose ticks are all counted here. */
+struct pwi_released {
+  struct pwi_waiter waiter;
+  struct pwi_outcome outcome;
+};
+
 struct pwi_holder {
   struct pwi_holder_config config;
   struct pwi_holder_link *links;
+  struct pwi_released *released; /* to be told once our chain has the ticks */
+  size_t released_count, released_room;
+  struct pwi_staging staging; /* for requests on their way in */
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
   struct pwi_holder_filters filters;
@@ -78,7 +88,7 @@ struct pwi_holder {
 };
 
 /* Where the values of an answer are to be written: in `holder->small` if the net will copy them at once (then there is no
- * buffer), else in a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
+ * buffer), else in a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_QUEUE_FULL: too much is under way on the link. */
 PAWL_MUST_USE pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, bool may_wait,
                                                struct pwi_holder_buffer **buffer_out, char **values_out);
 

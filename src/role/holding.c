@@ -117,6 +117,8 @@ static pawl_status start_vector(const struct pwi_holding *holding, struct pwi_he
   struct pwi_table_options options = pwi_entry_table(&vector->entry);
   pawl_status status = PAWL_OK;
   if (!vector->is_group) status = pwi_table_create(&options, &vector->table);
+  vector->is_hollow = status == PAWL_NO_MEMORY || status == PAWL_TOO_LARGE;
+  if (vector->is_hollow) status = pwi_table_create_hollow(&options, &vector->table);
   if (!status && vector->table) status = pwi_held_open_rule(holding, vector);
   for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
     status = start_clock(holding, &vector->place, &vector->clocks[which]);
@@ -142,6 +144,23 @@ static pawl_status make_vector(const struct pwi_holding *holding, const struct p
   }
   *vector_out = vector;
   return PAWL_OK;
+}
+
+/* Nothing has come to it meanwhile. */
+static void fill_hollow(struct pwi_holding *holding, struct pwi_held *vector) {
+  struct pwi_table_options options = pwi_entry_table(&vector->entry);
+  struct pwi_table *table;
+  if (pwi_table_create(&options, &table) != PAWL_OK) return;
+  pwi_table_destroy(vector->table);
+  vector->table = table;
+  vector->is_hollow = false;
+  pwi_lists_drop(&holding->lists, vector->entry.id, NULL); /* slots of the other table */
+  pwi_holding_count_bytes(holding, vector);
+}
+
+void pwi_holding_retry(struct pwi_holding *holding) {
+  for (size_t i = 0; i < holding->vector_count; i++)
+    if (holding->vectors[i]->is_hollow) fill_hollow(holding, holding->vectors[i]);
 }
 
 pawl_status pwi_holding_open(struct pwi_holding *holding, const struct pwi_entry *entry) {
@@ -270,7 +289,7 @@ pawl_status pwi_holding_block(struct pwi_holding *holding, uint64_t first, size_
 
 static bool is_forgotten(const struct pwi_roster *roster, struct pwi_sender sender) {
   if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) return !pwi_roster_is_live(roster, sender);
-  return !pwi_roster_find(roster, sender);
+  return pwi_roster_has_forgotten(roster, sender);
 }
 
 /* Changing a clock ends the walk over its senders, so they are struck off some at a time. */

@@ -40,10 +40,11 @@
 
 struct pwi_holding;
 
-/* Somebody waits in a group. `owner` and `number` are the caller's: whom to tell, and about which request. */
+/* Somebody waits in a group. All of it is the caller's: whom to tell, and about which request on what. */
 struct pwi_waiter {
   uint64_t owner;
   uint64_t number;
+  struct pwi_vector_id vector;
 };
 
 struct pwi_holding_config {
@@ -56,8 +57,9 @@ struct pwi_holding_config {
   void (*run)(void *context, void (*work)(void *argument), void *argument);
   void *run_context;
 
-  /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. Called
-   * from inside any function below; it must not call back into the holding. */
+  /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. OK is about
+   * ticks that are counted here, and perhaps nowhere else: where there is a chain its members must have them before anybody is
+   * told. Called from inside any function below; it must not call back into the holding. */
   void (*answer)(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome);
   void *context;
 };
@@ -70,6 +72,10 @@ void pwi_holding_destroy(struct pwi_holding *holding); /* NULL is fine; waiters 
 /* A vector or group that there is from now on; the entry is copied. On all positions that are held its rows are absent and
  * its times 0. PAWL_EXISTS. */
 PAWL_MUST_USE pawl_status pwi_holding_open(struct pwi_holding *holding, const struct pwi_entry *entry);
+
+/* Vectors whose tables could not be made, for lack of memory, are tried again. Until then their pushes and pulls are refused with
+ * PAWL_NODE_FULL, and nothing else is. */
+void pwi_holding_retry(struct pwi_holding *holding);
 
 /* A vector that is here begins anew as the incarnation of `entry`, which is a later one: rows, times and refusals are gone,
  * also where they are staged. PAWL_NOT_FOUND, PAWL_NO_MEMORY: nothing has changed. */
@@ -128,6 +134,11 @@ struct pwi_request {
   size_t filters_size;
 };
 
+/* What can be said against a request without taking any memory for it: PAWL_INVALID (rows that its keys cannot name),
+ * PAWL_MISMATCH (as many values as its rows have did not come), PAWL_UNSUPPORTED (the vector's function is not known here). One
+ * that is numbered is then to be refused, by `refusal`. Whoever takes memory in proportion to `terms.rows` asks this first. */
+PAWL_MUST_USE pawl_status pwi_holding_inspect(const struct pwi_holding *holding, const struct pwi_request *request);
+
 /* Of a LINEAR that is about to be served: it becomes one of a slice of work. Where that is not all of it, claim and range
  * end sooner. Of a sparse vector the rows that it is about become a list, which lives until the next call of this. Why it has
  * to be refused, as below (PAWL_NO_MEMORY too): then nothing has changed. */
@@ -159,8 +170,10 @@ struct pwi_served {
  *   NOT_HERE  the claim is not held, or frozen. (A vector that is not here is FAILED with PAWL_NOT_FOUND: whether the
  *             catalogue is behind is for the caller to know first, from the numbers in the message's head.)
  *   RETIRED   a numbered request of a sender that is not live on the roster. Pulls and scans may come from anybody.
- *   FAILED    PAWL_OUT_OF_SPAN, PAWL_INVALID (terms that contradict themselves or the vector), PAWL_NOT_FOUND
- *   REFUSED   PAWL_MISMATCH (number or type of values; of a LINEAR, vectors that do not go together), PAWL_NODE_FULL,
+ *   FAILED    PAWL_OUT_OF_SPAN, PAWL_INVALID (a claim that cannot be), PAWL_NOT_FOUND; of a request without a number also
+ *             what else is wrong with it
+ *   REFUSED   PAWL_INVALID (terms that contradict themselves or the vector), PAWL_OUT_OF_SPAN (keys beside the range),
+ *             PAWL_MISMATCH (number or type of values; of a LINEAR, vectors that do not go together), PAWL_NODE_FULL,
  *             PAWL_NO_MEMORY; LINEAR: PAWL_NOT_FOUND, PAWL_RESTORED (the other vector), PAWL_UNSUPPORTED (filling a
  *             sparse vector)
  *

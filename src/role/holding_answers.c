@@ -34,6 +34,7 @@ pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const st
 static pawl_status read_rows(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                              const struct pwi_named *named, void *values) {
   struct pwi_table *table = vector->table;
+  if (vector->is_hollow) return PAWL_NODE_FULL;
   if (!named->keys && named->count > 0)
     return pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
   if (!pwi_slots_hold(named->slots, table)) {
@@ -61,19 +62,24 @@ void pwi_serve_values(struct pwi_holding *holding, struct pwi_held *vector, cons
   served->value_bytes = bytes;
 }
 
+/* True, and said, if something that the reader has to see is not here yet. */
+static bool has_gap(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+                    struct pwi_served *served) {
+  const struct pwi_terms *terms = &request->terms;
+  uint64_t found;
+  if (terms->prior == 0) return false;
+  pawl_status status = pwi_clock_min(&vector->clocks[PWI_TASKS], request->sender, terms->claim, &found);
+  if (status != PAWL_OK || found >= terms->prior) return false;
+  holding->totals.gaps++;
+  pwi_served_say(served, PWI_CODE_GAP, found);
+  return true;
+}
+
 void pwi_serve_pull(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                     void *values, struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct pwi_named named;
-  uint64_t found;
-  if (terms->prior > 0) {
-    pawl_status status = pwi_clock_min(&vector->clocks[PWI_TASKS], request->sender, terms->claim, &found);
-    if (status == PAWL_OK && found < terms->prior) {
-      holding->totals.gaps++;
-      pwi_served_say(served, PWI_CODE_GAP, found);
-      return;
-    }
-  }
+  if (has_gap(holding, vector, request, served)) return;
   if (!pwi_serve_names(holding, vector, request, &named, served)) return;
   pwi_serve_values(holding, vector, request, &named, values, served);
   pwi_serve_clocks(holding, vector, request, served);
@@ -158,6 +164,7 @@ void pwi_serve_scan(struct pwi_holding *holding, struct pwi_held *vector, const 
   struct pawl_range range = request->terms.range;
   size_t most = (size_t)scan_most(vector, &request->terms), found = 0, bytes = vector->table->row_bytes;
   struct pwi_rows rows;
+  if (has_gap(holding, vector, request, served)) return;
   pwi_writer_reset(&holding->payload);
   while (found < most && pwi_table_scan(vector->table, range, &rows)) {
     size_t count = rows.count < most - found ? rows.count : most - found;

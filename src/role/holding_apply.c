@@ -73,6 +73,7 @@ static pawl_status ready_blocks(struct pwi_holding *holding, struct pwi_held *ve
 
 pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                            const struct pwi_named *named, struct pawl_range range) {
+  if (vector->is_hollow) return holding->is_following ? PAWL_NO_MEMORY : PAWL_NODE_FULL;
   size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
   if (row_bytes < vector->table->row_bytes) row_bytes = vector->table->row_bytes;
   pawl_status status = request->value_parts > 1 ? ready_row(holding, row_bytes) : PAWL_OK;

@@ -11,6 +11,7 @@
 /* --- one bundle --------------------------------------------------------------------------------------------------------- */
 
 static void destroy(struct pwi_bundle *bundle) {
+  *bundle->account -= bundle->counted;
   pwi_free(bundle->keys);
   pwi_pages_fini(&bundle->sum);
   pwi_pages_fini(&bundle->encoded);
@@ -37,9 +38,40 @@ static pawl_status copy_keys(struct pwi_bundle *bundle, const struct pwi_request
   return PAWL_OK;
 }
 
-pawl_status pwi_bundle_create(const struct pwi_request *request, size_t bytes, struct pwi_bundle **bundle_out) {
+/* Two sets of pages, the struct, and what the caller keeps for it. */
+#define BESIDE ((size_t)8 << 10)
+
+/* Bytes that it takes; SIZE_MAX if they cannot be counted. */
+static size_t measure(const struct pwi_request *request, size_t bytes) {
+  size_t sum = BESIDE, keys = 0;
+  bool has_list = request->terms.keys == PWI_KEYS_LIST;
+  if (has_list && !pwi_mul_size((size_t)request->terms.rows, sizeof(uint64_t), &keys)) return SIZE_MAX;
+  bool fits = pwi_add_size(sum, bytes, &sum) && pwi_add_size(sum, keys, &sum) &&
+              pwi_add_size(sum, has_list ? request->encoded_as.length : 0, &sum);
+  return fits ? sum : SIZE_MAX;
+}
+
+/* What waits for others counts as rows and lists do. Lists go first. */
+static bool has_room(struct pwi_holding *holding, size_t bytes, const struct pwi_request *request) {
+  uint64_t most = holding->config.memory_max, used = holding->row_bytes + holding->gathered_bytes;
+  if (used > most || bytes > most - used) return false;
+  if (holding->lists.bytes <= most - used - bytes) return true;
+  const struct pwi_list *own = request->terms.keys == PWI_KEYS_RANGE
+                                   ? NULL
+                                   : pwi_lists_find(&holding->lists, request->terms.vector, request->signature);
+  pwi_lists_drop(&holding->lists, (struct pwi_vector_id){0}, own);
+  return holding->lists.bytes <= most - used - bytes;
+}
+
+pawl_status pwi_bundle_create(struct pwi_holding *holding, const struct pwi_request *request, size_t bytes,
+                              struct pwi_bundle **bundle_out) {
+  size_t counted = measure(request, bytes);
+  if (!has_room(holding, counted, request)) return PAWL_NODE_FULL;
   struct pwi_bundle *bundle = pwi_alloc_zero(1, sizeof *bundle);
   if (!bundle) return PAWL_NO_MEMORY;
+  bundle->account = &holding->gathered_bytes;
+  bundle->counted = counted;
+  holding->gathered_bytes += counted;
   bundle->terms = request->terms;
   bundle->signature = request->signature;
   bundle->value_type = request->value_type;

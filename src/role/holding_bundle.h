@@ -19,11 +19,13 @@ struct pwi_bundle {
   struct pwi_section encoded_as;
   struct pwi_pages sum;
   size_t bytes;
+  uint64_t *account; /* what it takes, also beside the sum, is counted there */
+  size_t counted;
 };
 
-/* PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_bundle_create(const struct pwi_request *request, size_t bytes,
-                                            struct pwi_bundle **bundle_out);
+/* PAWL_NODE_FULL: the cap on memory leaves no room for it. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_bundle_create(struct pwi_holding *holding, const struct pwi_request *request,
+                                            size_t bytes, struct pwi_bundle **bundle_out);
 void pwi_bundles_destroy(struct pwi_bundle *first); /* all from there on */
 
 /* Whether the request has the keys of the bundle, and the same claim. */

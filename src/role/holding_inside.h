@@ -55,6 +55,13 @@ void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *r
 pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
                               struct pawl_range range);
 
+/* From the first to the last key of `range` on which the task was refused; empty if it was not. */
+struct pawl_range pwi_refusals_range(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                                     struct pawl_range range);
+
+/* How many are kept for the sender. */
+size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender sender);
+
 /* The sender has heard of everything up to `settled`. */
 void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled);
 
@@ -78,6 +85,7 @@ struct pwi_held {
   struct pwi_applying *rule;           /* NULL: `apply` is all there is to it */
   bool is_unknown;                     /* we have no function of that name: pushes are refused */
   struct pwi_table *table;             /* NULL for a group */
+  bool is_hollow;                      /* the table could not be made, for lack of memory: nothing is held or served */
   uint64_t bytes;                      /* of the table, when it was last looked at; part of holding->row_bytes */
   struct pwi_space_quota *quota;       /* of its space; NULL: none */
   struct pwi_clock clocks[PWI_CLOCKS]; /* on exactly the keys that are held */
@@ -195,7 +203,8 @@ struct pwi_holding {
   struct pwi_waiting *waiting;
   size_t waiting_count, waiting_room;
   struct pwi_lists lists;
-  uint64_t row_bytes; /* of all tables */
+  uint64_t row_bytes;      /* of all tables */
+  uint64_t gathered_bytes; /* of pushes that wait for others of their group */
   struct pwi_space_quota *quotas;
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
   struct pwi_named named;   /* by the last push; valid right after it */
@@ -382,6 +391,7 @@ enum pwi_together {
   PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
   PWI_TOGETHER_EARLY, /* its own part in an earlier tick is not answered, and it is not kept until then: say GAP */
   PWI_TOGETHER_LATER, /* an earlier tick is not over: say NOT_HERE */
+  PWI_TOGETHER_FULL,  /* it counts as in, but there is no room for it beside the others: refuse it */
   PWI_TOGETHER_NO_MEMORY,
 };
 

@@ -37,6 +37,7 @@ pawl_status pwi_linear_other(const struct pwi_holding *holding, const struct pwi
   if (!other) return PAWL_NOT_FOUND;
   if (operation->incarnation != other->entry.incarnation) return PAWL_RESTORED;
   if (!go_together(vector, other)) return PAWL_MISMATCH;
+  if (vector->is_hollow || other->is_hollow) return PAWL_NODE_FULL;
   *other_out = other;
   return PAWL_OK;
 }

@@ -208,10 +208,10 @@ static void test_operations_that_make_no_sense_fail(void **state) {
   struct fixture f;
   (void)state;
   start(&f, UINT64_MAX);
-  assert_run(f.holding, linear_of(1, PWI_LINEAR_SCALE, 0.5, 0, 0, 1), PWI_CODE_FAILED, PAWL_INVALID);
-  struct pwi_request fold_as_change = linear_of(1, PWI_LINEAR_ABS, 0, 0, 0, 1);
+  assert_run(f.holding, linear_of(1, PWI_LINEAR_SCALE, 0.5, 0, 0, 1), PWI_CODE_REFUSED, PAWL_INVALID);
+  struct pwi_request fold_as_change = linear_of(1, PWI_LINEAR_ABS, 0, 0, 1, 2);
   fold_as_change.terms.kind = PWI_REQUEST_LINEAR;
-  assert_run(f.holding, fold_as_change, PWI_CODE_FAILED, PAWL_INVALID);
+  assert_run(f.holding, fold_as_change, PWI_CODE_REFUSED, PAWL_INVALID);
   struct pwi_request column = linear_of(1, PWI_LINEAR_ABS, 0, 0, 0, 0);
   column.operation.column = 2; /* rows have one */
   assert_run(f.holding, column, PWI_CODE_FAILED, PAWL_INVALID);
@@ -221,9 +221,9 @@ static void test_operations_that_make_no_sense_fail(void **state) {
   struct pwi_request change_as_fold = linear_of(1, PWI_LINEAR_FILL, 0, 0, 0, 1);
   change_as_fold.terms.kind = PWI_REQUEST_FOLD;
   assert_run(f.holding, change_as_fold, PWI_CODE_FAILED, PAWL_INVALID);
-  struct pwi_request nothing = linear_of(1, PWI_LINEAR_FILL, 0, 0, 0, 1);
+  struct pwi_request nothing = linear_of(1, PWI_LINEAR_FILL, 0, 0, 2, 3);
   nothing.operation = (struct pwi_operation){0};
-  assert_run(f.holding, nothing, PWI_CODE_FAILED, PAWL_INVALID);
+  assert_run(f.holding, nothing, PWI_CODE_REFUSED, PAWL_INVALID);
   nothing.terms.kind = PWI_REQUEST_FOLD;
   assert_run(f.holding, nothing, PWI_CODE_FAILED, PAWL_INVALID);
   assert_run(f.holding, linear_of(1, PWI_LINEAR_DOT, 0, 5, 0, 0), PWI_CODE_FAILED, PAWL_MISMATCH);
@@ -231,9 +231,11 @@ static void test_operations_that_make_no_sense_fail(void **state) {
   outside.terms.claim.end = outside.terms.range.end = outside.terms.rows = SIZE + 5;
   assert_run(f.holding, outside, PWI_CODE_FAILED, PAWL_OUT_OF_SPAN);
   for (uint64_t vector = 1; vector <= 3; vector += 2) {
-    struct pwi_request boast = linear_of(vector, PWI_LINEAR_SCALE, 2, 0, 0, 1);
+    uint64_t prior = vector == 1 ? 3 : 0;
+    struct pwi_request boast = linear_of(vector, PWI_LINEAR_SCALE, 2, 0, prior, 4);
     boast.terms.rows = UINT64_C(1) << 40;
-    assert_run(f.holding, boast, PWI_CODE_FAILED, PAWL_INVALID);
+    assert_run(f.holding, boast, PWI_CODE_REFUSED, PAWL_INVALID);
+    assert_run(f.holding, linear_of(vector, PWI_LINEAR_SCALE, 2, 0, 4, 5), PWI_CODE_OK, PAWL_OK);
   }
   stop(&f);
 }

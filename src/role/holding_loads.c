@@ -214,6 +214,9 @@ void pwi_holding_report(const struct pwi_holding *holding, struct pwi_report *re
   struct pwi_report report = holding->totals;
   for (size_t i = 0; i < holding->vector_count; i++)
     if (holding->vectors[i]->table) report.rows += pwi_table_count(holding->vectors[i]->table);
+  for (size_t i = 0; i < holding->vector_count; i++)
+    if (holding->vectors[i]->is_hollow && report.hollow_count++ < PWI_REPORT_HOLLOW)
+      report.hollow[report.hollow_count - 1] = holding->vectors[i]->entry.id.id;
   report.bytes = holding->row_bytes;
   report.memory_max = holding->config.memory_max;
   report.cached_lists = holding->lists.count;

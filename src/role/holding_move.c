@@ -295,6 +295,7 @@ static pawl_status take_range(struct pwi_holding *holding, struct pwi_held *vect
 static pawl_status take_rows(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_reader *reader) {
   struct incoming rows = {0};
   if (!vector->table) return PAWL_CORRUPT;
+  if (vector->is_hollow) return PAWL_NO_MEMORY;
   pawl_status status = read_rows(reader, vector->table, &rows);
   if (status == PAWL_OK) status = check_keys(vector, &rows);
   if (status == PAWL_OK && rows.consecutive && !vector->table->is.sparse && vector->table->state_bytes == 0)

@@ -19,7 +19,8 @@
 
 /* What the memory cap leaves for lists. */
 static uint64_t spare_bytes(const struct pwi_holding *holding) {
-  uint64_t used = holding->row_bytes + holding->lists.bytes, most = holding->config.memory_max;
+  uint64_t used = holding->row_bytes + holding->lists.bytes + holding->gathered_bytes;
+  uint64_t most = holding->config.memory_max;
   return used < most ? most - used : 0;
 }
 
@@ -104,16 +105,31 @@ static void apply(struct pwi_holding *holding, struct pwi_held *vector, const st
   assert(status == PAWL_OK);
 }
 
+#define REFUSALS_MAX 65536 /* that a sender may leave unsettled: a client has far fewer pushes under way */
+
+/* What is refused is told by its keys: others of the claim may have had the push before. */
+static void say_refused(const struct pwi_held *vector, const struct pwi_request *request, pawl_status why,
+                        struct pwi_served *served) {
+  struct pawl_range keys = pwi_refusals_range(&vector->refusals, request->sender, request->task, request->terms.claim);
+  served->outcome =
+      (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = why, .found = keys.begin, .next = keys.end};
+}
+
 void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served) {
-  pawl_status status = pwi_refusals_record(vector, &vector->clocks[PWI_TASKS], request, request->terms.claim, why);
+  /* Whoever never says that it has heard fills nobody's memory, and gets no further. */
+  bool has_many =
+      vector->refusals.count >= REFUSALS_MAX && pwi_refusals_count(&vector->refusals, request->sender) >= REFUSALS_MAX;
+  pawl_status status = has_many ? PAWL_NODE_LIMIT : PAWL_OK;
+  if (status == PAWL_OK)
+    status = pwi_refusals_record(vector, &vector->clocks[PWI_TASKS], request, request->terms.claim, why);
   if (status != PAWL_OK) {
     pwi_served_fail(served, status);
     return;
   }
   holding->totals.refused++;
   served->effect = PWI_EFFECT_REFUSAL;
-  served->outcome = (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = why};
+  say_refused(vector, request, why, served);
 }
 
 /* What the function says to all that is due, before any of it is applied. */
@@ -144,12 +160,12 @@ static pawl_status make_ready(struct pwi_holding *holding, struct pwi_held *vect
 static void push(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request, bool whole,
                  void *values, struct pwi_served *served) {
   struct pwi_named named;
-  if (!request->refusal && !pwi_serve_names(holding, vector, request, &named, served)) return;
-  pawl_status status = request->refusal ? request->refusal : make_ready(holding, vector, request, &named, whole);
-  if (status == PAWL_INVALID) {
-    pwi_served_fail(served, status);
-    return;
+  pawl_status status = request->refusal;
+  if (!status && !pwi_serve_names(holding, vector, request, &named, served)) {
+    if (served->outcome.code != PWI_CODE_FAILED) return;
+    status = served->outcome.status;
   }
+  if (!status) status = make_ready(holding, vector, request, &named, whole);
   if (status != PAWL_OK) {
     pwi_serve_refuse(holding, vector, request, status, served);
     return;
@@ -173,7 +189,7 @@ static void repeat(struct pwi_holding *holding, struct pwi_held *vector, const s
   struct pwi_named named;
   pawl_status refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
   if (refused != PAWL_OK) {
-    served->outcome = (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = refused};
+    say_refused(vector, request, refused, served);
   } else if (vector->is_group) {
     pwi_serve_tick(holding, vector, request, false, served);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL && request->refusal) {
@@ -182,6 +198,19 @@ static void repeat(struct pwi_holding *holding, struct pwi_held *vector, const s
     if (pwi_serve_names(holding, vector, request, &named, served))
       pwi_serve_values(holding, vector, request, &named, values, served);
   }
+}
+
+/* Clients claim whole arcs, so that their clocks stay in few pieces. Whoever claims key by key may have so many of them, */
+#define PIECES_MAX ((size_t)256 << 10)
+
+/* and then has to push to all of a piece at once. */
+static bool is_fragment(const struct pwi_held *vector, const struct pwi_request *request) {
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece first;
+  const struct pwi_clock *clock = &vector->clocks[PWI_TASKS];
+  if (pwi_clock_piece_count(clock, request->sender) < PIECES_MAX) return false;
+  if (pwi_clock_walk(clock, request->sender, request->terms.claim, &pieces) != PAWL_OK) return true;
+  return pwi_clock_next(&pieces, &first) && !pwi_clock_next(&pieces, &first);
 }
 
 static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
@@ -195,6 +224,7 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
   }
   if (vector->refusals.count > 0) pwi_refusals_settle(&vector->refusals, request->sender, terms->settled);
   pawl_status status = pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding);
+  if (status == PAWL_OK && finding.verdict == PWI_CLAIM_DUE && is_fragment(vector, request)) status = PAWL_NODE_LIMIT;
   if (status != PAWL_OK) {
     pwi_served_fail(served, status);
     return;
@@ -217,6 +247,9 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
       return;
     case PWI_TOGETHER_LATER:
       pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
+      return;
+    case PWI_TOGETHER_FULL:
+      pwi_serve_refuse(holding, vector, request, PAWL_NODE_FULL, served);
       return;
     case PWI_TOGETHER_NO_MEMORY:
       pwi_served_fail(served, PAWL_NO_MEMORY);
@@ -246,10 +279,19 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
   }
 }
 
+/* A number that was sent has to be used up, whatever came with it: whatever its sender sends later names it as its predecessor. */
+static void serve_senseless(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+                            pawl_status why, struct pwi_served *served) {
+  struct pwi_request refused = *request;
+  if (!refused.refusal) refused.refusal = why;
+  refused.terms.rows = 0;
+  serve_numbered(holding, vector, &refused, NULL, served);
+}
+
 /* --- all requests ------------------------------------------------------------------------------------------------- */
 
-/* Whether the terms go together with one another and with the vector. */
-static pawl_status check_terms(const struct pwi_held *vector, const struct pwi_terms *terms) {
+/* Whether there is a place for it here: without one there is no clock that could be set, either. */
+static pawl_status check_claim(const struct pwi_held *vector, const struct pwi_terms *terms) {
   struct pawl_range span = pawl_range_of(0, vector->place.size);
   bool of_group =
       terms->kind == PWI_REQUEST_TICK || terms->kind == PWI_REQUEST_ENTER || terms->kind == PWI_REQUEST_AWAIT;
@@ -258,11 +300,27 @@ static pawl_status check_terms(const struct pwi_held *vector, const struct pwi_t
     return PAWL_OUT_OF_SPAN;
   if (terms->kind == PWI_REQUEST_COLLECT) return PAWL_OK;
   if (of_group != vector->is_group) return PAWL_INVALID;
-  if (of_group) return pawl_range_has(terms->claim, vector->group_key) ? PAWL_OK : PAWL_INVALID;
+  return of_group && !pawl_range_has(terms->claim, vector->group_key) ? PAWL_INVALID : PAWL_OK;
+}
+
+/* Whether the number of rows is one that there can be. */
+static pawl_status check_rows(const struct pwi_held *vector, const struct pwi_terms *terms) {
+  if (vector->is_group || terms->kind == PWI_REQUEST_COLLECT) return PAWL_OK;
   if (terms->rows > SIZE_MAX) return PAWL_INVALID;
   if (terms->kind == PWI_REQUEST_SCAN) return terms->rows > 0 ? PAWL_OK : PAWL_INVALID;
-  if (terms->keys != PWI_KEYS_RANGE) return PAWL_OK;
+  if (terms->keys != PWI_KEYS_RANGE) return terms->rows <= pawl_range_size(terms->range) ? PAWL_OK : PAWL_INVALID;
   return terms->rows == pawl_range_size(terms->range) ? PAWL_OK : PAWL_INVALID;
+}
+
+pawl_status pwi_holding_inspect(const struct pwi_holding *holding, const struct pwi_request *request) {
+  const struct pwi_held *vector = pwi_holding_vector(holding, request->terms.vector);
+  enum pwi_request_kind kind = request->terms.kind;
+  if (!vector || check_claim(vector, &request->terms)) return PAWL_OK; /* serving it takes no memory */
+  pawl_status status = check_rows(vector, &request->terms);
+  if (status || vector->is_group || !pwi_request_has_rows(kind) || kind == PWI_REQUEST_LINEAR) return status;
+  if (vector->is_unknown && kind != PWI_REQUEST_RESTORE) return PAWL_UNSUPPORTED;
+  size_t row_bytes = pwi_held_pushed_bytes(vector, kind);
+  return pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes) ? PAWL_OK : PAWL_MISMATCH;
 }
 
 static struct pwi_held *find_vector(struct pwi_holding *holding, struct pwi_vector_id id) {
@@ -276,14 +334,20 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
   struct pwi_held *vector = find_vector(holding, terms->vector);
   holding->named = (struct pwi_named){0};
   *served_out = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
-  pawl_status status = vector ? check_terms(vector, terms) : PAWL_NOT_FOUND;
-  if (status != PAWL_OK)
-    pwi_served_fail(served_out, status);
+  pawl_status status = vector ? check_claim(vector, terms) : PAWL_NOT_FOUND;
+  pawl_status rows = status == PAWL_OK ? check_rows(vector, terms) : PAWL_OK;
+  bool is_numbered = pwi_request_is_numbered(terms->kind);
+  if (status != PAWL_OK || (rows != PAWL_OK && !is_numbered))
+    pwi_served_fail(served_out, status != PAWL_OK ? status : rows);
   else if (!pwi_rangeset_contains(&vector->clocks[PWI_TASKS].held, terms->claim) ||
            pwi_holding_is_frozen(holding, vector, terms->claim))
     pwi_served_say(served_out, PWI_CODE_NOT_HERE, 0);
-  else if (pwi_request_is_numbered(terms->kind))
+  else if (rows != PAWL_OK)
+    serve_senseless(holding, vector, request, rows, served_out);
+  else if (is_numbered)
     serve_numbered(holding, vector, request, values, served_out);
+  else if (vector->is_hollow)
+    pwi_served_fail(served_out, PAWL_NODE_FULL);
   else if (terms->kind == PWI_REQUEST_PULL)
     pwi_serve_pull(holding, vector, request, values, served_out);
   else if (terms->kind == PWI_REQUEST_AWAIT)

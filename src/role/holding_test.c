@@ -199,7 +199,6 @@ static void test_terms_that_make_no_sense_fail_and_use_up_no_number(void **state
   start(&f, UINT64_MAX, 0);
   open_vector(f.holding, group_of(3));
   struct pwi_request good = push_of(1, 0, 5, &f.values), bad;
-  static const uint64_t outside[] = {10, 60};
 
   bad = good;
   bad.terms.vector.id = 17;
@@ -211,9 +210,6 @@ static void test_terms_that_make_no_sense_fail_and_use_up_no_number(void **state
   bad.terms.claim.end = SIZE / 2;
   assert_served(f.holding, &bad, NULL, PWI_CODE_FAILED, PAWL_OUT_OF_SPAN);
   bad = good;
-  bad.terms.rows--;
-  assert_served(f.holding, &bad, NULL, PWI_CODE_FAILED, PAWL_INVALID);
-  bad = good;
   bad.terms.prior = 5;
   assert_served(f.holding, &bad, NULL, PWI_CODE_FAILED, PAWL_INVALID);
   bad = good;
@@ -222,12 +218,63 @@ static void test_terms_that_make_no_sense_fail_and_use_up_no_number(void **state
   bad = good;
   bad.terms.vector.id = 3;
   assert_served(f.holding, &bad, NULL, PWI_CODE_FAILED, PAWL_INVALID);
-  bad = good;
-  by_list(&bad, outside, 2);
-  bad.terms.range.end = 60;
-  assert_served(f.holding, &bad, NULL, PWI_CODE_FAILED, PAWL_OUT_OF_SPAN);
 
   assert_served(f.holding, &good, NULL, PWI_CODE_OK, PAWL_OK);
+  stop(&f);
+}
+
+/* Later pushes name it as their predecessor: a number that is never used up would hold them up for ever. */
+static void test_rows_that_make_no_sense_are_refused_and_the_next_push_follows(void **state) {
+  (void)state;
+  static const uint64_t outside[] = {10, 60}, inside[] = {10, 20};
+  for (int fault = 0; fault < 6; fault++) {
+    struct fixture f;
+    start(&f, UINT64_MAX, 0);
+    struct pwi_request bad = push_of(1, 0, 5, &f.values), good = push_of(1, 5, 6, &f.values);
+    pawl_status status = PAWL_INVALID;
+    if (fault == 0) bad.terms.rows--;
+    if (fault == 1) bad.terms.rows = UINT64_C(1) << 38;
+    if (fault == 2) {
+      by_list(&bad, outside, 2);
+      bad.terms.range.end = 60;
+      status = PAWL_OUT_OF_SPAN;
+    } else if (fault > 2) {
+      by_list(&bad, inside, 2);
+    }
+    if (fault == 3) bad.terms.rows = SIZE + 1;
+    if (fault == 4) {
+      bad.terms.keep = true;
+      bad.signature = 1; /* is not theirs */
+    }
+    if (fault == 5) bad.value_parts = 0, status = PAWL_MISMATCH;
+    assert_served(f.holding, &bad, NULL, PWI_CODE_REFUSED, status);
+    assert_served(f.holding, &bad, NULL, PWI_CODE_REFUSED, status); /* and again, if it comes again */
+    assert_served(f.holding, &good, NULL, PWI_CODE_OK, PAWL_OK);
+    stop(&f);
+  }
+}
+
+/* Before anybody takes memory for its rows. */
+static void test_rows_without_their_values_are_seen_before_memory_is_taken(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 0);
+  struct pwi_request push = push_of(1, 0, 5, &f.values);
+  assert_int_equal(pwi_holding_inspect(f.holding, &push), PAWL_OK);
+  push.value_parts = 0;
+  assert_int_equal(pwi_holding_inspect(f.holding, &push), PAWL_MISMATCH);
+  push.terms.kind = PWI_REQUEST_PUSHPULL;
+  assert_int_equal(pwi_holding_inspect(f.holding, &push), PAWL_MISMATCH);
+  push.terms.kind = PWI_REQUEST_RESTORE;
+  assert_int_equal(pwi_holding_inspect(f.holding, &push), PAWL_MISMATCH);
+  push.terms.keys = PWI_KEYS_SIGNED;
+  push.terms.rows = SIZE;
+  assert_int_equal(pwi_holding_inspect(f.holding, &push), PAWL_MISMATCH);
+  push.terms.rows = UINT64_C(1) << 61; /* times the size of a row that is 0 */
+  assert_int_equal(pwi_holding_inspect(f.holding, &push), PAWL_INVALID);
+  push.terms.keys = PWI_KEYS_RANGE;
+  push.terms.kind = PWI_REQUEST_PULL;
+  assert_int_equal(pwi_holding_inspect(f.holding, &push), PAWL_INVALID);
   stop(&f);
 }
 
@@ -600,10 +647,21 @@ static void test_out_of_memory_leaves_a_push_whole_or_undone(void **state) {
   }
 }
 
+/* Without its table a vector is there, and serves nothing until there is memory. */
+static void check_hollow(struct pwi_holding *holding) {
+  struct pwi_report report;
+  pwi_holding_report(holding, &report);
+  assert_int_equal(report.hollow_count, 1);
+  assert_int_equal(report.hollow[0], 1);
+  pwi_holding_retry(holding);
+  pwi_holding_report(holding, &report);
+  assert_int_equal(report.hollow_count, 0);
+}
+
 static void test_out_of_memory_leaves_a_holding_as_it_was(void **state) {
   (void)state;
   uint64_t live = pwi_memory_counts().live;
-  int failed = 1;
+  int failed = 1, hollow = 0;
   for (uint64_t n = 0; failed; n++) {
     struct pwi_holding_config config = {.memory_max = UINT64_MAX};
     struct pwi_entry entry = entry_of(1, PAWL_F32, 1, SIZE, true), group = group_of(2);
@@ -618,10 +676,14 @@ static void test_out_of_memory_leaves_a_holding_as_it_was(void **state) {
       assert_int_equal(pwi_holding_holds(holding, pawl_range_of(2000, 3000)), status == PAWL_OK);
     }
     failed = pwi_memory_fail_cancel();
-    assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
+    bool is_hollow = !status && failed;
+    if (is_hollow) check_hollow(holding);
+    hollow += is_hollow;
+    assert_int_equal(status, failed && !is_hollow ? PAWL_NO_MEMORY : PAWL_OK);
     pwi_holding_destroy(holding);
     assert_int_equal(pwi_memory_counts().live, live);
   }
+  assert_true(hollow > 0);
 }
 
 static void test_vectors_are_found_by_rising_id(void **state) {
@@ -655,6 +717,8 @@ int main(void) {
       cmocka_unit_test(test_a_pull_waits_for_the_push_it_names),
       cmocka_unit_test(test_only_live_senders_may_push_and_anybody_may_pull),
       cmocka_unit_test(test_terms_that_make_no_sense_fail_and_use_up_no_number),
+      cmocka_unit_test(test_rows_that_make_no_sense_are_refused_and_the_next_push_follows),
+      cmocka_unit_test(test_rows_without_their_values_are_seen_before_memory_is_taken),
       cmocka_unit_test(test_answer_bytes_are_bounded),
       cmocka_unit_test(test_a_refused_push_is_refused_again_until_it_is_settled),
       cmocka_unit_test(test_too_few_values_are_refused),

@@ -35,6 +35,8 @@
 #define EARLY_MAX 4096                  /* parts that are kept for a tick of an arc; */
 #define EARLY_BYTES ((size_t)256 << 20) /* beyond either the sender keeps them */
 #define IDLE_MAX 8                      /* ticks of one arc that nobody waits for the end of */
+#define TICKS_MAX 1024                  /* of one arc at a time; */
+#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them: beyond either they are refused */
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);
@@ -239,6 +241,12 @@ static pawl_status inherit(const struct pwi_holding *holding, struct pwi_gatheri
   return status;
 }
 
+static bool has_too_many(const struct pwi_holding *holding, const struct pwi_gathering *place) {
+  size_t count = 0;
+  for (const struct pwi_gathering *it = holding->gatherings; it; it = it->next) count += pwi_is_beside(it, place);
+  return count >= TICKS_MAX && !find(holding, place);
+}
+
 static struct pwi_gathering *open_gathering(struct pwi_holding *holding, const struct pwi_gathering *place) {
   struct pwi_gathering *gathering = find(holding, place);
   if (gathering) return gathering;
@@ -257,8 +265,8 @@ static struct pwi_gathering *open_gathering(struct pwi_holding *holding, const s
 
 /* Whether pushes may be added up and the sum be applied. */
 static bool can_sum(const struct pwi_held *vector) {
-  if (vector->rule) return vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
-  return vector->apply == PWI_APPLY_ADD && !vector->is_unknown;
+  if (vector->rule) return !vector->is_hollow && vector->rule->rule.function->flags & PAWL_FUNCTION_SUMS;
+  return vector->apply == PWI_APPLY_ADD && !vector->is_unknown && !vector->is_hollow;
 }
 
 static bool is_summable(const struct pwi_held *vector, const struct pwi_request *request) {
@@ -287,8 +295,9 @@ static struct pwi_bundle *matching(const struct pwi_gathering *gathering, const 
   return bundle;
 }
 
-static pawl_status take_rows(const struct pwi_held *vector, struct pwi_gathering *gathering,
-                             const struct pwi_request *request, struct pwi_bundle **bundle_out) {
+static pawl_status take_rows(struct pwi_holding *holding, const struct pwi_held *vector,
+                             struct pwi_gathering *gathering, const struct pwi_request *request,
+                             struct pwi_bundle **bundle_out) {
   struct pwi_bundle *bundle = matching(gathering, request);
   if (bundle) {
     pwi_bundle_add(bundle, request);
@@ -296,7 +305,7 @@ static pawl_status take_rows(const struct pwi_held *vector, struct pwi_gathering
     return PAWL_OK;
   }
   size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
-  pawl_status status = pwi_bundle_create(request, bytes, &bundle);
+  pawl_status status = pwi_bundle_create(holding, request, bytes, &bundle);
   if (status) return status;
   append(gathering, bundle);
   *bundle_out = bundle;
@@ -343,13 +352,14 @@ static bool is_unknown_list(struct pwi_holding *holding, const struct pwi_held *
 }
 
 /* Rows that belong to `claim`, which is due. */
-static pawl_status take_piece(const struct pwi_held *vector, struct pwi_gathering *gathering,
-                              const struct pwi_request *request, struct pawl_range claim) {
+static pawl_status take_piece(struct pwi_holding *holding, const struct pwi_held *vector,
+                              struct pwi_gathering *gathering, const struct pwi_request *request,
+                              struct pawl_range claim) {
   struct pwi_request piece = *request;
   piece.terms.claim = claim;
   pawl_status status = make_place(gathering);
   struct pwi_bundle *bundle;
-  if (!status) status = take_rows(vector, gathering, &piece, &bundle);
+  if (!status) status = take_rows(holding, vector, gathering, &piece, &bundle);
   if (status) return status;
   struct part *part = add_part(gathering, &piece);
   part->bundle = bundle;
@@ -361,8 +371,8 @@ static pawl_status take_piece(const struct pwi_held *vector, struct pwi_gatherin
 /* What of it is due and not here: some of its keys may have had it before, and those count as in; or it comes again, cut in
  * another way. Whoever waits for it is told with the others. PAWL_INVALID if it was cut in a way that cannot be. Without memory the
  * pieces so far stay, and are found when it comes again. */
-static pawl_status take_due_pieces(const struct pwi_held *vector, struct pwi_gathering *gathering,
-                                   const struct pwi_request *request) {
+static pawl_status take_due_pieces(struct pwi_holding *holding, const struct pwi_held *vector,
+                                   struct pwi_gathering *gathering, const struct pwi_request *request) {
   struct pwi_clock_pieces pieces;
   struct pwi_request silent = *request;
   struct pawl_range due, claim = request->terms.claim;
@@ -373,7 +383,7 @@ static pawl_status take_due_pieces(const struct pwi_held *vector, struct pwi_gat
     uint64_t here = covered(gathering, request->sender, 0, due);
     if (due.begin > at) status = count_in(gathering, request->sender, pawl_range_of(at, due.begin));
     if (!status && here > 0 && here < pawl_range_size(due)) status = PAWL_INVALID;
-    if (!status && here == 0) status = take_piece(vector, gathering, &silent, due);
+    if (!status && here == 0) status = take_piece(holding, vector, gathering, &silent, due);
     at = due.end;
   }
   if (!status && at < claim.end) status = count_in(gathering, request->sender, pawl_range_of(at, claim.end));
@@ -387,12 +397,18 @@ static enum pwi_together take_part(struct pwi_holding *holding, struct pwi_held 
                                    struct pwi_gathering *gathering, const struct pwi_request *request, bool is_due,
                                    bool whole) {
   bool sums = is_due && is_summable(vector, request) && keep_list(holding, vector, request);
-  pawl_status status = sums && whole ? take_piece(vector, gathering, request, request->terms.claim)
-                       : sums        ? take_due_pieces(vector, gathering, request)
-                                     : make_place(gathering);
+  pawl_status status = PAWL_OK;
+  if (sums && gathering->count >= PARTS_MAX)
+    status = PAWL_NODE_FULL;
+  else if (sums)
+    status = whole ? take_piece(holding, vector, gathering, request, request->terms.claim)
+                   : take_due_pieces(holding, vector, gathering, request);
+  bool is_full = status == PAWL_NODE_FULL;
+  if (is_full || !sums) status = make_place(gathering);
   if (status) return PWI_TOGETHER_NO_MEMORY;
-  if (!sums) add_part(gathering, request)->is_told = !is_due;
+  if (is_full || !sums) add_part(gathering, request)->is_told = !is_due || is_full;
   examine(holding, gathering);
+  if (is_full) return PWI_TOGETHER_FULL;
   return sums ? PWI_TOGETHER_WAITS : is_due ? PWI_TOGETHER_APPLY : PWI_TOGETHER_ALONE;
 }
 
@@ -434,12 +450,13 @@ static bool keep_early(struct pwi_holding *holding, struct pwi_held *vector, str
     early->waiter = request->waiter;
     return true;
   }
+  if (!is_summable(vector, request)) return false; /* from here on rows are as many as values that came */
   size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
   if (gathering->early_count >= EARLY_MAX || gathering->early_bytes + bytes > EARLY_BYTES) return false;
-  if (!is_summable(vector, request) || !keep_list(holding, vector, request)) return false;
+  if (!keep_list(holding, vector, request)) return false;
   early = pwi_alloc_zero(1, sizeof *early);
   if (!early) return false;
-  if (pwi_bundle_create(request, bytes, &early->bundle)) {
+  if (pwi_bundle_create(holding, request, bytes, &early->bundle)) {
     pwi_free(early);
     return false;
   }
@@ -460,7 +477,7 @@ static enum pwi_together come_early(struct pwi_holding *holding, struct pwi_held
                                     const struct pwi_gathering *place, const struct pwi_request *request) {
   struct pwi_gathering *gathering = find(holding, place);
   if ((gathering && gathering->is_broken) || !follows(holding, place, request)) return PWI_TOGETHER_EARLY;
-  if (!gathering) gathering = open_gathering(holding, place);
+  if (!gathering && !has_too_many(holding, place)) gathering = open_gathering(holding, place);
   return gathering && keep_early(holding, vector, gathering, request) ? PWI_TOGETHER_WAITS : PWI_TOGETHER_EARLY;
 }
 
@@ -535,6 +552,7 @@ enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_hel
   if (is_gap) return come_early(holding, vector, &place, request);
   if (is_due && is_unknown_list(holding, vector, request)) return PWI_TOGETHER_ALONE;
   if (count_in_earlier(holding, &place, request)) return PWI_TOGETHER_NO_MEMORY;
+  if (has_too_many(holding, &place)) return is_due ? PWI_TOGETHER_FULL : PWI_TOGETHER_ALONE;
   struct pwi_gathering *gathering = open_gathering(holding, &place);
   if (!gathering) return PWI_TOGETHER_NO_MEMORY;
   if (gathering->is_broken) return PWI_TOGETHER_ALONE;

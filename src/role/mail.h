@@ -31,7 +31,10 @@
 #include "wire/hello.h"
 #include "wire/message.h"
 
-#define PWI_MAIL_MAX ((size_t)256 << 20) /* bytes of a control message */
+#define PWI_MAIL_MAX ((size_t)256 << 20) /* bytes of any message */
+
+/* Bytes of keys, rows and state that one request may change: what one message to the next member of a chain carries. */
+#define PWI_CHANGE_MAX (PWI_MAIL_MAX - ((size_t)64 << 10))
 
 /* --- greeting ------------------------------------------------------------------------------------------------------ */
 

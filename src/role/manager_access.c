@@ -11,10 +11,10 @@ static struct pwi_rights rights_of(const struct pwi_manager *manager, const char
 
 /* --- the audit ------------------------------------------------------------------------------------------------------ */
 
-void pwi_manager_audit(const struct pwi_manager *manager, const struct asker *asker, const char *verb,
-                       const char *object, pawl_status outcome) {
-  struct pwi_audit_who who = {.identity = asker->identity, .peer = asker->address, .rights = &asker->rights};
-  pwi_audit(&manager->config.auditor, manager->config.log, &who, verb, object, outcome);
+void pwi_manager_audit(const struct pwi_manager *manager, const struct who *who, const char *verb, const char *object,
+                       pawl_status outcome) {
+  struct pwi_audit_who named = {.identity = who->identity, .peer = who->address, .rights = &who->rights};
+  pwi_audit(&manager->config.auditor, manager->config.log, &named, verb, object, outcome);
 }
 
 static const char *ask_name(uint64_t what) {
@@ -30,9 +30,9 @@ static const char *ask_name(uint64_t what) {
 }
 
 /* SYNC is no order: clients say it by themselves. */
-void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct asker *asker, uint64_t what,
-                           const char *object, pawl_status outcome) {
-  if (what != PWI_ASK_SYNC) pwi_manager_audit(manager, asker, ask_name(what), object, outcome);
+void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct who *who, uint64_t what, const char *object,
+                           pawl_status outcome) {
+  if (what != PWI_ASK_SYNC) pwi_manager_audit(manager, who, ask_name(what), object, outcome);
 }
 
 static void print_id(char *text, size_t size, const char *kind, uint64_t id) {
@@ -52,7 +52,7 @@ void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct 
     print_id(number, sizeof number, "node", decision->id);
   else if (decision->ask == PWI_ASK_UNGROUP)
     print_id(number, sizeof number, "group", decision->secret);
-  pwi_manager_audit_ask(manager, &decision->asker, decision->ask, object, outcome);
+  pwi_manager_audit_ask(manager, &decision->who, decision->ask, object, outcome);
 }
 
 /* --- links ---------------------------------------------------------------------------------------------------------- */
@@ -61,35 +61,35 @@ void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct 
 static uint64_t links_of(const struct pwi_manager *manager, const char *identity) {
   uint64_t count = 0;
   for (const struct peer *peer = manager->first_peer; peer; peer = peer->next)
-    count += peer->state != PEER_OUT && strcmp(peer->asker.identity, identity) == 0;
+    count += peer->state != PEER_OUT && strcmp(peer->who.identity, identity) == 0;
   return count;
 }
 
 pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info, struct peer *peer) {
-  struct asker *asker = &peer->asker;
+  struct who *who = &peer->who;
   const char *role = peer->peering.hello.role == PWI_ROLE_SERVER ? "server" : "client";
-  snprintf(asker->identity, sizeof asker->identity, "%s", info->identity);
-  snprintf(asker->address, sizeof asker->address, "%s", info->peer);
-  asker->rights = rights_of(manager, info->identity);
+  snprintf(who->identity, sizeof who->identity, "%s", info->identity);
+  snprintf(who->address, sizeof who->address, "%s", info->peer);
+  who->rights = rights_of(manager, info->identity);
   pawl_status status = PAWL_OK;
-  if (asker->rights.is_nobody)
+  if (who->rights.is_nobody)
     status = PAWL_LINK_KEY;
-  else if (asker->rights.connections > 0 && links_of(manager, asker->identity) >= asker->rights.connections)
+  else if (who->rights.connections > 0 && links_of(manager, who->identity) >= who->rights.connections)
     status = PAWL_QUOTA_LINKS;
-  pwi_manager_audit(manager, asker, "LINK", role, status);
+  pwi_manager_audit(manager, who, "LINK", role, status);
   return status;
 }
 
 /* A server's link needs all rights; a client's goes on with those that are left. */
 static void review_peer(struct pwi_manager *manager, struct peer *peer) {
-  struct pwi_rights rights = rights_of(manager, peer->asker.identity);
+  struct pwi_rights rights = rights_of(manager, peer->who.identity);
   bool is_over = rights.is_nobody || (peer->is_server && !pwi_rights_are_full(&rights));
   bool is_writer = !peer->is_server && peer->id != 0;
-  peer->asker.rights = rights;
+  peer->who.rights = rights;
   /* Who has a sender id and may not write any more comes again, as a reader. */
   if (is_writer && !rights.write) is_over = true;
   if (!is_over) return;
-  pwi_manager_audit(manager, &peer->asker, "REVOKE", peer->is_server ? "server" : "client", PAWL_OK);
+  pwi_manager_audit(manager, &peer->who, "REVOKE", peer->is_server ? "server" : "client", PAWL_OK);
   pwi_manager_close(manager, peer, rights.is_nobody ? PAWL_LINK_KEY : PAWL_FORBIDDEN);
 }
 

@@ -8,16 +8,16 @@
 #include "role/manager_inside.h"
 
 static bool may_change(const struct peer *peer, const char *name) {
-  return pwi_rights_may_change(&peer->asker.rights, name);
+  return pwi_rights_may_change(&peer->who.rights, name);
 }
 
-static bool may_operate(const struct peer *peer) { return pwi_rights_may_operate(&peer->asker.rights); }
+static bool may_operate(const struct peer *peer) { return pwi_rights_may_operate(&peer->who.rights); }
 
-static void conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   pwi_manager_audit_decision(manager, decision, status);
   if (!peer) return;
-  peer->asks--;
+  if (peer->asks > 0) peer->asks--;
   struct waiter waiter = {.link = decision->link,
                           .kind = PWI_SAY_REPLY,
                           .task = decision->task,
@@ -86,7 +86,7 @@ static pawl_status read_delete(const struct peer *peer, struct pwi_reader *reade
   decision->decide = decide_delete;
   pawl_status status = pwi_name_check(decision->entry.name, PWI_ENTRY_VECTOR);
   if (status) return status;
-  return pwi_rights_may_delete(&peer->asker.rights, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
+  return pwi_rights_may_delete(&peer->who.rights, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- groups --------------------------------------------------------------------------------------------------------- */
@@ -112,6 +112,7 @@ static pawl_status decide_group(struct pwi_manager *manager, struct decision *de
     struct pwi_entry made = decision->entry;
     made.id.id = ledger->last_vector + 1;
     pwi_record_entry(&manager->record, &made);
+    decision->goes_on = true;
     return PAWL_OK;
   }
   const struct pwi_roster_group *group = pwi_roster_group(&ledger->roster, entry->id);
@@ -163,12 +164,12 @@ static pawl_status read_forget(const struct peer *peer, struct pwi_reader *reade
   decision->id = pwi_read_u64(reader);
   decision->decide = decide_forget;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->asker.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  return peer->who.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_miss(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   if (status == PAWL_OK) pwi_manager_was_retired(manager, decision->id, status);
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
 }
 
 /* A process that dies takes its listener and its link to us with it. Either alone may be an accident. */
@@ -177,7 +178,7 @@ static pawl_status read_miss(const struct peer *peer, struct pwi_reader *reader,
   decision->decide = pwi_manager_decide_miss;
   decision->conclude = conclude_miss;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->id != 0 && peer->asker.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  return peer->id != 0 && peer->who.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -185,7 +186,7 @@ static void conclude_retire(struct pwi_manager *manager, const struct decision *
     pwi_manager_show_out(manager, decision->id);
     pwi_manager_was_retired(manager, decision->id, status);
   }
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
 }
 
 /* By whoever hands its work on to others: they must be certain that nothing of it is applied any more. */
@@ -195,9 +196,9 @@ static pawl_status read_retire(const struct pwi_manager *manager, const struct p
   decision->decide = pwi_manager_decide_retire;
   decision->conclude = conclude_retire;
   if (pwi_reader_end(reader) || decision->id == peer->id) return PAWL_INVALID;
-  if (peer->id == 0 || !peer->asker.rights.write) return PAWL_FORBIDDEN;
+  if (peer->id == 0 || !peer->who.rights.write) return PAWL_FORBIDDEN;
   const struct sender *sender = pwi_manager_sender(manager, decision->id);
-  const char *ours = peer->asker.rights.space, *its = sender && sender->peer ? sender->peer->asker.rights.space : ours;
+  const char *ours = peer->who.rights.space, *its = sender && sender->peer ? sender->peer->who.rights.space : ours;
   return *ours == '\0' || strcmp(ours, its) == 0 ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
@@ -232,25 +233,28 @@ static pawl_status read_sync(struct pwi_reader *reader, struct decision *decisio
 
 /* --- arcs ----------------------------------------------------------------------------------------------------------- */
 
-static void reply_audited(struct pwi_manager *manager, struct peer *peer, uint64_t task, uint64_t what,
-                          const char *object, pawl_status status) {
-  pwi_manager_audit_ask(manager, &peer->asker, what, object, status);
-  pwi_manager_say_reply(manager, peer, task, status, 0);
+static pawl_status decide_move(struct pwi_manager *manager, struct decision *decision) {
+  return pwi_manager_order_move(manager, decision->complaint.positions, decision->id);
 }
 
-static pawl_status order_move(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
-  struct pawl_range positions;
-  positions.begin = pwi_read_u64(reader);
-  positions.end = pwi_read_u64(reader);
-  uint64_t target = pwi_read_u64(reader);
+static pawl_status read_move(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->complaint.positions.begin = pwi_read_u64(reader);
+  decision->complaint.positions.end = pwi_read_u64(reader);
+  decision->id = pwi_read_u64(reader);
+  decision->decide = decide_move;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  if (!may_operate(peer)) return PAWL_FORBIDDEN;
-  return pwi_manager_order_move(manager, positions, target);
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
-static pawl_status balance(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
+static pawl_status decide_balance(struct pwi_manager *manager, struct decision *decision) {
+  (void)decision;
+  return pwi_manager_plan(manager, true);
+}
+
+static pawl_status read_balance(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->decide = decide_balance;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_operate(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- servers -------------------------------------------------------------------------------------------------------- */
@@ -300,7 +304,7 @@ static void conclude_drain(struct pwi_manager *manager, const struct decision *d
     node->leaving = true;
     pwi_manager_moves_lost(manager, node->id, false);
   }
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
   if (!server) return;
   pwi_manager_plan_later(manager);
   pwi_manager_moves_poke(manager);
@@ -316,7 +320,7 @@ static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader
 }
 
 static void conclude_give_up(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
   if (!status) pwi_manager_gave_up(manager);
 }
 
@@ -335,7 +339,7 @@ static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t
   struct pwi_writer payload = {0};
   pwi_write_u32(&payload, (uint32_t)PAWL_OK);
   pawl_status status = pwi_manager_status(manager, &payload);
-  pwi_manager_audit_ask(manager, &peer->asker, PWI_ASK_STATUS, "cluster", status);
+  pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_STATUS, "cluster", status);
   if (status)
     pwi_manager_say_reply(manager, peer, task, status, 0);
   else
@@ -370,6 +374,10 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
     return read_listen(peer, reader, decision);
   case PWI_ASK_SYNC:
     return read_sync(reader, decision);
+  case PWI_ASK_MOVE:
+    return read_move(peer, reader, decision);
+  case PWI_ASK_BALANCE:
+    return read_balance(peer, reader, decision);
   case PWI_ASK_DRAIN:
     return read_drain(peer, reader, decision);
   case PWI_ASK_GIVE_UP:
@@ -379,35 +387,42 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
   }
 }
 
-static void ask_decision(struct pwi_manager *manager, struct peer *peer, uint64_t what, struct pwi_reader *reader,
-                         uint64_t task) {
-  struct decision decision = {
-      .conclude = conclude_ask, .link = peer->link, .task = task, .ask = what, .asker = peer->asker};
-  pawl_status status = read_ask(manager, peer, what, reader, &decision);
+static void ask_decision(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+                         struct decision *decision) {
+  uint64_t what = peer->letter.head.tick;
+  pawl_status status = read_ask(manager, peer, what, reader, decision);
   if (status) {
-    pwi_manager_audit_decision(manager, &decision, status);
-    pwi_manager_say_reply(manager, peer, task, status, 0);
+    pwi_manager_audit_decision(manager, decision, status);
+    pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
   if (++peer->asks > PWI_MANAGER_ASKS_MAX) {
     pwi_manager_close(manager, peer, PAWL_LINK_BUSY);
     return;
   }
-  pwi_manager_queue(manager, &decision);
+  pwi_manager_queue(manager, decision);
 }
 
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   struct pwi_reader reader;
   uint64_t what = peer->letter.head.tick, task = peer->letter.head.task;
   pwi_reader_init(&reader, payload, size);
-  if (what == PWI_ASK_STATUS)
+  struct pwi_ask_terms terms = pwi_ask_terms_read(&reader);
+  struct decision decision = {
+      .conclude = pwi_manager_conclude_ask, .link = peer->link, .task = task, .ask = what, .heard = terms.heard};
+  decision.who = peer->who;
+  pawl_status status = reader.status ? PAWL_INVALID : PAWL_OK;
+  if (!status && pwi_ask_changes(what)) {
+    status = pwi_manager_asker(manager, peer, &terms, &decision.asker);
+    if (!status && task <= terms.heard) status = PAWL_INVALID;
+  }
+  if (status) pwi_manager_audit_ask(manager, &peer->who, what, "", status);
+  if (status)
+    pwi_manager_say_reply(manager, peer, task, status, 0);
+  else if (what == PWI_ASK_STATUS)
     tell_status(manager, peer, task);
-  else if (what == PWI_ASK_MOVE)
-    reply_audited(manager, peer, task, what, "arcs", order_move(manager, peer, &reader));
-  else if (what == PWI_ASK_BALANCE)
-    reply_audited(manager, peer, task, what, "cluster", balance(manager, peer, &reader));
   else if (what == PWI_ASK_CHECKPOINT)
-    pwi_manager_checkpoint_asked(manager, peer, &reader, task);
+    pwi_manager_checkpoint_asked(manager, peer, &reader, &decision);
   else
-    ask_decision(manager, peer, what, &reader, task);
+    ask_decision(manager, peer, &reader, &decision);
 }

@@ -47,7 +47,8 @@ static void follow_nodes(struct pwi_manager *manager) {
   manager->node_count = kept;
   for (; manager->node_count < ledger->node_count; manager->node_count++) {
     assert(manager->node_count < manager->node_room);
-    manager->nodes[manager->node_count] = (struct node){.id = ledger->nodes[manager->node_count].id};
+    manager->nodes[manager->node_count] =
+        (struct node){.id = ledger->nodes[manager->node_count].id, .lost_at = pwi_net_now(manager->config.net)};
   }
 }
 
@@ -182,12 +183,36 @@ void pwi_manager_record_is_safe(void *context, pawl_status status) {
   pwi_manager_work(manager);
 }
 
-static void take_next_step(struct pwi_manager *manager) {
-  struct decision *decision = pwi_fifo_at(&manager->decisions, 0);
+/* The next record of a decision; false if it is at its end. */
+static bool decide(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out) {
   pwi_writer_reset(&manager->record);
   pawl_status status = decision->decide(manager, decision);
   if (!status) status = manager->record.status;
-  if (status || manager->record.size == 0) {
+  *status_out = status;
+  return !status && manager->record.size > 0;
+}
+
+/* Likewise of an ask whose answer is remembered. Where memory ran out there is no answer yet, and it may be asked again. */
+static bool decide_ask(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out) {
+  if (decision->is_answered) {
+    *status_out = pwi_manager_answer(manager, decision);
+    return false;
+  }
+  if (!decision->is_recalled && pwi_manager_recall(manager, decision, status_out)) return false;
+  decision->goes_on = false;
+  bool has_record = decide(manager, decision, status_out);
+  decision = pwi_fifo_at(&manager->decisions, 0); /* an order may have queued others */
+  if (has_record && decision->goes_on) return true;
+  if (*status_out == PAWL_NO_MEMORY) return false;
+  *status_out = pwi_manager_record_answer(manager, decision, *status_out);
+  return *status_out == PAWL_OK;
+}
+
+static void take_next_step(struct pwi_manager *manager) {
+  struct decision *decision = pwi_fifo_at(&manager->decisions, 0);
+  pawl_status status;
+  bool has_record = (decision->asker ? decide_ask : decide)(manager, decision, &status);
+  if (!has_record) {
     conclude(manager, status);
     return;
   }

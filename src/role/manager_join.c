@@ -44,7 +44,7 @@ static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer 
 /* A server of this cluster has been told of a view, a catalogue or a roster that our journal does not hold. */
 static bool has_seen_more(const struct pwi_manager *manager, const struct peer *peer) {
   bool is_ours = peer->peering.hello.cluster == manager->ledger.cluster && manager->ledger.cluster != 0;
-  bool is_trusted = pwi_rights_are_full(&peer->asker.rights);
+  bool is_trusted = pwi_rights_are_full(&peer->who.rights);
   return peer->is_server && is_ours && is_trusted && is_ahead_of_us(manager, peer);
 }
 
@@ -153,7 +153,7 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
   const struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return PAWL_OK;
   if (is_ahead_of_us(manager, peer)) return PAWL_CLUSTER_HISTORY;
-  if (!pwi_rights_are_full(&peer->asker.rights)) return PAWL_FORBIDDEN;
+  if (!pwi_rights_are_full(&peer->who.rights)) return PAWL_FORBIDDEN;
   if (!is_sound_server(&peer->join)) return PAWL_INVALID;
   const struct pwi_ledger_node *known = find_known(manager, &peer->join);
   if (!known) return peer->join.id ? PAWL_NODE_RETIRED : record_new_node(manager, decision, &peer->join);
@@ -163,10 +163,13 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
 }
 
 static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct node *node) {
+  bool was_suspect = pwi_manager_suspects_itself(manager);
   if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* the old link's orders may never have arrived */
   replace_peer(manager, node->peer, peer);
   node->peer = peer;
   node->declared = false;
+  node->verdict = PWI_VERDICT_NONE;
+  manager->presence_changes++;
   pwi_manager_timer_cancel(manager, &node->timer);
   peer->id = node->id;
   peer->state = PEER_IN;
@@ -175,6 +178,7 @@ static void let_server_in(struct pwi_manager *manager, struct peer *peer, struct
   pwi_manager_say_joined(manager, peer, PAWL_OK, pwi_ledger_node(&manager->ledger, node->id)->secret);
   pwi_manager_send_news(manager, peer);
   pwi_manager_settle(manager);
+  pwi_manager_welcome_back(manager, was_suspect);
   pwi_manager_node_came(manager);
   pwi_manager_moves_poke(manager);
 }
@@ -192,7 +196,7 @@ static void conclude_server(struct pwi_manager *manager, const struct decision *
 
 /* --- clients -------------------------------------------------------------------------------------------------------- */
 
-static bool is_reader(const struct peer *peer) { return peer->join.reader || !peer->asker.rights.write; }
+static bool is_reader(const struct peer *peer) { return peer->join.reader || !peer->who.rights.write; }
 
 static pawl_status record_new_sender(struct pwi_manager *manager, struct decision *decision,
                                      const struct pwi_join *join) {

@@ -129,8 +129,8 @@ void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl
     joined.cluster = manager->ledger.cluster;
     joined.id = peer->id;
     joined.secret = secret;
-    joined.may_write = peer->asker.rights.write;
-    memcpy(joined.space, peer->asker.rights.space, sizeof joined.space);
+    joined.may_write = peer->who.rights.write;
+    memcpy(joined.space, peer->who.rights.space, sizeof joined.space);
   }
   pwi_joined_encode(&joined, &payload);
   pwi_manager_say(manager, peer, PWI_SAY_JOINED, 0, &payload);
@@ -168,14 +168,15 @@ static void send_news_to_all(struct pwi_manager *manager, bool servers) {
 
 /* --- who has heard of it -------------------------------------------------------------------------------------------- */
 
-/* The numbers that all servers have that are up; UINT64_MAX if none is. One whose link is down counts, with nothing,
- * until it is marked down. */
+/* The numbers that all servers have that are up; UINT64_MAX if none is. One whose link is down counts, with nothing, until
+ * its grace is over or it is marked down. If it is alive after all, and a client's request is ahead of it, it says NOT_HERE. */
 static struct numbers common_numbers(const struct pwi_manager *manager) {
   struct numbers common = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};
   const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->node_count; i++) {
     if (view->nodes[i].state == PWI_NODE_DOWN) continue;
     const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    if (pwi_manager_is_away(manager, node)) continue;
     for (int topic = 0; topic < PWI_TOPICS; topic++) {
       uint64_t has = node->peer ? node->peer->have.of[topic] : 0;
       if (has < common.of[topic]) common.of[topic] = has;

@@ -3,7 +3,8 @@
  * A checkpoint is prepared (its directory, its number, its base), then ordered from the heads of all arcs, one order to a
  * node at a time, then written down. What an order did not bring, because the arc has another head by now or the node is
  * gone, is ordered again from whoever is the head then. When every position of the ring is in some file the manifest is
- * written; before that the directory is no checkpoint. What fails ends it, the directory is swept, and nothing else happens.
+ * written and the folder gets its name; before that it is no checkpoint. What fails ends it, the folder is swept, and nothing
+ * else happens.
  *
  * It is kept in memory only: a manager that is started again knows nothing of it, and servers that lose their manager stop
  * saving.
@@ -13,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "role/manager_saving.h"
 
@@ -99,6 +101,8 @@ static void remember_result(struct pwi_checkpointing *saving) {
   memcpy(result->base, saving->manifest.base, sizeof result->base);
   memcpy(result->directory, saving->directory, sizeof result->directory);
   memcpy(result->why, saving->why, sizeof result->why);
+  result->asker = saving->asker;
+  result->ask = saving->ask;
   pwi_log(saving->manager->config.log, saving->status ? PAWL_LOG_WARN : PAWL_LOG_INFO,
           saving->status ? "checkpoint.failed" : "checkpoint.saved", "name=%s files=%zu bytes=%llu%s%s", result->name,
           result->files, (unsigned long long)result->bytes, saving->status ? " why=" : "", saving->why);
@@ -184,6 +188,7 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
   struct pwi_checkpointing *saving = pwi_alloc_zero(1, sizeof *saving);
   if (!saving) return PAWL_NO_MEMORY;
   saving->manager = manager;
+  saving->salt = pwi_random_u64(manager->config.random);
   snprintf(saving->directory, sizeof saving->directory, "%s", directory);
   snprintf(saving->manifest.name, sizeof saving->manifest.name, "%s", wish->name);
   saving->manifest.cluster = manager->ledger.cluster;
@@ -210,33 +215,76 @@ static pawl_status read_wish(struct pwi_reader *reader, struct pwi_checkpoint_wi
   return pwi_reader_end(reader) || flags > (INCREMENTAL | PACKED) ? PAWL_INVALID : PAWL_OK;
 }
 
-/* Asked again after a lost link, it is the same one. */
-static bool is_the_same(const struct pwi_checkpointing *saving, const struct pwi_checkpoint_wish *wish) {
-  return saving && wish->name[0] && strcmp(saving->manifest.name, wish->name) == 0 && saving->phase != PHASE_PREPARING;
+/* --- who asks for one ----------------------------------------------------------------------------------------------------- */
+
+static pawl_status decide_as_begun(struct pwi_manager *manager, struct decision *decision) {
+  (void)manager;
+  return decision->complaint.status;
+}
+
+/* Whether it has begun is known, and is remembered; who asked is told later, when its number is known. */
+static void remember_ask(struct pwi_manager *manager, struct peer *peer, struct decision *decision,
+                         pawl_status status) {
+  decision->decide = decide_as_begun;
+  decision->complaint.status = status;
+  if (status == PAWL_OK)
+    decision->conclude = NULL;
+  else
+    peer->asks++;
+  pwi_manager_queue(manager, decision);
+}
+
+/* The ask has come before. What it began is told if this manager began it; after a restart nobody knows how it ended. */
+static bool is_known(struct pwi_manager *manager, struct peer *peer, const struct decision *decision) {
+  struct pwi_checkpointing *saving = manager->checkpointing;
+  const struct pwi_checkpoint_result *result = &manager->checkpointed;
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->asker);
+  const struct pwi_ledger_answer *answer = sender ? pwi_ledger_answer(sender, decision->task) : NULL;
+  if (saving && saving->asker == decision->asker && saving->ask == decision->task) {
+    saving->link = peer->link;
+    saving->task = decision->task;
+    if (saving->phase != PHASE_PREPARING) tell_asker(saving, PAWL_OK);
+    return true;
+  }
+  if (result->asker == decision->asker && result->ask == decision->task) {
+    bool has_number = result->number > 0;
+    pwi_manager_say_reply(manager, peer, decision->task, has_number ? PAWL_OK : result->status, result->number);
+    return true;
+  }
+  if (answer)
+    pwi_manager_say_reply(manager, peer, decision->task, answer->status ? answer->status : PAWL_OUTCOME_UNKNOWN, 0);
+  return answer;
 }
 
 void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
-                                  uint64_t task) {
+                                  struct decision *decision) {
   struct pwi_checkpoint_wish wish = {0};
   struct pwi_checkpointing *saving = NULL;
-  bool may = pwi_rights_may_operate(&peer->asker.rights);
+  bool may = pwi_rights_may_operate(&peer->who.rights);
   pawl_status status = read_wish(reader, &wish);
   if (!status && !may) status = PAWL_FORBIDDEN;
-  if (!status && is_the_same(manager->checkpointing, &wish)) {
-    pwi_manager_say_reply(manager, peer, task, PAWL_OK, manager->checkpointing->manifest.number);
-    return;
-  }
-  if (!status) status = begin(manager, &wish, &saving);
-  pwi_manager_audit_ask(manager, &peer->asker, PWI_ASK_CHECKPOINT, wish.name[0] ? wish.name : wish.directory, status);
   if (status) {
-    pwi_manager_say_reply(manager, peer, task, status, 0);
+    pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, wish.name, status);
+    pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
-  saving->link = peer->link;
-  saving->task = task;
+  if (is_known(manager, peer, decision)) return;
+  status = begin(manager, &wish, &saving);
+  if (!status) {
+    saving->link = peer->link;
+    saving->task = saving->ask = decision->task;
+    saving->asker = decision->asker;
+  }
+  const char *object = wish.name[0] ? wish.name : wish.directory;
+  if (!status) pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, object, PAWL_OK);
+  size_t size = strnlen(object, sizeof decision->address - 1); /* for the audit, if it could not begin */
+  memcpy(decision->address, object, size);
+  decision->address[size] = '\0';
+  remember_ask(manager, peer, decision, status);
 }
 
-/* From time to time. */
+/* --- from time to time ---------------------------------------------------------------------------------------------------- */
+
 static void begin_periodic(struct pwi_manager *manager) {
   struct pwi_checkpoint_wish wish = {.incremental = manager->config.checkpoint_incremental,
                                      .rate = manager->config.checkpoint_rate,
@@ -278,17 +326,17 @@ static json_t *going_json(const struct pwi_checkpointing *saving) {
   for (size_t i = 0; i < saving->order_count; i++) bytes += saving->orders[i].bytes;
   double part = (double)pwi_rangeset_size(&saving->covered) / (double)PWI_RING_END;
   bool is_known = saving->phase != PHASE_PREPARING; /* else an errand is at it */
-  return json_pack("{s:s, s:I, s:s, s:s, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
+  return json_pack("{s:s, s:I, s:s, s:o, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
                    (json_int_t)(is_known ? saving->manifest.number : 0), "name", is_known ? saving->manifest.name : "",
-                   "directory", saving->directory, "bytes", (json_int_t)bytes, "files",
+                   "directory", pwi_json_string(saving->directory), "bytes", (json_int_t)bytes, "files",
                    (json_int_t)saving->manifest.file_count, "part", part);
 }
 
 static json_t *result_json(const struct pwi_checkpoint_result *result) {
-  return json_pack("{s:s, s:I, s:s, s:s, s:s, s:I, s:I, s:s}", "state", result->status ? "failed" : "saved", "number",
+  return json_pack("{s:s, s:I, s:s, s:s, s:o, s:I, s:I, s:o}", "state", result->status ? "failed" : "saved", "number",
                    (json_int_t)result->number, "name", result->name, "base", result->base, "directory",
-                   result->directory, "bytes", (json_int_t)result->bytes, "files", (json_int_t)result->files, "error",
-                   result->why);
+                   pwi_json_string(result->directory), "bytes", (json_int_t)result->bytes, "files",
+                   (json_int_t)result->files, "error", pwi_json_string(result->why));
 }
 
 bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root) {

@@ -13,7 +13,7 @@ static struct pwi_checkpointing *saving_of(struct pwi_errand *errand) {
 
 static pawl_status open_depot(struct pwi_checkpointing *saving, struct pwi_files **files_out) {
   struct pwi_depot *depot = saving->manager->config.depot;
-  return depot->ops->open(depot, saving->directory, files_out);
+  return depot->ops->open(depot, saving->directory, true, files_out);
 }
 
 static void close_depot(struct pwi_checkpointing *saving, struct pwi_files *files) {
@@ -62,29 +62,32 @@ static pawl_status find_base(struct pwi_checkpointing *saving, struct pwi_files 
   return PAWL_OK;
 }
 
-/* A directory of that name that is no checkpoint was left behind by an attempt. */
-static pawl_status make_directory(struct pwi_files *files, const char *name) {
-  bool exists;
-  pawl_status status = pwi_files_exists(files, name, &exists);
-  if (!status && exists) status = pwi_saved_sweep(files, name);
-  if (!status) status = pwi_files_make_directory(files, name);
-  return status ? status : pwi_files_sync_directory(files, ".");
+/* A name that is free: numbers may lie behind names that others have given. */
+static pawl_status choose_name(struct pwi_checkpointing *saving, struct pwi_files *files) {
+  struct pwi_manifest *manifest = &saving->manifest;
+  bool exists = true;
+  pawl_status status = PAWL_OK;
+  for (; exists && !status; manifest->number += exists) {
+    snprintf(manifest->name, sizeof manifest->name, "%s-%06llu", saving->is_periodic ? AUTO_NAME : NAME,
+             (unsigned long long)manifest->number);
+    status = pwi_files_exists(files, manifest->name, &exists);
+  }
+  return status;
 }
 
 static pawl_status prepare(struct pwi_checkpointing *saving, struct pwi_files *files) {
   struct pwi_saved_list list = {0};
   struct pwi_manifest *manifest = &saving->manifest;
+  pwi_saved_sweep_all(files, manifest->cluster);
   pawl_status status = pwi_saved_list(files, &list);
   if (status) return status;
   for (size_t i = 0; i < list.count; i++)
     if (!list.items[i].status && list.items[i].number > manifest->number) manifest->number = list.items[i].number;
   manifest->number++;
-  if (!manifest->name[0])
-    snprintf(manifest->name, sizeof manifest->name, "%s-%06llu", saving->is_periodic ? AUTO_NAME : NAME,
-             (unsigned long long)manifest->number);
-  status = find_base(saving, files, &list);
+  if (!manifest->name[0]) status = choose_name(saving, files);
+  if (!status) status = find_base(saving, files, &list);
   pwi_saved_list_fini(&list);
-  return status ? status : make_directory(files, manifest->name);
+  return status ? status : pwi_saved_begin(files, manifest->name, manifest->cluster, saving->salt, saving->folder);
 }
 
 void pwi_saving_prepare(struct pwi_errand *errand) {
@@ -102,16 +105,19 @@ static bool is_base_of(const struct pwi_saved_list *list, const char *name) {
   return false;
 }
 
-/* Of those that were made from time to time only so many are kept, and those that are bases. */
+/* Of those that this cluster made from time to time only so many are kept, and those that are bases. One that cannot be removed,
+ * because somebody has put a file into it, stays. */
 static void forget_old(struct pwi_checkpointing *saving, struct pwi_files *files) {
   struct pwi_saved_list list = {0};
   size_t count = 0;
   if (saving->keep == 0 || pwi_saved_list(files, &list)) return;
   for (size_t i = list.count; i-- > 0;) {
     const struct pwi_saved_item *item = &list.items[i];
-    if (item->status || strncmp(item->name, AUTO_NAME "-", sizeof AUTO_NAME) != 0) continue;
+    if (item->status || item->cluster != saving->manifest.cluster) continue;
+    if (strncmp(item->name, AUTO_NAME "-", sizeof AUTO_NAME) != 0) continue;
     if (++count <= saving->keep || is_base_of(&list, item->name)) continue;
-    if (pwi_saved_remove(files, item->name)) break;
+    pawl_status status = pwi_saved_remove(files, item->name, saving->salt + count);
+    if (status) continue;
     list.items[i].base[0] = '\0'; /* its own base is not needed for it any more */
   }
   pwi_saved_list_fini(&list);
@@ -124,7 +130,7 @@ void pwi_saving_write(struct pwi_errand *errand) {
   saving->manifest.time_s = depot->ops->wall_s(depot);
   saving->status = open_depot(saving, &files);
   if (saving->status) return;
-  saving->status = pwi_manifest_write(files, saving->manifest.name, &saving->manifest);
+  saving->status = pwi_saved_finish(files, saving->folder, &saving->manifest);
   if (!saving->status && saving->is_periodic) forget_old(saving, files);
   close_depot(saving, files);
 }
@@ -133,7 +139,7 @@ void pwi_saving_sweep(struct pwi_errand *errand) {
   struct pwi_checkpointing *saving = saving_of(errand);
   struct pwi_files *files;
   if (open_depot(saving, &files)) return;
-  pawl_status status = pwi_saved_sweep(files, saving->manifest.name);
+  pawl_status status = pwi_saved_sweep(files, saving->folder);
   (void)status; /* what stays behind is no checkpoint */
   close_depot(saving, files);
 }

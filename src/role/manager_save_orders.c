@@ -106,6 +106,7 @@ static struct pwi_save save_of(const struct pwi_checkpointing *saving, const str
                           .arcs = order->arcs,
                           .arc_count = order->arc_count};
   memcpy(save.directory, saving->directory, sizeof save.directory);
+  memcpy(save.folder, saving->folder, sizeof save.folder);
   memcpy(save.name, saving->manifest.name, sizeof save.name);
   memcpy(save.base, saving->manifest.base, sizeof save.base);
   memcpy(save.file, order->file, sizeof save.file);

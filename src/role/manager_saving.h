@@ -34,8 +34,11 @@ struct pwi_checkpointing {
   uint32_t keep;
   struct pwi_link link; /* who asked; and */
   uint64_t task;        /* 0: has been told */
+  uint64_t asker, ask;  /* the sender that the ask is remembered for, and its number; 0: nobody asked */
 
-  struct pwi_manifest manifest; /* as far as it is known */
+  uint64_t salt;                     /* random */
+  char folder[PWI_SAVE_FOLDER_SIZE]; /* where it is written until it is whole; "": not made yet */
+  struct pwi_manifest manifest;      /* as far as it is known */
   struct pwi_manifest base;
   uint64_t epoch; /* of the view that the base was held against */
   struct pwi_rangeset covered;
@@ -65,8 +68,8 @@ void pwi_saving_cancel_orders(struct pwi_checkpointing *saving);
 void pwi_saving_orders_fini(struct pwi_checkpointing *saving); /* tells nobody */
 
 /* manager_save_errands.c: not run in the manager's thread. How it went is in the checkpoint's `status`. */
-void pwi_saving_prepare(struct pwi_errand *errand); /* number, name, base, directory */
-void pwi_saving_write(struct pwi_errand *errand);   /* the manifest */
-void pwi_saving_sweep(struct pwi_errand *errand);   /* the directory, after a failure */
+void pwi_saving_prepare(struct pwi_errand *errand); /* number, name, base, folder */
+void pwi_saving_write(struct pwi_errand *errand);   /* the manifest, and the name */
+void pwi_saving_sweep(struct pwi_errand *errand);   /* the folder, after a failure */
 
 #endif

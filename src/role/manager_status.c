@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/memory.h"
 #include "ring/place.h"
 #include "role/manager_inside.h"
 
@@ -42,9 +44,16 @@ static json_t *wide(uint64_t value) { return json_sprintf("%llu", (unsigned long
 
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
-static bool is_ready(const struct pwi_view *view) {
+/* Not down, and not away for longer than its grace. */
+static bool is_up(const struct pwi_manager *manager, const struct pwi_view_node *node) {
+  const struct node *known = pwi_manager_node(manager, node->node.id);
+  return node->state != PWI_NODE_DOWN && known && !pwi_manager_is_away(manager, known);
+}
+
+static bool is_ready(const struct pwi_manager *manager) {
+  const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->arc_count; i++) {
-    if (pwi_view_head(view, i)->state == PWI_NODE_DOWN) return false;
+    if (!is_up(manager, pwi_view_head(view, i))) return false;
   }
   return view->arc_count > 0;
 }
@@ -59,11 +68,12 @@ static uint64_t count_processes(const struct pwi_view *view) {
   return processes;
 }
 
-static void count_view(const struct pwi_view *view, struct pwi_manager_figures *figures) {
+static void count_view(const struct pwi_manager *manager, struct pwi_manager_figures *figures) {
+  const struct pwi_view *view = manager->ledger.view;
   figures->epoch = view->epoch;
   figures->arcs = view->arc_count;
   figures->processes = count_processes(view);
-  figures->ready = is_ready(view);
+  figures->ready = is_ready(manager);
   for (size_t i = 0; i < view->node_count; i++) {
     figures->nodes_up += view->nodes[i].state == PWI_NODE_UP;
     figures->nodes_down += view->nodes[i].state == PWI_NODE_DOWN;
@@ -78,9 +88,9 @@ static size_t look_at_chain(const struct pwi_manager *manager, const struct pwi_
   return pwi_arc_full(arc);
 }
 
-static bool has_nobody_up(const struct pwi_view *view, const struct pwi_arc *arc) {
+static bool has_nobody_up(const struct pwi_manager *manager, const struct pwi_arc *arc) {
   for (size_t i = 0; i < arc->count; i++) {
-    bool up = pwi_view_find(view, arc->chain[i].node)->state != PWI_NODE_DOWN;
+    bool up = is_up(manager, pwi_view_find(manager->ledger.view, arc->chain[i].node));
     if (up && !arc->chain[i].filling) return false;
   }
   return true;
@@ -98,7 +108,8 @@ static void count_chains(const struct pwi_manager *manager, struct pwi_manager_f
     size_t full = look_at_chain(manager, arc, &all_here);
     figures->under_replicated += full < wanted;
     figures->filling += full < arc->count;
-    figures->waiting += has_nobody_up(view, arc);
+    figures->waiting += has_nobody_up(manager, arc);
+    figures->unlinked += !pwi_manager_is_here(manager, arc->chain[0].node.id);
     figures->whole &= all_here && full == arc->count && (full >= wanted || full >= possible);
   }
 }
@@ -112,7 +123,7 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
                                         .moves = manager->move_count,
                                         .moves_done = manager->moves_done};
   if (ledger->view) {
-    count_view(ledger->view, &figures);
+    count_view(manager, &figures);
     count_chains(manager, &figures);
   }
   figures.stopped = manager->stopped;
@@ -121,6 +132,10 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
     bool is_vector = ledger->catalogue.entries[i].kind == PWI_ENTRY_VECTOR;
     figures.vectors += is_vector;
     figures.groups += !is_vector;
+  }
+  for (size_t i = 0; i < manager->node_count; i++) {
+    uint64_t hollow = manager->nodes[i].reports > 0 ? manager->nodes[i].last.report.hollow_count : 0;
+    if (hollow > figures.hollow) figures.hollow = hollow;
   }
   for (size_t i = 0; i < ledger->roster.sender_count; i++) {
     figures.clients += !ledger->roster.senders[i].retired;
@@ -185,10 +200,10 @@ static bool put_node(const struct pwi_manager *manager, json_t *array, const str
   json_t *object = add_object(array);
   return put(object, "node", whole(node->node.id)) && put(object, "process", whole(node->process)) &&
          put(object, "shard", whole(node->shard)) && put(object, "weight", whole(node->weight)) &&
-         put(object, "state", json_string(pwi_node_state_text(node->state))) &&
+         put(object, "state", pwi_json_string(pwi_node_state_text(node->state))) &&
          put(object, "linked", json_boolean(is_linked(manager, node->node.id))) &&
-         put(object, "address", json_string(node->address)) && put(object, "host", json_string(node->host)) &&
-         put(object, "rack", json_string(node->rack)) &&
+         put(object, "address", pwi_json_string(node->address)) && put(object, "host", pwi_json_string(node->host)) &&
+         put(object, "rack", pwi_json_string(node->rack)) &&
          put(object, "arcs", whole(count_arcs(manager->ledger.view, node->node.id))) &&
          put(object, "memory_max", capped ? whole(known->memory_max) : json_null()) &&
          put_reports(object, pwi_manager_node(manager, node->node.id));
@@ -203,7 +218,7 @@ static bool put_arc(json_t *array, const struct pwi_view *view, size_t index) {
     const struct pwi_member *member = &view->arcs[index].chain[i];
     json_t *listed = add_object(chain);
     ok = put(listed, "node", whole(member->node.id)) && put(listed, "filling", json_boolean(member->filling)) &&
-         put(listed, "state", json_string(pwi_node_state_text(pwi_view_find(view, member->node)->state)));
+         put(listed, "state", pwi_json_string(pwi_node_state_text(pwi_view_find(view, member->node)->state)));
   }
   return ok;
 }
@@ -226,8 +241,8 @@ static bool put_filters(const struct pwi_manager *manager, json_t *object, uint6
     const struct pwi_filter_count *count = &manager->filters.items[i];
     if (count->vector != vector) continue;
     json_t *item = add_object(array);
-    ok = put(item, "name", json_string(count->name)) &&
-         put(item, "on", json_string(count->direction == PAWL_ON_PULL ? "pull" : "push")) &&
+    ok = put(item, "name", pwi_json_string(count->name)) &&
+         put(item, "on", pwi_json_string(count->direction == PAWL_ON_PULL ? "pull" : "push")) &&
          put(item, "runs", whole(count->runs)) && put(item, "rows_before", whole(count->rows_before)) &&
          put(item, "rows_after", whole(count->rows_after)) && put(item, "bytes_before", whole(count->bytes_before)) &&
          put(item, "bytes_after", whole(count->bytes_after)) && put(item, "clamped", whole(count->clamped));
@@ -235,20 +250,35 @@ static bool put_filters(const struct pwi_manager *manager, json_t *object, uint6
   return ok;
 }
 
+static bool is_hollow(const struct node *node, uint64_t vector) {
+  for (size_t i = 0; node->reports > 0 && i < PWI_REPORT_HOLLOW; i++)
+    if (node->last.report.hollow[i] == vector) return true;
+  return false;
+}
+
+/* Nodes that could not make it, for lack of memory. */
+static bool put_hollow(const struct pwi_manager *manager, json_t *object, uint64_t vector) {
+  json_t *array = add_array(object, "not_made_by");
+  bool ok = array != NULL;
+  for (size_t i = 0; i < manager->node_count && ok; i++)
+    if (is_hollow(&manager->nodes[i], vector)) ok = json_array_append_new(array, whole(manager->nodes[i].id)) == 0;
+  return ok;
+}
+
 static bool put_vector(const struct pwi_manager *manager, json_t *array, const struct pwi_entry *entry) {
   const struct pawl_vector_options *is = &entry->is;
   json_t *object = add_object(array);
-  return put(object, "id", whole(entry->id.id)) && put(object, "name", json_string(entry->name)) &&
-         put(object, "type", json_string(type_names[is->type])) && put(object, "width", whole(is->width)) &&
+  return put(object, "id", whole(entry->id.id)) && put(object, "name", pwi_json_string(entry->name)) &&
+         put(object, "type", pwi_json_string(type_names[is->type])) && put(object, "width", whole(is->width)) &&
          put(object, "size", wide(is->size)) &&
-         put(object, "placement", json_string(is->placement == PAWL_PLACE_MIXED ? "mixed" : "ordered")) &&
-         put(object, "layout", json_string(is->layout == PAWL_LAYOUT_DENSE ? "dense" : "sparse")) &&
+         put(object, "placement", pwi_json_string(is->placement == PAWL_PLACE_MIXED ? "mixed" : "ordered")) &&
+         put(object, "layout", pwi_json_string(is->layout == PAWL_LAYOUT_DENSE ? "dense" : "sparse")) &&
          put(object, "function",
-             json_string(is->function == PAWL_RULE     ? is->rule
-                         : is->function == PAWL_ASSIGN ? "assign"
-                                                       : "add")) &&
-         put(object, "filters", is->filters[0] ? json_string(is->filters) : json_null()) &&
-         put_filters(manager, object, entry->id.id);
+             pwi_json_string(is->function == PAWL_RULE     ? is->rule
+                             : is->function == PAWL_ASSIGN ? "assign"
+                                                           : "add")) &&
+         put(object, "filters", is->filters[0] ? pwi_json_string(is->filters) : json_null()) &&
+         put_hollow(manager, object, entry->id.id) && put_filters(manager, object, entry->id.id);
 }
 
 static bool put_group(json_t *array, const struct pwi_roster *roster, const struct pwi_entry *entry) {
@@ -256,7 +286,7 @@ static bool put_group(json_t *array, const struct pwi_roster *roster, const stru
   json_t *object = add_object(array);
   size_t members;
   pwi_roster_members(roster, entry->id, &members);
-  return put(object, "id", whole(entry->id.id)) && put(object, "name", json_string(entry->name)) &&
+  return put(object, "id", whole(entry->id.id)) && put(object, "name", pwi_json_string(entry->name)) &&
          put(object, "size", whole(group ? group->size : 0)) && put(object, "members", whole(members)) &&
          put(object, "complete", json_boolean(group && group->complete));
 }
@@ -274,20 +304,26 @@ static bool put_catalogue(const struct pwi_manager *manager, json_t *root) {
   return ok;
 }
 
+/* Names of jobs come from outside, and are keys here. */
+static bool count_job(json_t *counts, const char *job) {
+  char *name = pwi_json_text(job);
+  json_int_t before = name ? json_integer_value(json_object_get(counts, name)) : 0;
+  bool ok = name && put(counts, name, json_integer(before + 1));
+  pwi_free(name);
+  return ok;
+}
+
 /* Live senders by job, in the order in which the jobs came: an object keeps it, and finds a job by its name. */
 static bool put_jobs(const struct pwi_manager *manager, json_t *root) {
   const struct pwi_roster *roster = &manager->ledger.roster;
   json_t *counts = json_object(), *jobs = add_array(root, "jobs"), *count;
   const char *job;
   bool ok = counts && jobs;
-  for (size_t i = 0; i < roster->sender_count && ok; i++) {
-    if (roster->senders[i].retired) continue;
-    json_int_t before = json_integer_value(json_object_get(counts, roster->senders[i].job));
-    ok = put(counts, roster->senders[i].job, json_integer(before + 1));
-  }
+  for (size_t i = 0; i < roster->sender_count && ok; i++)
+    if (!roster->senders[i].retired) ok = count_job(counts, roster->senders[i].job);
   json_object_foreach(counts, job, count) {
     json_t *object = add_object(jobs);
-    ok = ok && put(object, "name", json_string(job)) && json_object_set(object, "clients", count) == 0;
+    ok = ok && put(object, "name", pwi_json_string(job)) && json_object_set(object, "clients", count) == 0;
   }
   json_decref(counts);
   return ok;
@@ -301,7 +337,7 @@ static bool put_moves(const struct pwi_manager *manager, json_t *root) {
     json_t *object = add_object(moves);
     ok = put(object, "move", whole(move->id)) && put(object, "begin", wide(move->positions.begin)) &&
          put(object, "end", wide(move->positions.end)) && put(object, "source", whole(move->source)) &&
-         put(object, "target", whole(move->target)) && put(object, "step", json_string(step_names[move->step])) &&
+         put(object, "target", whole(move->target)) && put(object, "step", pwi_json_string(step_names[move->step])) &&
          put(object, "failures", whole(move->failures));
   }
   return ok;
@@ -314,14 +350,15 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
   pwi_manager_figures(manager, &figures);
   return put(root, "cluster", json_sprintf("%016llx", (unsigned long long)figures.cluster)) &&
          put(root, "term", whole(manager->config.term)) &&
-         put(root, "leader", json_string(pwi_net_address(manager->config.net))) &&
-         put(root, "meta", json_string(manager->config.meta)) && put(root, "epoch", whole(figures.epoch)) &&
+         put(root, "leader", pwi_json_string(pwi_net_address(manager->config.net))) &&
+         put(root, "meta", pwi_json_string(manager->config.meta)) && put(root, "epoch", whole(figures.epoch)) &&
          put(root, "catalogue", whole(figures.catalogue)) && put(root, "roster", whole(figures.roster)) &&
          put(root, "ready", json_boolean(figures.ready)) &&
-         put(root, "stopped", figures.stopped ? json_string(pawl_status_name(figures.stopped)) : json_null()) &&
+         put(root, "stopped", figures.stopped ? pwi_json_string(pawl_status_name(figures.stopped)) : json_null()) &&
          put(root, "whole", json_boolean(figures.whole)) && put(root, "replicas", whole(figures.replicas)) &&
          put(root, "under_replicated", whole(figures.under_replicated)) &&
          put(root, "filling", whole(figures.filling)) && put(root, "waiting", whole(figures.waiting)) &&
+         put(root, "unlinked", whole(figures.unlinked)) && put(root, "not_made", whole(figures.hollow)) &&
          put(root, "processes", whole(figures.processes)) && put(root, "processes_up", whole(figures.processes_up)) &&
          put(root, "clients", whole(figures.clients)) && put(root, "retired", whole(figures.retired)) &&
          put(root, "moves_done", whole(figures.moves_done));

@@ -73,13 +73,13 @@ static void test_a_server_that_is_silent_is_down_and_keeps_its_arcs_until_it_ret
   struct actor *b = add_server(&world, "b", 20, 0, 1);
   run_until(a, has_arcs);
   uint64_t id = b->joined.id;
-  pwi_sim_cut(world.sim, b->node, world.manager_node);
-  pwi_sim_cut(world.sim, world.manager_node, b->node);
+  pwi_sim_cut(world.sim, b->node, PWI_SIM_ALL);
+  pwi_sim_cut(world.sim, PWI_SIM_ALL, b->node);
   run_until(a, sees_one_down);
   assert_false(figures_of(&world).ready);
   assert_int_equal(share_of(a->view, b), 50);
-  pwi_sim_mend(world.sim, b->node, world.manager_node);
-  pwi_sim_mend(world.sim, world.manager_node, b->node);
+  pwi_sim_mend(world.sim, b->node, PWI_SIM_ALL);
+  pwi_sim_mend(world.sim, PWI_SIM_ALL, b->node);
   run_until(a, sees_none_down);
   run_until(b, is_in);
   assert_int_equal(b->joined.id, id);
@@ -313,7 +313,7 @@ static void test_an_operator_has_a_server_leave(void **state) {
     struct actor *a = add_server(&world, "a", 10, 0, 2), *a2 = add_server(&world, "a2", 10, 1, 2);
     struct actor *b = add_server(&world, "b", 20, 0, 1);
     run_until(b, has_arcs);
-    struct actor *client = add_client(&world, "client", true);
+    struct actor *client = add_client(&world, "client", false);
     run_until(client, is_in);
     assert_int_equal(ask_drain(client, 99, ""), PAWL_NODE_GONE);
     assert_int_equal(ask_drain(client, 0, "nobody:7001"), PAWL_NODE_GONE);

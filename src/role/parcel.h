@@ -21,6 +21,7 @@
 
 #include "net/net.h"
 #include "role/holding.h"
+#include "role/mail.h"
 #include "role/protocol.h"
 #include "wire/message.h"
 

@@ -245,6 +245,21 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   return status;
 }
 
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer) {
+  pwi_write_u64(writer, terms->heard);
+  pwi_write_u64(writer, terms->former);
+  pwi_write_u64(writer, terms->secret);
+}
+
+struct pwi_ask_terms pwi_ask_terms_read(struct pwi_reader *reader) {
+  struct pwi_ask_terms terms = {.heard = pwi_read_u64(reader)};
+  terms.former = pwi_read_u64(reader);
+  terms.secret = pwi_read_u64(reader);
+  return terms;
+}
+
 /* --- moving ------------------------------------------------------------------------------------------------------- */
 
 void pwi_move_encode(const struct pwi_move *move, struct pwi_writer *writer) {
@@ -333,9 +348,32 @@ pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_comp
   return PAWL_OK;
 }
 
+/* --- probing ------------------------------------------------------------------------------------------------------ */
+
+void pwi_probe_encode(const struct pwi_probe *probe, struct pwi_writer *writer) {
+  pwi_write_u64(writer, probe->node);
+  pwi_write_u64(writer, probe->number);
+  pwi_write_u32(writer, probe->patience_ms);
+  pwi_write_u8(writer, (uint8_t)probe->verdict);
+}
+
+pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *probe_out) {
+  struct pwi_reader reader;
+  struct pwi_probe probe = {0};
+  pwi_reader_init(&reader, bytes, size);
+  probe.node = pwi_read_u64(&reader);
+  probe.number = pwi_read_u64(&reader);
+  probe.patience_ms = pwi_read_u32(&reader);
+  uint8_t verdict = pwi_read_u8(&reader);
+  if (pwi_reader_end(&reader) || probe.node == 0 || verdict > PWI_VERDICT_SILENT) return PAWL_CORRUPT;
+  probe.verdict = (enum pwi_verdict)verdict;
+  *probe_out = probe;
+  return PAWL_OK;
+}
+
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 
-#define REPORT_FIELDS 15
+#define REPORT_FIELDS (16 + PWI_REPORT_HOLLOW)
 #define LOAD_BYTES (4 * 8 + 1)
 
 /* All fields of a report are counts of 64 bits, and travel in the order of the struct. */

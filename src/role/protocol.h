@@ -55,6 +55,8 @@
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
   X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(PROBE, 20, "probe")       /* manager to server: is this other server alive? */                                     \
+  X(PROBED, 21, "probed")     /* back: the verdict */                                                                  \
   X(CALL, 24, "call")         /* client to client: run these functions, see role/call.h */                             \
   X(RETURN, 25, "return")     /* back: what they came to */                                                            \
   X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */                           \
@@ -120,7 +122,7 @@ enum pwi_request_keys {
 /* The terms of a request. A holder whose vector is of a later incarnation answers RESTORED. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
  *
  * PUSH, PUSHPULL, LINEAR, TICK and ENTER are numbered: they claim `claim`, and name in `prior` the last task that this sender
- * sent to it (store/clock.h). A PULL or FOLD names there the last task that it must see: a holder that is behind it says GAP. */
+ * sent to it (store/clock.h). A PULL, SCAN or FOLD names there the last task that it must see: a holder that is behind it says GAP. */
 struct pwi_terms {
   enum pwi_request_kind kind;
   enum pwi_request_keys keys;
@@ -209,9 +211,10 @@ const char *pwi_code_text(enum pwi_code code);
 struct pwi_outcome {
   enum pwi_code code;
   pawl_status status; /* why, for REFUSED and FAILED; else PAWL_OK */
-  uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation */
-  uint64_t next;      /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
-                         REFUSED: the end of the claim that was dealt with */
+  uint64_t
+      found; /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation; REFUSED: the first key that was */
+  uint64_t next; /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
+                         REFUSED: the end of the claim that was dealt with. Of others that were REFUSED: behind the last key */
 };
 
 #define PWI_OUTCOME_SIZE 32
@@ -276,9 +279,13 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
 
 /* --- asking the manager ------------------------------------------------------------------------------------------- */
 
-/* The head's `task` numbers the ask and its `tick` says what is asked; the reply repeats the number. Payloads with base/cursor.h; every reply begins with the status
- * as u32. An ask that is lost with its link is asked again by the client: all of them may be repeated, where CREATE and
- * DELETE may then answer EXISTS or NOT_FOUND, and the client knows that it has asked before. */
+/* The head's `task` numbers the ask and its `tick` says what is asked; the reply repeats the number. Payloads with
+ * base/cursor.h: of an ask the asker's terms (struct pwi_ask_terms), then what is listed here; every reply begins with the status
+ * as u32.
+ *
+ * The numbers of a client rise from 1, whatever its sender id is. A client whose link is lost asks again, in the order of
+ * numbers, for what it has no reply to. The manager carries an ask out at most once, and tells what came of it as often as it is
+ * asked (role/ledger.h). STATUS and SYNC change nothing, and are simply repeated. Readers may ask for these two only. */
 #define PWI_ASK_MAP(X)                                                                                                 \
   X(CREATE, 1, "create")    /* text name, options as in the catalogue; reply: u64 id */                                \
   X(DELETE, 2, "delete")    /* text name */                                                                            \
@@ -306,11 +313,30 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
     "retire") /* u64 sender: it is dead, whatever it says itself, and is retired now. INVALID: the asker's own;   \
                                    FORBIDDEN: one whose key is for another space */
 
+/* What precedes the payload of an ask. u64 heard, u64 former, u64 secret. */
+struct pwi_ask_terms {
+  uint64_t heard;  /* the client has the replies to all asks up to this number */
+  uint64_t former; /* it was first asked under this id, which has been retired; 0: under the present one */
+  uint64_t secret; /* of the former id */
+};
+
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),
   PWI_ASK_MAP(PWI_ASK_ENUM)
 #undef PWI_ASK_ENUM
 };
+
+/* About the asker itself, as it is now: asked again under a new id it is another ask. All others mean the same thing, whoever the
+ * client is by then. */
+static inline bool pwi_ask_is_about_asker(enum pwi_ask what) {
+  return what == PWI_ASK_GROUP || what == PWI_ASK_UNGROUP || what == PWI_ASK_LISTEN;
+}
+
+static inline bool pwi_ask_changes(uint64_t what) { return what != PWI_ASK_STATUS && what != PWI_ASK_SYNC; }
+
+struct pwi_reader;
+void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer);
+struct pwi_ask_terms pwi_ask_terms_read(struct pwi_reader *reader);
 
 /* --- moving ------------------------------------------------------------------------------------------------------- */
 
@@ -417,14 +443,39 @@ struct pwi_complaint {
 void pwi_complaint_encode(const struct pwi_complaint *complaint, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_complaint *complaint_out);
 
+/* --- probing ------------------------------------------------------------------------------------------------------ */
+
+/* What a server finds that tries to reach another: role/prober.h. */
+enum pwi_verdict {
+  PWI_VERDICT_NONE = 0,
+  PWI_VERDICT_ALIVE = 1,
+  PWI_VERDICT_GONE = 2,
+  PWI_VERDICT_SILENT = 3,
+};
+
+/* Payload of PROBE and PROBED: u64 node, u64 number, u32 patience_ms, u8 verdict. */
+struct pwi_probe {
+  uint64_t node;            /* that is to be tried; not 0 */
+  uint64_t number;          /* the manager's, repeated with the verdict */
+  uint32_t patience_ms;     /* without an answer for so long it is SILENT */
+  enum pwi_verdict verdict; /* of a PROBE: NONE */
+};
+
+void pwi_probe_encode(const struct pwi_probe *probe, struct pwi_writer *writer);
+PAWL_MUST_USE pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *probe_out);
+
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 
 /* Payload of REPORT, every second: totals since the start, and the load by position for the planner. */
+#define PWI_REPORT_HOLLOW 8
+
 struct pwi_report {
   uint64_t rows, bytes, memory_max; /* held now; the cap */
   uint64_t pushes, pulls, keys_pushed, keys_pulled, bytes_in, bytes_out, refused, gaps, wanted;
   uint64_t cached_lists, cached_bytes;
-  uint64_t bytes_passed; /* of values and state, down chains */
+  uint64_t bytes_passed;              /* of values and state, down chains */
+  uint64_t hollow_count;              /* vectors that could not be made, for lack of memory, */
+  uint64_t hollow[PWI_REPORT_HOLLOW]; /* and the ids of the first of them; 0: no more */
 };
 
 struct pwi_load;

@@ -2,11 +2,17 @@
 
 #include <string.h>
 
+#include <pawl/vector.h>
+
 #include "base/checked.h"
 #include "wire/keys.h"
 #include "wire/values.h"
 
 #define PLAIN_KEEP ((size_t)32 << 20) /* room for unpacked values beyond this is given back */
+
+/* A few bytes can stand for many keys or values. No client sends more of them at once: see PAWL_SLICE_BYTES. */
+#define LIST_MAX ((uint32_t)1 << 24)
+#define PLAIN_MAX ((size_t)PAWL_SLICE_BYTES) /* but for a single row */
 
 void pwi_reading_fini(struct pwi_reading *reading) {
   pwi_pages_fini(&reading->keys);
@@ -43,6 +49,7 @@ static pawl_status read_raw_keys(const void *data, size_t count, uint64_t *keys)
 static pawl_status read_list(struct pwi_reading *reading, const struct pwi_inbox *inbox,
                              const struct pwi_section *section, struct pwi_request *request) {
   if (!section || section->count != request->terms.rows) return PAWL_CORRUPT;
+  if (section->count > LIST_MAX) return PAWL_TOO_LARGE;
   pawl_status status = pwi_pages_grow(&reading->keys, ((size_t)section->count + 1) * sizeof(uint64_t));
   if (!status) status = pwi_pages_grow(&reading->loose, section->length + 1);
   if (status) return status;
@@ -89,6 +96,7 @@ static pawl_status unpack_values(struct pwi_reading *reading, const struct pwi_i
                                  const struct pwi_section *section, struct pwi_request *request) {
   size_t bytes, value_size = pwi_value_size((enum pwi_value_type)section->value_type);
   if (value_size == 0 || !pwi_mul_size(section->count, value_size, &bytes)) return PAWL_CORRUPT;
+  if (bytes > PLAIN_MAX && request->terms.rows != 1) return PAWL_TOO_LARGE;
   if (reading->plain.size > PLAIN_KEEP && bytes <= PLAIN_KEEP) pwi_pages_fini(&reading->plain);
   pawl_status status = pwi_pages_grow(&reading->plain, bytes + 1);
   if (!status) status = pwi_pages_grow(&reading->coded, section->length + 1);

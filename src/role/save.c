@@ -1,8 +1,16 @@
 #include "role/save.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 enum { CANCEL = 1, PACK = 2 };
+
+bool pwi_save_folder_is_valid(const char *name) {
+  const size_t prefix = sizeof PWI_SAVE_FOLDER - 1;
+  return strncmp(name, PWI_SAVE_FOLDER, prefix) == 0 && strlen(name) == prefix + 16 &&
+         strspn(name + prefix, "0123456789abcdef") == 16;
+}
 
 void pwi_save_encode(const struct pwi_save *save, struct pwi_writer *writer) {
   pwi_write_u64(writer, save->order);
@@ -10,6 +18,7 @@ void pwi_save_encode(const struct pwi_save *save, struct pwi_writer *writer) {
   pwi_write_u64(writer, save->rate);
   pwi_write_u64(writer, save->number);
   pwi_write_text(writer, save->directory);
+  pwi_write_text(writer, save->folder);
   pwi_write_text(writer, save->name);
   pwi_write_text(writer, save->base);
   pwi_write_text(writer, save->file);
@@ -39,7 +48,8 @@ static pawl_status read_arcs(struct pwi_reader *reader, struct pwi_save *save) {
 /* Names become paths: they are as they should be, or the order is none. */
 static bool names_are_sound(const struct pwi_save *save) {
   if (save->cancel || save->arc_count == 0) return true;
-  return save->directory[0] && pwi_checkpoint_name_is_valid(save->name) && pwi_checkpoint_name_is_valid(save->file) &&
+  return save->directory[0] == '/' && pwi_save_folder_is_valid(save->folder) &&
+         pwi_checkpoint_name_is_valid(save->name) && pwi_checkpoint_name_is_valid(save->file) &&
          (!save->base[0] || pwi_checkpoint_name_is_valid(save->base));
 }
 
@@ -54,6 +64,7 @@ pawl_status pwi_save_decode(const void *bytes, size_t size, struct pwi_save *sav
   save.rate = pwi_read_u64(&reader);
   save.number = pwi_read_u64(&reader);
   pwi_read_text(&reader, save.directory, sizeof save.directory);
+  pwi_read_text(&reader, save.folder, sizeof save.folder);
   pwi_read_text(&reader, save.name, sizeof save.name);
   pwi_read_text(&reader, save.base, sizeof save.base);
   pwi_read_text(&reader, save.file, sizeof save.file);

@@ -20,13 +20,20 @@
 
 #define PWI_SAVE_PATH_MAX 1023
 
+/* Folders in which checkpoints are written until they are whole: this, and 16 hexadecimal digits. No checkpoint can have such
+ * a name. */
+#define PWI_SAVE_FOLDER ".pawl-saving-"
+#define PWI_SAVE_FOLDER_SIZE (sizeof PWI_SAVE_FOLDER + 16)
+
+bool pwi_save_folder_is_valid(const char *name);
+
 struct pwi_save_arc {
   struct pawl_range positions;
   uint64_t since; /* with a base: only what changed after this version */
 };
 
-/* Payload of SAVE: u64 order, u8 flags (1 cancel, 2 packed), u64 rate, u64 number, text directory, text name, text base,
- * text file, u32 count and per arc u64 begin, u64 end, u64 since. */
+/* Payload of SAVE: u64 order, u8 flags (1 cancel, 2 packed), u64 rate, u64 number, text directory, text folder, text
+ * name, text base, text file, u32 count and per arc u64 begin, u64 end, u64 since. */
 struct pwi_save {
   uint64_t order; /* a number that the manager never uses again */
   bool cancel;    /* stop it */
@@ -34,9 +41,10 @@ struct pwi_save {
   uint64_t rate; /* bytes a second; 0: no limit */
   uint64_t number;
   char directory[PWI_SAVE_PATH_MAX + 1];
+  char folder[PWI_SAVE_FOLDER_SIZE]; /* where it is written, below the directory */
   char name[PWI_CHECKPOINT_NAME_MAX + 1];
   char base[PWI_CHECKPOINT_NAME_MAX + 1]; /* "": everything is saved */
-  char file[PWI_CHECKPOINT_NAME_MAX + 1]; /* its name in the directory `name` */
+  char file[PWI_CHECKPOINT_NAME_MAX + 1]; /* its name in the folder */
   struct pwi_save_arc *arcs;
   size_t arc_count;
 };

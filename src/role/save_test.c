@@ -17,6 +17,7 @@ static struct pwi_save_arc arcs[2] = {{{0, 100}, 7}, {{500, UINT64_MAX}, 9}};
 static struct pwi_save example(void) {
   struct pwi_save save = {.order = 12, .pack = true, .rate = 200000000, .number = 3, .arcs = arcs, .arc_count = 2};
   strcpy(save.directory, "/backup");
+  strcpy(save.folder, ".pawl-saving-0123456789abcdef");
   strcpy(save.name, "nightly-3");
   strcpy(save.base, "nightly-2");
   strcpy(save.file, "node-2-1.pawl");
@@ -75,6 +76,7 @@ static void test_an_order_is_read_as_it_was_written(void **state) {
   assert_int_equal(pwi_save_decode(writer.data, writer.size, &read), PAWL_OK);
   assert_true(read.order == 12 && !read.cancel && read.pack && read.rate == 200000000 && read.number == 3);
   assert_string_equal(read.directory, "/backup");
+  assert_string_equal(read.folder, ".pawl-saving-0123456789abcdef");
   assert_string_equal(read.name, "nightly-3");
   assert_string_equal(read.base, "nightly-2");
   assert_string_equal(read.file, "node-2-1.pawl");
@@ -105,7 +107,9 @@ static void test_names_that_could_lead_elsewhere_are_no_order(void **state) {
   (void)state;
   static const char *const bad[] = {"", "..", ".", "a/b", "../x", "/etc", "a b", "x\n"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    struct pwi_save name = example(), file = example(), base = example();
+    struct pwi_save name = example(), file = example(), base = example(), folder = example();
+    strcpy(folder.folder, bad[i]);
+    assert_int_equal(judge(&folder), PAWL_CORRUPT);
     strcpy(name.name, bad[i]);
     strcpy(file.file, bad[i]);
     strcpy(base.base, bad[i]);
@@ -116,6 +120,11 @@ static void test_names_that_could_lead_elsewhere_are_no_order(void **state) {
   struct pwi_save nowhere = example();
   nowhere.directory[0] = '\0';
   assert_int_equal(judge(&nowhere), PAWL_CORRUPT);
+  strcpy(nowhere.directory, "backup");
+  assert_int_equal(judge(&nowhere), PAWL_CORRUPT);
+  struct pwi_save user = example();
+  strcpy(user.folder, ".pawl-saving-0123456789abcdeg");
+  assert_int_equal(judge(&user), PAWL_CORRUPT);
 }
 
 /* An order that is taken back, and one without arcs, name nothing. */

@@ -1,4 +1,4 @@
-/* Checkpoints in their directory: listing, opening, removing. */
+/* Checkpoints in their directory: listing, opening. Making and removing them is saved_sweep.c. */
 #include "role/saved_inside.h"
 
 #include <assert.h>
@@ -26,6 +26,7 @@ void pwi_saved_path(const char *directory, const char *file, char path[PWI_SAVED
 /* --- listing ------------------------------------------------------------------------------------------------------ */
 
 static void summarise(struct pwi_saved_item *item, const struct pwi_manifest *manifest) {
+  item->cluster = manifest->cluster;
   item->number = manifest->number;
   item->time_s = manifest->time_s;
   memcpy(item->base, manifest->base, sizeof item->base);
@@ -46,20 +47,15 @@ static pawl_status add_item(struct pwi_saved_list *list, const struct pwi_saved_
   return PAWL_OK;
 }
 
-/* Files that lie about beside the checkpoints, and directories with other names, are not ours. */
+/* Files that lie about beside the checkpoints, and directories without a manifest, are not ours. */
 static pawl_status look_at(struct pwi_files *files, const char *name, struct pwi_saved_list *list) {
   struct pwi_saved_item item = {0};
   struct pwi_manifest manifest = {0};
-  struct pwi_names inside = {0};
+  if (pwi_saved_is_attempt(name)) list->unfinished++;
   if (!pwi_checkpoint_name_is_valid(name)) return PAWL_OK;
   item.status = pwi_manifest_read(files, name, &manifest);
   if (item.status == PAWL_NO_MEMORY) return PAWL_NO_MEMORY;
-  if (item.status == PAWL_NOT_FOUND || item.status == PAWL_INVALID) {
-    pawl_status status = pwi_files_list(files, name, &inside);
-    pwi_names_fini(&inside);
-    if (status == PAWL_OK) list->unfinished++;
-    return PAWL_OK;
-  }
+  if (item.status == PAWL_NOT_FOUND || item.status == PAWL_INVALID) return PAWL_OK;
   if (item.status == PAWL_OK && strcmp(manifest.name, name) != 0) item.status = PAWL_MISMATCH;
   snprintf(item.name, sizeof item.name, "%s", name);
   if (item.status == PAWL_OK) summarise(&item, &manifest);
@@ -93,41 +89,6 @@ pawl_status pwi_saved_list(struct pwi_files *files, struct pwi_saved_list *list_
 void pwi_saved_list_fini(struct pwi_saved_list *list) {
   pwi_free(list->items);
   *list = (struct pwi_saved_list){0};
-}
-
-/* --- removing ----------------------------------------------------------------------------------------------------- */
-
-static pawl_status remove_directory(struct pwi_files *files, const char *name) {
-  struct pwi_names names = {0};
-  char path[PWI_SAVED_PATH_MAX];
-  pawl_status status = pwi_files_list(files, name, &names);
-  for (size_t i = 0; i < names.count && status == PAWL_OK; i++) {
-    int length = snprintf(path, sizeof path, "%s/%s", name, names.items[i]);
-    status = length < (int)sizeof path ? pwi_files_remove(files, path) : PAWL_INVALID;
-  }
-  pwi_names_fini(&names);
-  if (status == PAWL_OK) status = pwi_files_remove(files, name);
-  return status == PAWL_OK ? pwi_files_sync_directory(files, ".") : status;
-}
-
-pawl_status pwi_saved_sweep(struct pwi_files *files, const char *name) {
-  char path[PWI_SAVED_PATH_MAX];
-  bool finished;
-  if (!pwi_checkpoint_name_is_valid(name)) return PAWL_INVALID;
-  pwi_saved_path(name, PWI_MANIFEST_FILE, path);
-  pawl_status status = pwi_files_exists(files, path, &finished);
-  if (status != PAWL_OK) return status;
-  return finished ? PAWL_EXISTS : remove_directory(files, name);
-}
-
-/* Without its manifest it is no checkpoint any more, whatever happens next. */
-pawl_status pwi_saved_remove(struct pwi_files *files, const char *name) {
-  char path[PWI_SAVED_PATH_MAX];
-  if (!pwi_checkpoint_name_is_valid(name)) return PAWL_INVALID;
-  pwi_saved_path(name, PWI_MANIFEST_FILE, path);
-  pawl_status status = pwi_files_remove(files, path);
-  if (status == PAWL_OK) status = pwi_files_sync_directory(files, name);
-  return status == PAWL_OK ? remove_directory(files, name) : status;
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */

@@ -27,6 +27,7 @@
 
 #include "base/files.h"
 #include "role/chunk.h"
+#include "role/save.h"
 #include "store/manifest.h"
 
 #define PWI_SAVED_LAYERS_MAX 1024
@@ -40,7 +41,8 @@ struct pwi_problem {
 struct pwi_saved_item {
   char name[PWI_CHECKPOINT_NAME_MAX + 1];
   pawl_status status; /* of the manifest: PAWL_OK, or why it cannot be read */
-  uint64_t number;    /* and the rest only with PAWL_OK */
+  uint64_t cluster;   /* and the rest only with PAWL_OK */
+  uint64_t number;
   int64_t time_s;
   char base[PWI_CHECKPOINT_NAME_MAX + 1];
   size_t vectors, files;
@@ -51,18 +53,39 @@ struct pwi_saved_item {
 struct pwi_saved_list {
   struct pwi_saved_item *items; /* by time, then number, then name; unreadable ones at the end */
   size_t count, room;
-  size_t unfinished; /* directories without a manifest */
+  size_t unfinished; /* attempts: under way, or left over */
 };
 
 /* Looks at manifests only. PAWL_NO_MEMORY, or as pwi_files_list. `list_out` must hold nothing before. */
 PAWL_MUST_USE pawl_status pwi_saved_list(struct pwi_files *files, struct pwi_saved_list *list_out);
 void pwi_saved_list_fini(struct pwi_saved_list *list);
 
-/* Removes a directory without a manifest, and the files in it. PAWL_EXISTS if it has one. */
-PAWL_MUST_USE pawl_status pwi_saved_sweep(struct pwi_files *files, const char *name);
+/* --- made and removed: saved_sweep.c ------------------------------------------------------------------------------- */
 
-/* Removes a checkpoint: its manifest first. Whether another has it as base is for the caller to know. PAWL_NOT_FOUND. */
-PAWL_MUST_USE pawl_status pwi_saved_remove(struct pwi_files *files, const char *name);
+/* Makes a fresh folder in which a checkpoint `name` can be written, with a marker that says whose it is. `number` is random, and
+ * part of the folder's name. PAWL_INVALID; PAWL_EXISTS if there is anything of that name, or of the folder's: nothing has
+ * been changed then; or as pwi_files_replace. */
+PAWL_MUST_USE pawl_status pwi_saved_begin(struct pwi_files *files, const char *name, uint64_t cluster, uint64_t number,
+                                          char folder_out[PWI_SAVE_FOLDER_SIZE]);
+
+/* Writes the manifest into the folder and gives it the checkpoint's name, durably. PAWL_EXISTS if there is something of that
+ * name by now. After a failure the folder can be swept. */
+PAWL_MUST_USE pawl_status pwi_saved_finish(struct pwi_files *files, const char *folder,
+                                           const struct pwi_manifest *manifest);
+
+/* Removes an attempt's folder and the files in it that pawl writes there. PAWL_EXISTS if something else is in it too: that
+ * stays. */
+PAWL_MUST_USE pawl_status pwi_saved_sweep(struct pwi_files *files, const char *folder);
+
+/* The same for whatever attempts and removals of this cluster are left over. None must be under way. */
+void pwi_saved_sweep_all(struct pwi_files *files, uint64_t cluster);
+
+/* Removes a checkpoint, and in it those files that its manifest lists. `number` is random. Whether another has it as base is
+ * for the caller to know. PAWL_NOT_FOUND; PAWL_EXISTS if there are other files in it: then nothing has been changed. */
+PAWL_MUST_USE pawl_status pwi_saved_remove(struct pwi_files *files, const char *name, uint64_t number);
+
+/* Whether this is how the folder of an attempt, or of a removal, is named. */
+bool pwi_saved_is_attempt(const char *name);
 
 /* --- one of them -------------------------------------------------------------------------------------------------- */
 

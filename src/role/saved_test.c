@@ -73,8 +73,9 @@ static void test_a_list_has_checkpoints_in_order_and_counts_attempts(void **stat
   assert_int_equal(list.count, 0);
   example_full(files);
   example_more(files);
-  struct saving attempt = saving_begin(files, "attempt", 3, "");
-  saving_end(&attempt, false);
+  char folder[PWI_SAVE_FOLDER_SIZE];
+  assert_int_equal(pwi_saved_begin(files, "attempt", SAVING_CLUSTER, 3, folder), PAWL_OK);
+  assert_int_equal(pwi_files_make_directory(files, "thesis"), PAWL_OK);
   write_bytes("notes.txt", "not ours", 8);
   assert_int_equal(pwi_files_make_directory(files, "aaa"), PAWL_OK);
   write_bytes("aaa/manifest.json", "{}", 2);
@@ -93,23 +94,87 @@ static void test_a_list_has_checkpoints_in_order_and_counts_attempts(void **stat
   pwi_saved_list_fini(&list);
 }
 
+static bool is_there(const char *path) {
+  bool there;
+  assert_int_equal(pwi_files_exists(files, path, &there), PAWL_OK);
+  return there;
+}
+
+#define ATTEMPT ".pawl-saving-00000000000000ab"
+#define REMOVED ".pawl-removed-00000000000000ab"
+
+static void begin_attempt(uint64_t cluster) {
+  char folder[PWI_SAVE_FOLDER_SIZE];
+  assert_int_equal(pwi_saved_begin(files, "new", cluster, 0xab, folder), PAWL_OK);
+  assert_string_equal(folder, ATTEMPT);
+  write_bytes(ATTEMPT "/node-2-1.pawl", "rows", 4);
+}
+
 static void test_attempts_are_swept_and_checkpoints_are_not(void **state) {
   (void)state;
   struct pwi_problem problem;
-  bool there;
   example_full(files);
-  struct saving attempt = saving_begin(files, "attempt", 3, "");
-  saving_end(&attempt, false);
-  assert_int_equal(pwi_saved_sweep(files, "attempt"), PAWL_OK);
-  assert_int_equal(pwi_files_exists(files, "attempt", &there), PAWL_OK);
-  assert_false(there);
-  assert_int_equal(pwi_saved_sweep(files, "attempt"), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_saved_sweep(files, "full"), PAWL_EXISTS);
+  begin_attempt(SAVING_CLUSTER);
+  write_bytes(ATTEMPT "/manifest.json.new", "{", 1);
+  assert_int_equal(pwi_saved_sweep(files, ATTEMPT), PAWL_OK);
+  assert_false(is_there(ATTEMPT));
+  assert_false(is_there(REMOVED));
+  assert_int_equal(pwi_saved_sweep(files, ATTEMPT), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_saved_sweep(files, "full"), PAWL_INVALID);
   assert_int_equal(pwi_saved_sweep(files, ".."), PAWL_INVALID);
+  pwi_saved_sweep_all(files, SAVING_CLUSTER);
   assert_int_equal(verify("full", &problem), PAWL_OK);
-  assert_int_equal(pwi_saved_remove(files, "full"), PAWL_OK);
-  assert_int_equal(pwi_saved_remove(files, "full"), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_saved_remove(files, "full", 1), PAWL_OK);
+  assert_int_equal(pwi_saved_remove(files, "full", 1), PAWL_NOT_FOUND);
   assert_int_equal(verify("full", &problem), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_saved_remove(files, "../full", 1), PAWL_INVALID);
+}
+
+/* Whatever is called like a checkpoint, or lies in one. */
+static void test_what_others_have_made_stays(void **state) {
+  (void)state;
+  char folder[PWI_SAVE_FOLDER_SIZE];
+  struct pwi_manifest manifest = {.cluster = SAVING_CLUSTER, .number = 1, .name = "new"};
+  assert_int_equal(pwi_files_make_directory(files, "thesis"), PAWL_OK);
+  write_bytes("thesis/node-1-1.pawl", "words", 5);
+  assert_int_equal(pwi_saved_begin(files, "thesis", SAVING_CLUSTER, 1, folder), PAWL_EXISTS);
+  write_bytes("notes", "words", 5);
+  assert_int_equal(pwi_saved_begin(files, "notes", SAVING_CLUSTER, 1, folder), PAWL_EXISTS);
+  assert_int_equal(pwi_saved_remove(files, "thesis", 1), PAWL_NOT_FOUND);
+  assert_true(is_there("thesis/node-1-1.pawl"));
+  example_full(files); /* with a file that was put into it */
+  write_bytes("full/node-9.txt", "words", 5);
+  assert_int_equal(pwi_saved_remove(files, "full", 1), PAWL_EXISTS);
+  struct pwi_problem problem;
+  assert_int_equal(verify("full", &problem), PAWL_OK);
+  begin_attempt(SAVING_CLUSTER); /* likewise an attempt: what was ours is gone, and the rest stays */
+  write_bytes(ATTEMPT "/notes", "words", 5);
+  assert_int_equal(pwi_saved_sweep(files, ATTEMPT), PAWL_EXISTS);
+  assert_false(is_there(REMOVED "/node-2-1.pawl"));
+  assert_true(is_there(REMOVED "/notes"));
+  assert_int_equal(pwi_files_make_directory(files, ATTEMPT), PAWL_OK); /* called like one, and without a marker */
+  write_bytes(ATTEMPT "/node-2-1.pawl", "words", 5);
+  assert_int_equal(pwi_saved_sweep(files, ATTEMPT), PAWL_EXISTS);
+  write_bytes(ATTEMPT "/attempt.json", "{\"cluster\": \"0000000000c0ffee\"}", 31);
+  assert_int_not_equal(pwi_saved_sweep(files, ATTEMPT), PAWL_OK);
+  pwi_saved_sweep_all(files, SAVING_CLUSTER);
+  assert_true(is_there(ATTEMPT "/node-2-1.pawl"));
+  assert_int_equal(pwi_saved_begin(files, "new", SAVING_CLUSTER, 0xcd, folder), PAWL_OK);
+  assert_int_equal(pwi_files_make_directory(files, "new"), PAWL_OK); /* made meanwhile */
+  assert_int_equal(pwi_saved_finish(files, folder, &manifest), PAWL_EXISTS);
+  assert_int_equal(pwi_saved_sweep(files, folder), PAWL_OK);
+  assert_true(is_there("new"));
+  assert_false(is_there(folder));
+}
+
+static void test_attempts_of_other_clusters_stay(void **state) {
+  (void)state;
+  begin_attempt(SAVING_CLUSTER);
+  pwi_saved_sweep_all(files, SAVING_CLUSTER + 1);
+  assert_true(is_there(ATTEMPT "/node-2-1.pawl"));
+  pwi_saved_sweep_all(files, SAVING_CLUSTER);
+  assert_false(is_there(ATTEMPT));
+  assert_false(is_there(REMOVED));
 }
 
 /* --- whole or not --------------------------------------------------------------------------------------------------- */
@@ -138,7 +203,9 @@ static void test_missing_parts_are_named(void **state) {
   assert_problem("../etc", PAWL_INVALID, "no name");
   assert_int_equal(pwi_files_rename(files, "full/node-2.pawl", "full/hidden"), PAWL_OK);
   assert_problem("more", PAWL_NOT_FOUND, "full/node-2.pawl");
-  assert_int_equal(pwi_saved_remove(files, "full"), PAWL_OK);
+  assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_EXISTS); /* "hidden" is in no manifest */
+  assert_int_equal(pwi_files_remove(files, "full/hidden"), PAWL_OK);
+  assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_OK);
   assert_problem("more", PAWL_NOT_FOUND, "no checkpoint full");
 }
 
@@ -162,7 +229,7 @@ static void test_a_file_of_another_attempt_is_found(void **state) {
   static unsigned char bytes[65536];
   example_full(files);
   size_t size = read_bytes("full/node-1.pawl", bytes, sizeof bytes);
-  assert_int_equal(pwi_saved_remove(files, "full"), PAWL_OK);
+  assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_OK);
   struct saving saving = saving_begin(files, "full", 1, "");
   saving_end(&saving, true);
   write_bytes("full/node-1.pawl", bytes, size);
@@ -330,6 +397,32 @@ static void test_rows_of_an_earlier_incarnation_do_not_count(void **state) {
   for (size_t i = 0; i < 4; i++) assert_int_equal(pwi_get_u32(rows + 4 * i), i == 0 ? 2 : 0);
 }
 
+/* Node 1 had begun with an arc, gave it up, and went on with others: node 2 has its cut, and not all of those rows. */
+static void test_rows_of_an_arc_that_was_given_up_do_not_count(void **state) {
+  (void)state;
+  size_t sizes[2];
+  const int32_t early[] = {7, 7, 7, 7}, late = 5;
+  struct saving saving = saving_begin(files, "moved", 1, "");
+  saving_vector(&saving, 4, "test/renewed", example_options(4), 1);
+  saving_rows(&saving, 1, 4, NULL, 0, 4, early, 4); /* keys 2 and 3 are of the arc that node 2 has cut */
+  saving_rows(&saving, 2, 4, NULL, 2, 1, &late, 4);
+  saving_end(&saving, true);
+  export_npy("moved", "test/renewed", sizes);
+  const unsigned char *rows = npy_data(exported[0], sizes[0], "<i4", "(4, 1)");
+  static const uint32_t expected[] = {7, 7, 5, 0};
+  for (size_t i = 0; i < 4; i++) assert_int_equal(pwi_get_u32(rows + 4 * i), expected[i]);
+
+  const uint64_t keys[] = {5, SAVING_HALF + 1, SAVING_HALF + 2};
+  const int64_t values[] = {1, 2, 3};
+  saving = saving_begin(files, "sparse", 2, "");
+  saving_vector(&saving, 2, "test/sparse", example_options(2), 1);
+  saving_rows(&saving, 1, 2, keys, 0, 3, values, 8);
+  saving_end(&saving, true);
+  export_npy("sparse", "test/sparse", sizes);
+  const unsigned char *kept = npy_data(exported[1], sizes[1], "<u8", "(1,)");
+  assert_int_equal(pwi_get_u64(kept), 5);
+}
+
 static pawl_status export_safetensors(const struct pwi_saved *saved, const char *vector) {
   struct pwi_problem problem;
   struct pwi_file *file;
@@ -426,6 +519,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_a_list_has_checkpoints_in_order_and_counts_attempts),
       TEST(test_attempts_are_swept_and_checkpoints_are_not),
+      TEST(test_what_others_have_made_stays),
+      TEST(test_attempts_of_other_clusters_stay),
       TEST(test_a_whole_checkpoint_is_verified_with_its_base),
       TEST(test_missing_parts_are_named),
       TEST(test_files_in_the_wrong_place_are_named),
@@ -438,6 +533,7 @@ int main(void) {
       TEST(test_a_sparse_vector_is_its_keys_and_its_values),
       TEST(test_mixed_keys_come_out_as_users_know_them),
       TEST(test_rows_of_an_earlier_incarnation_do_not_count),
+      TEST(test_rows_of_an_arc_that_was_given_up_do_not_count),
       TEST(test_safetensors_have_one_tensor_or_two),
       TEST(test_a_walk_ends_when_the_visitor_says_so),
       TEST(test_running_out_of_memory_is_survived_anywhere),

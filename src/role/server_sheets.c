@@ -10,16 +10,15 @@
 /* --- errands: not in the shard's thread ------------------------------------------------------------------------------- */
 
 static void path_of(const struct server_saving *saving, char *path, size_t size) {
-  snprintf(path, size, "%s/%s", saving->order.name, saving->order.file);
+  snprintf(path, size, "%s/%s", saving->order.folder, saving->order.file);
 }
 
 static pawl_status open_file(struct server_saving *saving) {
   struct pwi_depot *depot = saving->server->config.depot;
-  char path[2 * PWI_CHECKPOINT_NAME_MAX + 2];
+  char path[PWI_SAVE_FOLDER_SIZE + PWI_CHECKPOINT_NAME_MAX + 2];
   path_of(saving, path, sizeof path);
-  pawl_status status = depot->ops->open(depot, saving->order.directory, &saving->files);
-  if (!status)
-    status = pwi_files_open(saving->files, path, PWI_OPEN_WRITE | PWI_OPEN_CREATE | PWI_OPEN_TRUNCATE, &saving->file);
+  pawl_status status = depot->ops->open(depot, saving->order.directory, false, &saving->files);
+  if (!status) status = pwi_files_open(saving->files, path, PWI_OPEN_WRITE | PWI_OPEN_NEW, &saving->file);
   if (!status) status = pwi_archive_create(saving->file, &saving->head, saving->order.pack, &saving->archive);
   return status;
 }
@@ -36,13 +35,13 @@ static void close_file(struct server_saving *saving) {
 
 static pawl_status finish_file(struct server_saving *saving) {
   pawl_status status = pwi_archive_finish(saving->archive, &saving->figures);
-  if (!status) status = pwi_files_sync_directory(saving->files, saving->order.name);
+  if (!status) status = pwi_files_sync_directory(saving->files, saving->order.folder);
   close_file(saving);
   return status;
 }
 
 static pawl_status abandon_file(struct server_saving *saving) {
-  char path[2 * PWI_CHECKPOINT_NAME_MAX + 2];
+  char path[PWI_SAVE_FOLDER_SIZE + PWI_CHECKPOINT_NAME_MAX + 2];
   path_of(saving, path, sizeof path);
   pawl_status status = saving->file ? pwi_files_remove(saving->files, path) : PAWL_OK;
   (void)status; /* what stays behind is in no manifest */

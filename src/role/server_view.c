@@ -39,6 +39,7 @@ static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, 
   pwi_catalogue_fini(&server->catalogue);
   server->catalogue = catalogue;
   close_old(server);
+  pwi_holding_retry(server->holding);
   pwi_server_chains_unstick(server);
   return PAWL_OK;
 }

@@ -257,9 +257,14 @@ static pawl_status take_memory(struct dense *dense) {
   return dense->taken ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
+pawl_status pwi_dense_check(uint64_t rows, uint64_t row_bytes) {
+  uint64_t bytes;
+  if (rows > UINT32_MAX - LEAD || !pwi_mul_u64(rows + LEAD, row_bytes, &bytes)) return PAWL_TOO_LARGE;
+  return bytes > PWI_TABLE_DENSE_BYTES_MAX ? PAWL_TOO_LARGE : PAWL_OK;
+}
+
 pawl_status pwi_dense_create(const struct pwi_table *base, struct pwi_table **table_out) {
   uint64_t rows = pawl_range_size(base->is.span);
-  if (rows > UINT32_MAX - LEAD) return PAWL_TOO_LARGE;
   struct dense *dense = pwi_alloc_zero(1, sizeof *dense);
   if (!dense) return PAWL_NO_MEMORY;
   dense->table = *base;

@@ -9,7 +9,6 @@
 #include "store/table.h"
 
 #define ROW_MAX (1u << 28)                      /* values */
-#define DENSE_MAX (UINT64_C(1) << 32)           /* keys of a dense vector */
 #define PATH_SIZE (PWI_CHECKPOINT_NAME_MAX * 4) /* of the directory and the file in it */
 
 void pwi_manifest_fini(struct pwi_manifest *manifest) {
@@ -86,7 +85,12 @@ static bool options_are_valid(const struct pawl_vector_options *is) {
   if (is->placement != PAWL_PLACE_ORDERED && is->placement != PAWL_PLACE_MIXED) return false;
   if (is->placement == PAWL_PLACE_MIXED && is->size != PAWL_KEY_END) return false;
   if (is->layout != PAWL_LAYOUT_DENSE && is->layout != PAWL_LAYOUT_SPARSE) return false;
-  return is->layout == PAWL_LAYOUT_SPARSE || is->size <= DENSE_MAX;
+  struct pwi_table_options table = {.type = (enum pwi_scalar)is->type,
+                                    .width = is->stored_width ? is->stored_width : is->width,
+                                    .state_width = is->state_width,
+                                    .span = pawl_range_of(0, is->size),
+                                    .sparse = is->layout == PAWL_LAYOUT_SPARSE};
+  return pwi_table_check(&table) == PAWL_OK;
 }
 
 /* By rising id, so that two of one id are neighbours. */

@@ -228,14 +228,8 @@ static inline size_t old_before(const struct merge *merge) {
   size_t left = merge->old_count - merge->old_next, before = 0;
   if (merge->new_next == merge->new_count) return left;
   uint64_t key = merge->new_keys[merge->new_next];
-  for (size_t below = CHUNK; below == CHUNK && before + CHUNK <= left; before += below) {
-    size_t even = 0, odd = 0;
-    for (size_t i = 0; i < CHUNK; i += 2) {
-      even += old_keys[before + i] < key;
-      odd += old_keys[before + i + 1] < key;
-    }
-    below = even + odd;
-  }
+  /* By the last key of each chunk. Counting the keys below in a loop that gcc 12 unrolls at -O3 came out negative on arm64. */
+  while (before + CHUNK <= left && old_keys[before + CHUNK - 1] < key) before += CHUNK;
   while (before < left && old_keys[before] < key) before++;
   return before;
 }

@@ -245,6 +245,29 @@ static void test_whole_leaves_can_be_deleted(void **state) {
   pwi_table_destroy(table);
 }
 
+/* Two runs of keys, however long and however far apart: what goes from a full leaf to the next is merged with what is new. */
+static void test_a_run_of_keys_is_inserted_beside_another_of_any_length(void **state) {
+  (void)state;
+  uint64_t *keys = all;
+  for (size_t old = 1; old <= 200; old += 1 + old / 16) {
+    for (size_t fresh = 1; fresh <= 200; fresh += 1 + fresh / 8) {
+      for (uint64_t from = 0; from <= 400; from += 50) {
+        struct pwi_table *table = make(1);
+        for (size_t i = 0; i < old; i++) keys[i] = 100 + i;
+        create(table, keys, old);
+        for (size_t i = 0; i < fresh; i++) keys[i] = from + i;
+        create(table, keys, fresh);
+        check_structure(table);
+        for (size_t i = 0; i < old; i++) keys[i] = 100 + i;
+        assert_int_equal(pwi_sparse_find(pwi_sparse_of(table), keys, old, slots_found), 0);
+        for (size_t i = 0; i < fresh; i++) keys[i] = from + i;
+        assert_int_equal(pwi_sparse_find(pwi_sparse_of(table), keys, fresh, slots_found), 0);
+        pwi_table_destroy(table);
+      }
+    }
+  }
+}
+
 static void test_values_come_back_as_zeros_after_deletion(void **state) {
   (void)state;
   struct pwi_table *table = NULL;
@@ -382,6 +405,7 @@ int main(void) {
       cmocka_unit_test(test_keys_inserted_from_above_keep_the_structure),
       cmocka_unit_test(test_what_was_deleted_is_used_again),
       cmocka_unit_test(test_whole_leaves_can_be_deleted),
+      cmocka_unit_test(test_a_run_of_keys_is_inserted_beside_another_of_any_length),
       cmocka_unit_test(test_values_come_back_as_zeros_after_deletion),
       cmocka_unit_test(test_an_emptied_table_can_be_filled_again),
       cmocka_unit_test(test_rows_keep_their_values_as_others_come_between),

@@ -26,18 +26,71 @@ size_t pwi_scalar_size(enum pwi_scalar type) {
   return 0;
 }
 
-pawl_status pwi_table_create(const struct pwi_table_options *options, struct pwi_table **table_out) {
+pawl_status pwi_table_check(const struct pwi_table_options *options) {
   size_t size = pwi_scalar_size(options->type);
   if (size == 0 || options->width == 0 || pawl_range_is_empty(options->span)) return PAWL_INVALID;
   if (options->width > ROW_BYTES_MAX / size || options->state_width > ROW_BYTES_MAX / size) return PAWL_TOO_LARGE;
-  struct pwi_table base = {
+  if (options->sparse) return PAWL_OK;
+  uint64_t row_bytes = ((uint64_t)options->width + options->state_width) * size;
+  return pwi_dense_check(pawl_range_size(options->span), row_bytes);
+}
+
+static struct pwi_table base_of(const struct pwi_table_options *options) {
+  size_t size = pwi_scalar_size(options->type);
+  return (struct pwi_table){
       .is = *options,
       .row_bytes = options->width * size,
       .state_bytes = options->state_width * size,
       .layout = 1,
       .limit = UINT64_MAX,
   };
+}
+
+pawl_status pwi_table_create(const struct pwi_table_options *options, struct pwi_table **table_out) {
+  pawl_status status = pwi_table_check(options);
+  if (status != PAWL_OK) return status;
+  struct pwi_table base = base_of(options);
   return options->sparse ? pwi_sparse_create(&base, table_out) : pwi_dense_create(&base, table_out);
+}
+
+/* --- one that holds nothing --------------------------------------------------------------------------------------- */
+
+static void hollow_destroy(struct pwi_table *table) { pwi_free(table); }
+
+static uint64_t hollow_count(const struct pwi_table *table) { return (void)table, 0; }
+
+static uint64_t hollow_bytes(const struct pwi_table *table) { return sizeof *table; }
+
+static pawl_status hollow_resolve(struct pwi_table *table, const uint64_t *keys, size_t count, bool create,
+                                  struct pwi_slots *slots) {
+  (void)table, (void)keys;
+  if (create && count > 0) return PAWL_TOO_LARGE;
+  for (size_t i = 0; i < count; i++) slots->slots[i] = PWI_SLOT_MISSING;
+  slots->missing = count;
+  return PAWL_OK;
+}
+
+static bool hollow_scan(const struct pwi_table *table, struct pawl_range range, struct pwi_rows *rows_out) {
+  return (void)table, (void)range, (void)rows_out, false;
+}
+
+static void hollow_delete(struct pwi_table *table, struct pawl_range range) { (void)table, (void)range; }
+
+static const struct pwi_table_ops hollow_ops = {.destroy = hollow_destroy,
+                                                .count = hollow_count,
+                                                .bytes = hollow_bytes,
+                                                .resolve = hollow_resolve,
+                                                .scan = hollow_scan,
+                                                .delete = hollow_delete};
+
+pawl_status pwi_table_create_hollow(const struct pwi_table_options *options, struct pwi_table **table_out) {
+  struct pwi_table *table = pwi_alloc(sizeof *table);
+  if (!table) return PAWL_NO_MEMORY;
+  *table = base_of(options);
+  table->is.sparse = true;
+  table->ops = &hollow_ops;
+  *table_out = table;
+  return PAWL_OK;
 }
 
 void pwi_table_destroy(struct pwi_table *table) {

@@ -73,11 +73,22 @@ struct pwi_table {
   uint64_t limit; /* bytes; what would make the table larger is refused. UINT64_MAX at first */
 };
 
-/* PAWL_INVALID       no such type, no width, an empty span
- * PAWL_TOO_LARGE     a row of more than 2^30 bytes, or a dense span of more rows than slots (2^32) can tell apart
- * PAWL_NO_MEMORY */
+/* What no table can be larger than, whatever memory there is. Managers ask before they let a vector be, so that there is none
+ * that servers cannot make but for lack of memory.
+ *   PAWL_INVALID     no such type, no width, an empty span
+ *   PAWL_TOO_LARGE   a row, or its state, of more than 2^30 bytes; a dense span of more rows than slots (2^32 less a few)
+ *                    can tell apart, or of more than 2^44 bytes of addresses */
+#define PWI_TABLE_DENSE_BYTES_MAX (UINT64_C(1) << 44)
+PAWL_MUST_USE pawl_status pwi_table_check(const struct pwi_table_options *options);
+
+/* Errors as pwi_table_check, and PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_table_create(const struct pwi_table_options *options, struct pwi_table **table_out);
 void pwi_table_destroy(struct pwi_table *table);
+
+/* Stands in for a table that could not be made: it has no rows and takes none (PAWL_TOO_LARGE), and nothing may be gathered
+ * from it. PAWL_NO_MEMORY, though it needs hardly any. */
+PAWL_MUST_USE pawl_status pwi_table_create_hollow(const struct pwi_table_options *options,
+                                                  struct pwi_table **table_out);
 
 /* Rows that take memory. */
 uint64_t pwi_table_count(const struct pwi_table *table);
@@ -198,5 +209,6 @@ struct pwi_table_ops {
 
 PAWL_MUST_USE pawl_status pwi_dense_create(const struct pwi_table *base, struct pwi_table **table_out);
 PAWL_MUST_USE pawl_status pwi_sparse_create(const struct pwi_table *base, struct pwi_table **table_out);
+PAWL_MUST_USE pawl_status pwi_dense_check(uint64_t rows, uint64_t row_bytes);
 
 #endif

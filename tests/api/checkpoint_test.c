@@ -192,7 +192,7 @@ static void test_what_cannot_be_saved_is_said(void **state) {
   struct pawl_checkpoint_info info = {.number = 99};
   char path[300], name[PAWL_CHECKPOINT_NAME_MAX + 2];
   must(save("once"));
-  must_fail(pawl_checkpoint_save(session, &options, &info), PAWL_EXISTS, "this name");
+  must_fail(pawl_checkpoint_save(session, &options, &info), PAWL_EXISTS, "called 'once'");
   assert_int_equal(info.number, 99); /* written only on success */
   options.name = "../once";
   must_fail(pawl_checkpoint_save(session, &options, NULL), PAWL_INVALID, "letters");
@@ -212,6 +212,22 @@ static void test_what_cannot_be_saved_is_said(void **state) {
   options.directory = path;
   assert_int_not_equal(pawl_checkpoint_save(session, &options, NULL), PAWL_OK);
   must(save("after-all-that"));
+}
+
+static void test_a_checkpoint_is_removed_and_nothing_else(void **state) {
+  (void)state;
+  char path[300];
+  const char *directory = options_of("gone").directory;
+  must(save("gone"));
+  path_of("gone/mine", path);
+  write_all(path, "x", 1);
+  must_fail(pawl_checkpoint_remove(directory, "gone"), PAWL_EXISTS, "nothing was removed");
+  assert_int_equal(unlink(path), 0);
+  must(pawl_checkpoint_remove(directory, "gone"));
+  path_of("gone", path);
+  assert_int_equal(access(path, F_OK), -1);
+  assert_int_equal(pawl_checkpoint_remove(directory, "gone"), PAWL_NOT_FOUND);
+  assert_int_equal(pawl_checkpoint_remove(directory, "../gone"), PAWL_INVALID);
 }
 
 static void test_a_reader_may_not_load(void **state) {
@@ -397,6 +413,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_saved_is_loaded_and_told),
       cmocka_unit_test(test_others_are_told_once_that_it_was_loaded),
       cmocka_unit_test(test_what_cannot_be_saved_is_said),
+      cmocka_unit_test(test_a_checkpoint_is_removed_and_nothing_else),
       cmocka_unit_test(test_a_reader_may_not_load),
       cmocka_unit_test(test_what_is_not_there_is_not_loaded),
       cmocka_unit_test(test_a_file_with_a_wrong_bit_is_not_loaded),

@@ -38,8 +38,8 @@ static int set_up(void **state) {
   if (!mkdtemp(folder) || pwi_files_posix_open(folder, &files) != PAWL_OK) return -1;
   example_full(files);
   example_more(files);
-  struct saving attempt = saving_begin(files, "attempt", 3, "");
-  saving_end(&attempt, false);
+  char attempt[PWI_SAVE_FOLDER_SIZE];
+  if (pwi_saved_begin(files, "attempt", SAVING_CLUSTER, 3, attempt)) return -1;
   return 0;
 }
 
@@ -54,7 +54,7 @@ static void test_checkpoints_are_listed(void **state) {
   assert_int_equal(pawl("checkpoint list ."), 0);
   said("full                           1  2023-11-14T22:13:21Z        4      2");
   said("more                           2  2023-11-14T22:13:22Z        4      2");
-  said("1 directory has no manifest");
+  said("1 attempt: under way, or left over");
   assert_int_equal(pawl("checkpoint list . --json 2>/dev/null | tail -1"), 0);
   json_t *object = json_loads(output, JSON_REJECT_DUPLICATES, NULL);
   assert_string_equal(json_string_value(json_object_get(object, "base")), "full");

@@ -134,7 +134,7 @@ static void test_a_checkpoint_whose_base_is_gone_is_no_base(void **state) {
   saving_save(&scene, "one", false);
   saving_save(&scene, "two", true);
   assert_base("two", "one");
-  assert_int_equal(pwi_saved_remove(disk(), "one"), PAWL_OK);
+  assert_int_equal(pwi_saved_remove(disk(), "one", 7), PAWL_OK);
   saving_save(&scene, "three", true);
   assert_base("three", "");
   assert_saved_as_it_is("three", flow);

@@ -8,8 +8,8 @@
 
 /* --- a depot that is a disk of the simulator, the same for all ------------------------------------------------------------ */
 
-static pawl_status depot_open(struct pwi_depot *depot, const char *directory, struct pwi_files **files_out) {
-  (void)directory;
+static pawl_status depot_open(struct pwi_depot *depot, const char *directory, bool make, struct pwi_files **files_out) {
+  (void)directory, (void)make;
   *files_out = pwi_sim_disk_files(((struct saving_depot *)depot)->disk);
   return PAWL_OK;
 }

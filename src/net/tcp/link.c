@@ -3,10 +3,8 @@
  *   connect or accept, TLS, opening, hello, consent with the offer of a data plane, the plane tried out, up;
  *   then bye and hang-up, or failure.
  *
- * An offer is sent once the actor has accepted the peer's hello; so a refused node never sees the link come up. If both
- * offer a plane that can reach the other, both try it with a probe. The connector decides: once it has the peer's probe
- * and the peer's word that its own arrived, it says "use it" and is up; the acceptor is up when it hears that. If this
- * takes too long it says "do without", and the link serves both lanes.
+ * An offer is sent once the actor has accepted the peer's hello; so a refused node never sees the link come up. How a
+ * plane is agreed on is link_plane.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -22,14 +20,6 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-#define PLANE_PATIENCE (1000 * MILLISECOND)
-
-/* Fields of a PLANE frame: step u32, flags u32, host 16 bytes, tag u64, process u32, 12 bytes zero. */
-enum plane_step { PLANE_OFFER = 1, PLANE_WORKS = 2, PLANE_USE = 3, PLANE_DO_WITHOUT = 4, PLANE_FAILS = 5 };
-#define OFFER_HAS_PLANE 1u
-#define OFFER_HAS_FABRIC 2u
-#define OFFER_MUST 4u
-#define PLANE_FIELDS 48
 #define BYE_FIELDS 16
 
 pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out) {
@@ -54,7 +44,8 @@ pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out)
   net->link_count++;
   link->net = net;
   link->id.id = slot->serial << 24 | (net->slot_hint + 1);
-  link->socket = -1;
+  link->socket = link->channel = -1;
+  link->process = PWI_NO_PROCESS;
   link->deadline = pwi_tcp_now() + net->base.limits.greet_ns;
   pwi_fifo_init(&link->segments, sizeof(struct segment));
   pwi_fifo_init(&link->questions, sizeof(struct question));
@@ -68,14 +59,17 @@ void pwi_tcp_link_destroy(struct tcp_link *link) {
   pwi_tcp_drop_resolution(link);
   pwi_plane_close(link->plane, PAWL_CANCELLED);
   pwi_plane_port_close(link->port);
+  pwi_tcp_meet_end(link);
+  pwi_tcp_inbound_close(link);
   pwi_tls_destroy(link->tls);
   if (link->socket >= 0) close(link->socket);
-  pwi_incoming_fini(&link->incoming);
-  pwi_incoming_fini(&link->plane_incoming);
+  pwi_incoming_fini(&link->incoming, &net->base);
+  pwi_incoming_fini(&link->plane_incoming, &net->base);
   pwi_fifo_fini(&link->segments);
   pwi_fifo_fini(&link->questions);
   pwi_free(link->ring);
   pwi_free(link->small);
+  pwi_free(link->fabric);
   pwi_free(link->hello);
   pwi_free(link->shares);
   pwi_free(link->remotes);
@@ -133,6 +127,7 @@ void pwi_tcp_link_finish(struct tcp_link *link) {
   pwi_incoming_end(&link->plane_incoming, base, link->id, lost);
   pwi_tcp_drop_output(link, lost);
   pwi_tcp_drop_questions(link, lost);
+  pwi_tcp_inbound_release(link);
 }
 
 /* Bringing it up. */
@@ -222,20 +217,6 @@ static struct pwi_link_info info_of(const struct tcp_link *link) {
   };
 }
 
-static void send_plane(struct tcp_link *link, enum plane_step step, uint32_t flags) {
-  struct tcp_net *net = link->net;
-  uint8_t fields[PLANE_FIELDS] = {0};
-  struct iovec body = {0};
-  pwi_put_u32(fields, step);
-  pwi_put_u32(fields + 4, flags);
-  memcpy(fields + 8, net->host, sizeof net->host);
-  pwi_put_u64(fields + 24, link->our_tag);
-  pwi_put_u32(fields + 32, (uint32_t)getpid());
-  if (flags & OFFER_HAS_PLANE) body.iov_base = (void *)(uintptr_t)pwi_plane_port_address(link->port, &body.iov_len);
-  pawl_status status = pwi_tcp_queue_frame(link, PWI_FRAME_PLANE, fields, &body, 1, body.iov_len, false, 0);
-  if (status != PAWL_OK) pwi_tcp_link_fail(link, status, NULL);
-}
-
 static void send_bye(struct tcp_link *link, pawl_status why) {
   uint8_t fields[BYE_FIELDS] = {0};
   pwi_put_u32(fields, (uint32_t)why);
@@ -274,21 +255,17 @@ void pwi_tcp_link_greeted(struct tcp_link *link) {
     return;
   }
   link->stage = STAGE_OFFER;
-  uint32_t flags = 0;
-  bool is_trusted = link->net->plane && (link->tls || pwi_tcp_is_same_user(link->socket));
-  if (is_trusted && pwi_plane_port_open(link->net->plane, &link->port) == PAWL_OK) {
-    flags = OFFER_HAS_PLANE | (pwi_plane_has_fabric(link->net->plane) ? OFFER_HAS_FABRIC : 0);
-    if (RAND_bytes((unsigned char *)&link->our_tag, sizeof link->our_tag) != 1)
-      pwi_tcp_link_fail(link, PAWL_IO, "no random numbers");
-  }
-  if (link->net->plane_wish == PWI_PLANE_MUST) flags |= OFFER_MUST;
-  send_plane(link, PLANE_OFFER, flags);
+  pwi_tcp_plane_offer(link);
 }
 
-static void come_up(struct tcp_link *link) {
+void pwi_tcp_link_come_up(struct tcp_link *link) {
   struct pwi_net *base = &link->net->base;
   if (!link->plane && link->net->plane_wish == PWI_PLANE_MUST) {
     pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "no data plane to this peer");
+    return;
+  }
+  if (pwi_tcp_inbound_open(link) != PAWL_OK) {
+    pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
     return;
   }
   pwi_tcp_forget_stranger(link);
@@ -304,82 +281,6 @@ static void come_up(struct tcp_link *link) {
   if (link->plane && link->plane_blocked) {
     link->plane_blocked = false;
     pwi_plane_resume(link->plane);
-  }
-}
-
-static void give_up_plane(struct tcp_link *link) {
-  pwi_plane_close(link->plane, PAWL_CANCELLED);
-  link->plane = NULL;
-  link->can &= ~(unsigned)(PWI_LINK_HAS_PLANE | PWI_LINK_IN_PLACE);
-}
-
-static void try_plane(struct tcp_link *link, bool same_host) {
-  struct pwi_plane_route route = {
-      .address = link->small,
-      .address_size = (size_t)link->frame.body_size,
-      .our_tag = link->our_tag,
-      .their_tag = pwi_get_u64(link->fields + 24),
-      .same_host = same_host,
-      .process = (int32_t)pwi_get_u32(link->fields + 32),
-  };
-  struct pwi_plane_port *port = link->port;
-  link->port = NULL;
-  pawl_status status = pwi_plane_connect(port, link, &route, &link->plane);
-  if (status == PAWL_OK) {
-    link->can |= PWI_LINK_HAS_PLANE | (same_host ? PWI_LINK_IN_PLACE : 0u);
-    status = pwi_plane_probe(link->plane);
-  }
-  link->stage = STAGE_PLANE;
-  link->plane_deadline = pwi_tcp_now() + PLANE_PATIENCE;
-  if (status == PAWL_OK) return;
-  give_up_plane(link);
-  link->plane_deadline = 0; /* the connector decides against it at the next check; the acceptor waits for its word */
-}
-
-static void decide(struct tcp_link *link) {
-  if (link->accepted || link->stage != STAGE_PLANE || !link->probed || !link->peer_probed) return;
-  send_plane(link, PLANE_USE, 0);
-  come_up(link);
-}
-
-void pwi_tcp_link_probed(struct tcp_link *link) {
-  if (link->stage != STAGE_PLANE || link->probed) return;
-  link->probed = true;
-  send_plane(link, PLANE_WORKS, 0);
-  decide(link);
-}
-
-static void got_offer(struct tcp_link *link) {
-  uint32_t flags = pwi_get_u32(link->fields + 4);
-  bool same_host = memcmp(link->fields + 8, link->net->host, sizeof link->net->host) == 0;
-  bool fabric = (flags & OFFER_HAS_FABRIC) && link->net->plane && pwi_plane_has_fabric(link->net->plane);
-  bool possible = link->port && (flags & OFFER_HAS_PLANE) && (same_host || fabric);
-  if (possible)
-    try_plane(link, same_host);
-  else if (flags & OFFER_MUST)
-    pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "the peer insists on a data plane");
-  else
-    come_up(link);
-}
-
-void pwi_tcp_link_offered(struct tcp_link *link) {
-  uint32_t step = pwi_get_u32(link->fields);
-  if (link->stage == STAGE_OFFER && step == PLANE_OFFER) {
-    got_offer(link);
-  } else if (link->stage == STAGE_PLANE && step == PLANE_WORKS) {
-    link->peer_probed = true;
-    decide(link);
-  } else if (link->stage == STAGE_PLANE && link->accepted && step == PLANE_USE && link->plane) {
-    come_up(link);
-  } else if (link->stage == STAGE_PLANE && link->accepted && step == PLANE_DO_WITHOUT) {
-    give_up_plane(link);
-    come_up(link);
-  } else if (link->stage == STAGE_PLANE && !link->accepted && step == PLANE_FAILS) {
-    link->plane_deadline = 0; /* no need to wait for what will not come */
-  } else if ((step == PLANE_WORKS || step == PLANE_FAILS) && link->stage == STAGE_UP) {
-    return; /* crossed our decision to do without */
-  } else {
-    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "data plane set up out of turn");
   }
 }
 
@@ -418,7 +319,7 @@ void pwi_tcp_link_step_closing(struct tcp_link *link) {
 }
 
 /* The peer's bye, and every message it sent on the data plane has come. */
-static void check_bye(struct tcp_link *link) {
+void pwi_tcp_link_check_bye(struct tcp_link *link) {
   if (!link->bye_came || link->plane_received < link->bye_plane_count || link->plane_incoming.active) return;
   pwi_tcp_link_fail(link, link->why, "bye");
 }
@@ -434,7 +335,7 @@ void pwi_tcp_link_bye(struct tcp_link *link) {
   }
   link->why = said;
   link->deadline = pwi_tcp_now() + link->net->base.limits.linger_ns;
-  check_bye(link);
+  pwi_tcp_link_check_bye(link);
 }
 
 /* Heartbeats and deadlines. */
@@ -456,9 +357,7 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
   const struct pwi_net_limits *limits = &link->net->base.limits;
   if (link->is_failed) return;
   if (link->stage == STAGE_PLANE && !link->accepted && now > link->plane_deadline) {
-    give_up_plane(link);
-    send_plane(link, PLANE_DO_WITHOUT, 0);
-    come_up(link);
+    pwi_tcp_plane_do_without(link);
     return;
   }
   if (link->stage != STAGE_UP || link->bye_came) {
@@ -467,6 +366,7 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
   }
   /* We are not listening to a peer that owes us room, so its silence says nothing; that it takes bytes does. */
   if (pwi_tcp_is_choked(link) && link->took > link->heard) link->heard = link->took;
+  if (link->is_waiting) link->heard = now; /* for memory of ours */
   if (now - link->heard > limits->silence_ns) {
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, NULL);
     return;
@@ -478,93 +378,3 @@ void pwi_tcp_link_beat(struct tcp_link *link, int64_t now) {
   if (link->is_failed || link->stage != STAGE_UP || link->bye_came) return;
   if (beat(link, now)) pwi_tcp_link_flush(link);
 }
-
-/* What the data plane tells a link. */
-
-static void plane_probed(void *owner) { pwi_tcp_link_probed(owner); }
-
-static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, bool ready,
-                        struct pwi_plane_wish *wish_out) {
-  struct tcp_link *link = owner;
-  if (link->stage == STAGE_PLANE) { /* the peer is up already; we have not heard its word yet */
-    link->plane_blocked = true;
-    return false;
-  }
-  *wish_out = (struct pwi_plane_wish){.is_dropped = true};
-  link->net->moved = true;
-  link->plane_wanted = link->stage == STAGE_UP && !link->is_failed;
-  if (body_size > link->net->base.limits.message_max) {
-    pwi_tcp_link_fail(link, PAWL_LINK_PROTOCOL, "message too large");
-    link->plane_wanted = false;
-  }
-  if (!link->plane_wanted) return true;
-  struct pwi_message message = {.head = head, .body_size = body_size, .lane = PWI_LANE_DATA, .ready = ready};
-  pawl_status why;
-  if (!pwi_incoming_begin(&link->plane_incoming, &link->net->base, link->id, &message, &why)) {
-    pwi_tcp_link_refuse(link, why, "message refused");
-    link->plane_wanted = false;
-    return true;
-  }
-  const struct pwi_places *places = pwi_incoming_places(&link->plane_incoming);
-  link->plane_ready = ready && link->plane_incoming.plan.how == PWI_RECEIVE_PIECES;
-  wish_out->is_dropped = link->plane_incoming.plan.how == PWI_RECEIVE_DROP;
-  wish_out->has_places = places != NULL;
-  if (places) wish_out->places = *places;
-  return true;
-}
-
-/* A ready message goes on also on a link that has failed over something the actor did. */
-static bool is_plane_wanted(const struct tcp_link *link) {
-  return link->plane_wanted && link->stage == STAGE_UP && (!link->is_failed || link->plane_ready);
-}
-
-static void plane_piece(void *owner, const void *data, size_t size) {
-  struct tcp_link *link = owner;
-  link->net->moved = true;
-  if (is_plane_wanted(link)) pwi_incoming_piece(&link->plane_incoming, &link->net->base, link->id, data, size);
-}
-
-static void plane_end(void *owner) {
-  struct tcp_link *link = owner;
-  link->net->moved = true; /* a message that took several turns ends in a round of its own */
-  link->plane_received++;
-  if (is_plane_wanted(link)) pwi_incoming_end(&link->plane_incoming, &link->net->base, link->id, PAWL_OK);
-  check_bye(link);
-}
-
-static void plane_done(void *owner, uint64_t cookie, pawl_status status, size_t bytes) {
-  struct tcp_link *link = owner;
-  link->queued_operations--;
-  link->queued_bytes -= bytes;
-  link->net->moved = true;
-  if (cookie) pwi_tcp_end_operation(link, cookie, status);
-  if (link->was_full || link->stage == STAGE_CLOSING) pwi_tcp_mark_dirty(link);
-}
-
-static void plane_notified(void *owner, uint64_t value) {
-  struct tcp_link *link = owner;
-  struct pwi_net *base = &link->net->base;
-  link->net->moved = true;
-  if (link->stage == STAGE_UP && !link->is_failed && base->actor->notified)
-    base->actor->notified(base->self, link->id, value);
-}
-
-static void plane_failed(void *owner, const char *why) {
-  struct tcp_link *link = owner;
-  if (link->stage != STAGE_PLANE)
-    pwi_tcp_link_hung_up(link, PAWL_LINK_PLANE, why); /* also how it shows that the peer has left */
-  else if (link->accepted)
-    send_plane(link, PLANE_FAILS, 0); /* the connector decides */
-  else
-    link->plane_deadline = 0;
-}
-
-const struct pwi_plane_events pwi_tcp_link_plane_events = {
-    .probed = plane_probed,
-    .begin = plane_begin,
-    .piece = plane_piece,
-    .end = plane_end,
-    .done = plane_done,
-    .notified = plane_notified,
-    .failed = plane_failed,
-};

@@ -32,7 +32,7 @@ bool pwi_tcp_is_loopback(const struct sockaddr *address) {
 
 static pawl_status add_source(struct tcp_net *net, int socket, const struct pwi_address *address, uint16_t port) {
   struct source *source = &net->sources[net->source_count];
-  struct epoll_event event = {.events = EPOLLIN, .data.u64 = UINT64_MAX - 2 - net->source_count};
+  struct epoll_event event = {.events = EPOLLIN, .data.u64 = PWI_EVENT_SOURCE - net->source_count};
   if (listen(socket, BACKLOG) != 0 || epoll_ctl(net->epoll, EPOLL_CTL_ADD, socket, &event) != 0)
     return PAWL_NODE_ADDRESS;
   source->socket = socket;

@@ -104,8 +104,8 @@ pawl_status pwi_tcp_region_share(struct pwi_net *base, struct pwi_region *shared
   uint8_t *bytes = token;
   size_t key_size = 0;
   if (link->plane) {
-    pawl_status status =
-        pwi_plane_memory_key(net->plane, region->memory, bytes + TOKEN_HEAD, PWI_NET_TOKEN_MAX - TOKEN_HEAD, &key_size);
+    pawl_status status = pwi_plane_memory_key(link->plane, region->memory, bytes + TOKEN_HEAD,
+                                              PWI_NET_TOKEN_MAX - TOKEN_HEAD, &key_size);
     if (status != PAWL_OK) return status;
   }
   pawl_status status = add_share(link, region, access);
@@ -134,7 +134,7 @@ pawl_status pwi_tcp_remote_open(struct pwi_net *base, struct pwi_link id, const 
   if (link->plane) {
     bool writable = (remote.access & PWI_ACCESS_WRITE) != 0;
     pawl_status status =
-        pwi_plane_remote_open(link->plane, bytes + TOKEN_HEAD, key_size, writable, &remote.plane_remote);
+        pwi_plane_remote_open(link->plane, bytes + TOKEN_HEAD, key_size, remote.size, writable, &remote.plane_remote);
     if (status != PAWL_OK) return status;
   }
   remotes[link->remote_count++] = remote;

@@ -1,4 +1,7 @@
-/* The data plane as the links see it: a second, faster way to a peer, set up over the authenticated link.
+/* The data plane as the links see it: a second, faster way to a peer.
+ *
+ * On one host it is set up between processes of one user that have met (meet.c): UCX believes the address that it is
+ * given, so only somebody who could end us anyway may hand one in.
  *
  * net/ucx implements it with UCX. A build without UCX has none, and pwi_plane_create says so.
  *
@@ -17,6 +20,7 @@
 
 #include "base/log.h"
 #include "net/places.h"
+#include "net/process.h"
 
 struct pwi_plane;
 struct pwi_plane_port;   /* where one link's peer can reach us */
@@ -48,8 +52,9 @@ struct pwi_plane_events {
   void (*failed)(void *owner, const char *why); /* the plane to this peer broke; close it */
 };
 
-/* PAWL_UNSUPPORTED if this build or machine has none: `*why_out` says why. */
-pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct pwi_log *log,
+/* With `fabric` an RDMA device is used if there is one. PAWL_UNSUPPORTED if this build or machine has no plane:
+ * `*why_out` says why. */
+pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct pwi_log *log, bool fabric,
                              struct pwi_plane **plane_out, const char **why_out);
 void pwi_plane_destroy(struct pwi_plane *plane);
 
@@ -60,7 +65,12 @@ void pwi_plane_port_close(struct pwi_plane_port *port); /* one that was not conn
 /* What the peer needs to know. Valid as long as the port. */
 const void *pwi_plane_port_address(const struct pwi_plane_port *port, size_t *size_out);
 
-/* True if there is an RDMA device: peers on other hosts can be reached too. */
+/* Both ends must be of one kind: the version of UCX. */
+const char *pwi_plane_kind(void);
+
+bool pwi_plane_is_full(const struct pwi_plane *plane); /* no more ports */
+
+/* True if an RDMA device is used: peers on other hosts can be reached too. */
 bool pwi_plane_has_fabric(const struct pwi_plane *plane);
 
 /* True if something moved. */
@@ -75,18 +85,19 @@ bool pwi_plane_arm(struct pwi_plane *plane);
 /* True while sends wait for room at the peer. Nobody wakes us when there is some: do not sleep long. */
 bool pwi_plane_is_pending(const struct pwi_plane *plane);
 
-/* What a peer's offer said. */
+/* The way to a peer. */
 struct pwi_plane_route {
   const void *address; /* of its port */
   size_t address_size;
   uint64_t our_tag;   /* what the peer puts on what it sends to us, */
-  uint64_t their_tag; /* and we on what we send; drawn at random, exchanged over the link */
+  uint64_t their_tag; /* and we on what we send; drawn at random */
   bool same_host;
-  int32_t process; /* on the same host */
+  struct pwi_process process; /* on the same host: who it is, */
+  int channel;                /* and the unix socket that leads there, over which descriptors are passed; else -1 */
 };
 
-/* The port becomes the peer's, also on failure. PAWL_LINK_PLANE, PAWL_NO_MEMORY. */
-pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, const struct pwi_plane_route *route,
+/* The port, and the route's process and channel, become the peer's, also on failure. PAWL_LINK_PLANE, PAWL_NO_MEMORY. */
+pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, struct pwi_plane_route *route,
                               struct pwi_plane_peer **peer_out);
 
 /* Send the peer our probe. */
@@ -114,11 +125,12 @@ void pwi_plane_memory_close(struct pwi_plane *plane, struct pwi_plane_memory *me
 /* True if a body that is still being sent to this peer lies in the memory. */
 bool pwi_plane_memory_is_read_by(const struct pwi_plane_memory *memory, const struct pwi_plane_peer *peer);
 
-/* A key to the memory for a peer, and its use on the other side. The remote is a number of this peer's. */
-pawl_status pwi_plane_memory_key(struct pwi_plane *plane, const struct pwi_plane_memory *memory, void *key,
+/* A key to the memory for a peer, and its use on the other side, where the memory is said to be of `size`. The remote is
+ * a number of this peer's. PAWL_QUEUE_FULL: the peer has too many still to take. */
+pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory, void *key,
                                  size_t capacity, size_t *size_out);
-pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t size, bool writable,
-                                  size_t *remote_out);
+pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t key_size, uint64_t size,
+                                  bool writable, size_t *remote_out);
 pawl_status pwi_plane_put(struct pwi_plane_peer *peer, size_t remote, uint64_t offset, const void *from, size_t size,
                           uint64_t notify, uint64_t cookie);
 pawl_status pwi_plane_get(struct pwi_plane_peer *peer, size_t remote, uint64_t offset, void *into, size_t size,

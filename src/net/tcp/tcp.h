@@ -1,8 +1,9 @@
 /* The real world: sockets, TLS, and a data plane where a pair has one. See net.h for what it does.
  *
  * Security. With keys or a certificate every tcp link is TLS 1.3. Without either, links are plain and tcp can only be
- * listened at on loopback addresses. Unix sockets are plain and accept only processes of the same user, or root. A plain
- * link gets a data plane only with such a process too, because a plane trusts what its peer says.
+ * listened at on loopback addresses. Unix sockets are plain and accept only processes of the same user, or root. On one
+ * host a data plane is for processes of the same user only, and the kernel must say so (meet.c), because a plane trusts
+ * what its peer says.
  */
 #ifndef PWI_NET_TCP_TCP_H
 #define PWI_NET_TCP_TCP_H
@@ -27,6 +28,8 @@ struct pwi_tcp_config {
   const char *authority;          /* and who must have signed the peer's; all three or none */
   bool require_encryption;        /* then there is no data plane, and unix sockets are refused */
   enum pwi_tcp_plane plane;
+  bool rdma; /* the data plane may also lead to other hosts, to peers with a certificate or with a key without limits:
+                they are trusted with this process */
   const char *advertise; /* the host, or host:port, that others reach us at; NULL: as listened; copied */
 };
 

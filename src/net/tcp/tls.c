@@ -411,3 +411,8 @@ bool pwi_tls_has_pending(const struct pwi_tls *tls) { return SSL_has_pending(tls
 const char *pwi_tls_error(const struct pwi_tls *tls) { return tls->error; }
 
 const char *pwi_tls_peer(const struct pwi_tls *tls) { return tls->peer; }
+
+pawl_status pwi_tls_export(struct pwi_tls *tls, const char *label, void *into, size_t size) {
+  int made = SSL_export_keying_material(tls->ssl, into, size, label, strlen(label), NULL, 0, 0);
+  return made == 1 ? PAWL_OK : PAWL_LINK_KEY;
+}

@@ -6,11 +6,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
@@ -21,9 +19,6 @@
 #define PENDING_SLEEP INT64_C(50000)    /* 50 us: until there may be room at a peer */
 #define PLANE_SPINS 64                  /* looks at the data plane for each look at the sockets */
 #define PLANE_ROUNDS 32                 /* rounds in which it alone moved, before the sockets have their turn */
-#define EVENT_WAKER UINT64_MAX
-#define EVENT_PLANE (UINT64_MAX - 1)
-#define EVENT_SOURCE (UINT64_MAX - 2) /* and downwards */
 
 int64_t pwi_tcp_now(void) {
   struct timespec now;
@@ -95,19 +90,31 @@ static void hand_out_ended(struct tcp_net *net) {
 
 static void take_event(struct tcp_net *net, const struct epoll_event *event) {
   uint64_t who = event->data.u64;
-  if (who == EVENT_WAKER) {
+  if (who == PWI_EVENT_WAKER) {
     eventfd_t ignored;
     eventfd_read(net->waker, &ignored);
     pwi_tcp_check_resolutions(net);
     return;
   }
-  if (who == EVENT_PLANE) return; /* its progress is looked at in any case */
-  if (who > EVENT_SOURCE - SOURCES_MAX) {
-    pwi_tcp_accept_all(net, &net->sources[EVENT_SOURCE - who]);
+  if (who == PWI_EVENT_PLANE) return; /* its progress is looked at in any case */
+  if (who == PWI_EVENT_DOOR) {
+    pwi_tcp_door_accept(net);
     return;
   }
-  struct tcp_link *link = pwi_tcp_find_link(net, (struct pwi_link){who});
+  if (who > PWI_EVENT_SOURCE - SOURCES_MAX) {
+    pwi_tcp_accept_all(net, &net->sources[PWI_EVENT_SOURCE - who]);
+    return;
+  }
+  if (who & PWI_EVENT_GUEST) {
+    pwi_tcp_door_guest(net, (size_t)(who & ~PWI_EVENT_GUEST));
+    return;
+  }
+  struct tcp_link *link = pwi_tcp_find_link(net, (struct pwi_link){who & ~PWI_EVENT_MEETING});
   if (!link || link->is_failed) return;
+  if (who & PWI_EVENT_MEETING) {
+    pwi_tcp_meet_continue(link);
+    return;
+  }
   if (link->stage == STAGE_CONNECTING) {
     pwi_tcp_continue_connecting(link);
     return;
@@ -188,6 +195,8 @@ static void tick(struct tcp_net *net, int64_t now) {
     if (was_stopped) link->heard = now; /* we did not listen, so nobody was silent */
     pwi_tcp_link_check(link, now);
   }
+  pwi_tcp_door_check(net, now);
+  pwi_tcp_inbound_check(net, now);
   net->last_tick = now;
   net->next_tick = now + limits->beat_ns / 2;
 }
@@ -257,7 +266,7 @@ static int64_t sleep_time(struct tcp_net *net, int64_t now, int64_t deadline) {
   int64_t until = deadline;
   int64_t timer = pwi_timers_next(&net->timers);
   if (timer < until) until = timer;
-  if (net->link_count > 0 && net->next_tick < until) until = net->next_tick;
+  if ((net->link_count > 0 || net->guest_count > 0) && net->next_tick < until) until = net->next_tick;
   if (until <= now || may_spin(&net->spin, now, net->plane ? SPIN_PLANE : SPIN)) return 0;
   if (net->plane && !pwi_plane_arm(net->plane)) return 0;
   if (net->plane && pwi_plane_is_pending(net->plane) && until - now > PENDING_SLEEP) return PENDING_SLEEP;
@@ -336,6 +345,7 @@ static void destroy_net(struct pwi_net *base) {
     if (net->slots[i].link) pwi_tcp_link_destroy(net->slots[i].link);
   while (net->regions) pwi_tcp_region_close(base, &net->regions->base);
   pwi_plane_destroy(net->plane);
+  pwi_tcp_door_close(net);
   pwi_tcp_close_sources(net);
   pwi_tls_context_destroy(net->tls);
   pwi_timers_fini(&net->timers);
@@ -409,28 +419,6 @@ static pawl_status check_config(const struct pwi_tcp_config *config) {
   return PAWL_OK;
 }
 
-/* Nodes with the same value share memory: same boot of the same kernel, same /dev/shm, same process numbers, same user.
- */
-static void identify_host(uint8_t host[16]) {
-  char text[256] = {0};
-  size_t used = 0;
-  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-  if (file) {
-    used = fread(text, 1, 64, file);
-    fclose(file);
-  }
-  struct stat shared = {0};
-  stat("/dev/shm", &shared);
-  struct stat processes = {0};
-  stat("/proc/self/ns/pid", &processes);
-  int more =
-      snprintf(text + used, sizeof text - used, "|%llu|%llu|%llu|%lu", (unsigned long long)shared.st_dev,
-               (unsigned long long)shared.st_ino, (unsigned long long)processes.st_ino, (unsigned long)geteuid());
-  size_t size = used + (size_t)(more > 0 ? more : 0);
-  uint64_t halves[2] = {pwi_hash(text, size, 1), pwi_hash(text, size, 2)};
-  memcpy(host, halves, sizeof halves);
-}
-
 /* A server holds thousands of links; the usual soft limit of 1024 files is for programs that use select. */
 static void raise_file_limit(void) {
   struct rlimit limit;
@@ -444,7 +432,7 @@ static pawl_status open_descriptors(struct tcp_net *net) {
   net->epoll = epoll_create1(EPOLL_CLOEXEC);
   net->waker = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   net->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_WAKER};
+  struct epoll_event event = {.events = EPOLLIN, .data.u64 = PWI_EVENT_WAKER};
   if (net->epoll < 0 || net->waker < 0 || net->spare < 0) return PAWL_NODE_LIMIT;
   return epoll_ctl(net->epoll, EPOLL_CTL_ADD, net->waker, &event) == 0 ? PAWL_OK : PAWL_NODE_LIMIT;
 }
@@ -461,14 +449,14 @@ static pawl_status open_tls(struct tcp_net *net, const struct pwi_tcp_config *co
 static pawl_status open_plane(struct tcp_net *net, const struct pwi_tcp_config *config) {
   if (config->plane == PWI_PLANE_OFF || config->require_encryption) return PAWL_OK;
   const char *why = "";
-  pawl_status status = pwi_plane_create(&pwi_tcp_link_plane_events, &net->log, &net->plane, &why);
+  pawl_status status = pwi_plane_create(&pwi_tcp_link_plane_events, &net->log, config->rdma, &net->plane, &why);
   if (status != PAWL_OK) {
     pwi_log(&net->log, config->plane == PWI_PLANE_MUST ? PAWL_LOG_ERROR : PAWL_LOG_DEBUG, "net.plane", "why='%s'", why);
     return config->plane == PWI_PLANE_MUST || status == PAWL_NO_MEMORY ? status : PAWL_OK;
   }
-  struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_PLANE};
+  struct epoll_event event = {.events = EPOLLIN, .data.u64 = PWI_EVENT_PLANE};
   int added = epoll_ctl(net->epoll, EPOLL_CTL_ADD, pwi_plane_descriptor(net->plane), &event);
-  return added == 0 ? PAWL_OK : PAWL_NODE_LIMIT;
+  return added == 0 ? pwi_tcp_door_open(net) : PAWL_NODE_LIMIT;
 }
 
 pawl_status pwi_tcp_create(const struct pwi_tcp_config *config, const struct pwi_actor *actor, void *self,
@@ -480,7 +468,10 @@ pawl_status pwi_tcp_create(const struct pwi_tcp_config *config, const struct pwi
   struct tcp_net *net = pwi_alloc_zero(1, sizeof *net);
   if (!net) return PAWL_NO_MEMORY;
   net->base = (struct pwi_net){.ops = &ops, .actor = actor, .self = self, .limits = config->limits};
-  net->epoll = net->waker = net->spare = -1;
+  net->base.counts.inbound_max = config->limits.inbound_bytes == SIZE_MAX ? UINT64_MAX : config->limits.inbound_bytes;
+  net->epoll = net->waker = net->spare = net->door = -1;
+  for (size_t i = 0; i < PWI_GUESTS_MAX; i++) net->guests[i].socket = -1;
+  net->keys = config->keys;
   net->require_encryption = config->require_encryption;
   net->plane_wish = config->plane;
   net->has_advertised = config->advertise != NULL;
@@ -488,7 +479,7 @@ pawl_status pwi_tcp_create(const struct pwi_tcp_config *config, const struct pwi
   net->last_tick = pwi_tcp_now();
   pwi_timers_init(&net->timers);
   pwi_fifo_init(&net->ended, sizeof(struct ended));
-  identify_host(net->host);
+  pwi_tcp_identify_host(net->host);
   net->scratch = pwi_alloc(SCRATCH_SIZE + PWI_FRAME_ALIGN);
   net->name = pwi_copy_string(config->name ? config->name : "-");
   net->log.node = net->name;

@@ -4,10 +4,13 @@
  *   listen.c    listening and accepting
  *   connect.c   resolving and connecting
  *   owner.c     whose process a peer on this host is
- *   link.c      the life of a link: opening, hello, plane, up, closing, down
+ *   link.c      the life of a link: opening, hello, up, closing, down
+ *   link_plane.c  how a pair agrees on a data plane, and what it tells the link
+ *   meet.c      how two processes of one user find each other on one host
  *   output.c    what is queued and how it is written
  *   input.c     what is read and how it is cut into frames
  *   onesided.c  regions, put, get, fence
+ *   inbound.c   memory for bodies on their way in
  *   incoming.c  a message on its way to the actor
  *   frame.c, tls.c, timers.c stand alone
  */
@@ -32,6 +35,19 @@
 #define SCRATCH_SIZE ((size_t)256 << 10) /* read at once; small enough to stay in a core's cache */
 #define CARRY_MAX 96                     /* unread rest of a read: part of a head, or of a piece's last step */
 #define SOURCES_MAX 8                    /* addresses listened at */
+
+#define PWI_DOOR_SIZE 16 /* bytes of a door's name: meet.c */
+#define PWI_NONCE_SIZE 16
+#define PWI_PROOF_SIZE 32
+#define PWI_GUESTS_MAX 64 /* at the door at once */
+
+/* What an event of the net's epoll is about, besides links, whose numbers are smaller than all of these. */
+#define PWI_EVENT_WAKER UINT64_MAX
+#define PWI_EVENT_PLANE (UINT64_MAX - 1)
+#define PWI_EVENT_DOOR (UINT64_MAX - 2)
+#define PWI_EVENT_SOURCE (UINT64_MAX - 3)     /* and SOURCES_MAX downwards */
+#define PWI_EVENT_MEETING (UINT64_C(1) << 63) /* and the number of the link */
+#define PWI_EVENT_GUEST (UINT64_C(1) << 62)   /* and the guest's */
 
 enum link_stage {
   STAGE_RESOLVING,
@@ -80,6 +96,14 @@ struct remote {
   size_t plane_remote; /* with a data plane */
 };
 
+/* Those who prove who they are in the same way: a key, a certificate, a user, or nothing. */
+struct pwi_account {
+  struct pwi_account *next;
+  size_t links;
+  size_t charged; /* bytes of bodies that are being received */
+  char name[64];
+};
+
 struct tcp_link {
   struct tcp_net *net;
   struct pwi_link id;
@@ -111,8 +135,16 @@ struct tcp_link {
   struct pwi_opening ours, theirs;
   char *hello; /* the peer's greeting */
   size_t hello_size;
+  uint8_t nonce[PWI_NONCE_SIZE], their_nonce[PWI_NONCE_SIZE];
+  uint8_t proof[PWI_PROOF_SIZE], their_proof[PWI_PROOF_SIZE]; /* of the meeting */
+  uint64_t meeting;                                           /* the acceptor's number of the link */
+  int channel;                                                /* the connector's way to the peer's door, */
+  struct pwi_process process;                                 /* and whose door that is, until the plane has both */
+  bool offers_plane, has_met, peer_insists;
+  char *fabric; /* from the peer's offer */
+  size_t fabric_size;
   uint64_t our_tag;
-  struct pwi_plane_port *port; /* offered to the peer, until it is connected */
+  struct pwi_plane_port *port; /* until it is connected */
   struct pwi_plane_peer *plane;
   int64_t plane_deadline;
   bool probed, peer_probed, plane_blocked, plane_wanted, plane_ready;
@@ -136,6 +168,12 @@ struct tcp_link {
   bool is_wanted;                     /* the message that is coming in has been announced to the actor */
   struct pwi_incoming incoming;       /* on the link */
   struct pwi_incoming plane_incoming; /* on the data plane */
+
+  struct pwi_account *account; /* once it is up */
+  size_t charged, received;    /* bytes of the body that is coming in: of memory, and there */
+  bool is_waiting;             /* for room to receive more */
+  int64_t body_at, pace_at;    /* when the body began to come, and when its pace was last looked at, */
+  size_t pace_delivered;       /* and how much was there */
 
   /* output */
   struct pwi_fifo segments;
@@ -172,6 +210,15 @@ struct link_slot {
   uint64_t serial; /* of the links that ever stood here */
 };
 
+/* Somebody at the door. */
+struct pwi_guest {
+  int socket; /* -1: nobody */
+  struct pwi_process process;
+  int64_t deadline;
+  uint8_t *card; /* NULL until it has come */
+  size_t card_size;
+};
+
 struct source {
   int socket;
   enum pwi_address_kind kind;
@@ -198,7 +245,12 @@ struct tcp_net {
   char address[PWI_NET_ADDRESS_MAX];
   char hello[PWI_NET_HELLO_MAX];
   size_t hello_size;
+  const struct pwi_keyring *keys;
   uint8_t host[16]; /* equal on nodes that share memory */
+  uint8_t door_name[PWI_DOOR_SIZE];
+  int door; /* -1: there is no data plane */
+  struct pwi_guest guests[PWI_GUESTS_MAX];
+  size_t guest_count;
 
   int epoll;
   int waker;
@@ -220,6 +272,9 @@ struct tcp_net {
   struct tcp_link *ready, *dirty, *failed;
   struct tcp_link *oldest_stranger, *youngest_stranger;
   size_t stranger_count;
+  struct pwi_account *accounts;
+  struct pwi_link leader; /* may receive beyond the bound */
+  int64_t waiting_since;  /* while links wait for room: since the first did */
   struct tcp_region *regions;
   uint64_t last_region;
   struct pwi_plane *plane;
@@ -262,15 +317,34 @@ void pwi_tcp_link_finish(struct tcp_link *link); /* ends all that is under way; 
 void pwi_tcp_link_shake(struct tcp_link *link);
 void pwi_tcp_link_opened(struct tcp_link *link, const uint8_t *opening);
 void pwi_tcp_link_greeted(struct tcp_link *link);
-void pwi_tcp_link_offered(struct tcp_link *link);
 void pwi_tcp_link_bye(struct tcp_link *link);
 void pwi_tcp_link_refuse(struct tcp_link *link, pawl_status why, const char *detail);
-void pwi_tcp_link_probed(struct tcp_link *link);
+void pwi_tcp_link_come_up(struct tcp_link *link);
+void pwi_tcp_link_check_bye(struct tcp_link *link);
 void pwi_tcp_link_check(struct tcp_link *link, int64_t now); /* deadlines and heartbeats */
 void pwi_tcp_link_beat(struct tcp_link *link, int64_t now);  /* a heartbeat alone, at once */
 void pwi_tcp_link_step_closing(struct tcp_link *link);
 void pwi_tcp_close(struct pwi_net *base, struct pwi_link link, pawl_status why);
+
+/* link_plane.c */
+void pwi_tcp_plane_offer(struct tcp_link *link);
+void pwi_tcp_link_offered(struct tcp_link *link); /* a PLANE frame */
+void pwi_tcp_plane_try(struct tcp_link *link, struct pwi_plane_route *route);
+void pwi_tcp_plane_do_without(struct tcp_link *link); /* the connector's decision */
+void pwi_tcp_plane_fails(struct tcp_link *link);      /* the acceptor's word; the connector decides */
 extern const struct pwi_plane_events pwi_tcp_link_plane_events;
+
+/* meet.c */
+void pwi_tcp_identify_host(uint8_t host[16]);
+pawl_status pwi_tcp_door_open(struct tcp_net *net);
+void pwi_tcp_door_close(struct tcp_net *net);
+void pwi_tcp_door_accept(struct tcp_net *net);
+void pwi_tcp_door_guest(struct tcp_net *net, size_t index); /* has something to say */
+void pwi_tcp_door_check(struct tcp_net *net, int64_t now);  /* deadlines */
+pawl_status pwi_tcp_meet_begin(struct tcp_link *link, const uint8_t door[PWI_DOOR_SIZE], uint64_t number);
+void pwi_tcp_meet_continue(struct tcp_link *link); /* the door has something to say */
+void pwi_tcp_meet_wait(struct tcp_link *link);     /* for the connector to come to our door */
+void pwi_tcp_meet_end(struct tcp_link *link);
 
 /* output.c */
 pawl_status pwi_tcp_send(struct pwi_net *base, struct pwi_link link, const struct pwi_send *send, size_t body_size);
@@ -283,6 +357,15 @@ pawl_status pwi_tcp_queue_frame(struct tcp_link *link, enum pwi_frame_kind kind,
 void pwi_tcp_link_flush(struct tcp_link *link);
 void pwi_tcp_drop_output(struct tcp_link *link, pawl_status why);
 bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t size);
+
+/* inbound.c */
+pawl_status pwi_tcp_inbound_open(struct tcp_link *link); /* it has come up. PAWL_NO_MEMORY */
+void pwi_tcp_inbound_close(struct tcp_link *link);
+size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted); /* bytes that may be read now; 0: it waits */
+void pwi_tcp_inbound_received(struct tcp_link *link, size_t size);
+void pwi_tcp_inbound_release(struct tcp_link *link); /* its body has ended */
+bool pwi_tcp_inbound_is_full(const struct tcp_net *net);
+void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now); /* who is slow */
 
 /* input.c */
 void pwi_tcp_link_read(struct tcp_link *link);

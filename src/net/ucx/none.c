@@ -7,10 +7,11 @@
 
 static const char reason[] = "this pawl was built without UCX";
 
-pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct pwi_log *log,
+pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct pwi_log *log, bool fabric,
                              struct pwi_plane **plane_out, const char **why_out) {
   (void)events;
   (void)log;
+  (void)fabric;
   (void)plane_out;
   *why_out = reason;
   return PAWL_UNSUPPORTED;
@@ -20,6 +21,8 @@ const char *pwi_plane_about(bool *available_out) {
   if (available_out) *available_out = false;
   return reason;
 }
+
+const char *pwi_plane_kind(void) { return "none"; }
 
 void pwi_plane_destroy(struct pwi_plane *plane) { (void)plane; }
 
@@ -37,12 +40,13 @@ void pwi_plane_port_close(struct pwi_plane_port *port) { (void)port; }
 
 pawl_status pwi_plane_port_open(struct pwi_plane *plane, struct pwi_plane_port **port_out) { NOBODY_CALLS; }
 const void *pwi_plane_port_address(const struct pwi_plane_port *port, size_t *size_out) { NOBODY_CALLS; }
+bool pwi_plane_is_full(const struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_has_fabric(const struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_progress(struct pwi_plane *plane) { NOBODY_CALLS; }
 int pwi_plane_descriptor(const struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_arm(struct pwi_plane *plane) { NOBODY_CALLS; }
 bool pwi_plane_is_pending(const struct pwi_plane *plane) { NOBODY_CALLS; }
-pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, const struct pwi_plane_route *route,
+pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, struct pwi_plane_route *route,
                               struct pwi_plane_peer **peer_out) {
   NOBODY_CALLS;
 }
@@ -61,12 +65,12 @@ void pwi_plane_memory_close(struct pwi_plane *plane, struct pwi_plane_memory *me
 bool pwi_plane_memory_is_read_by(const struct pwi_plane_memory *memory, const struct pwi_plane_peer *peer) {
   NOBODY_CALLS;
 }
-pawl_status pwi_plane_memory_key(struct pwi_plane *plane, const struct pwi_plane_memory *memory, void *key,
+pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory, void *key,
                                  size_t capacity, size_t *size_out) {
   NOBODY_CALLS;
 }
-pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t size, bool writable,
-                                  size_t *remote_out) {
+pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t key_size, uint64_t size,
+                                  bool writable, size_t *remote_out) {
   NOBODY_CALLS;
 }
 pawl_status pwi_plane_put(struct pwi_plane_peer *peer, size_t remote, uint64_t offset, const void *from, size_t size,

@@ -31,6 +31,7 @@
 
 #include "base/fifo.h"
 #include "net/net.h"
+#include "net/process.h"
 #include "net/tcp/plane.h"
 #include "net/ucx/shared.h"
 
@@ -49,7 +50,7 @@ enum packet_kind {
                  */
   PACKET_PART,  /* payload: up to CHUNK bytes */
   PACKET_ACK,   /* number: of the large message */
-  PACKET_REGION, /* number: of the memory; payload: its struct pwi_shared_name */
+  PACKET_REGION, /* number: of a memory whose descriptor has just been given over the channel */
   PACKET_FORGET, /* number: of the memory */
   PACKET_NOTIFY, /* number: the value */
 };
@@ -106,16 +107,15 @@ struct arrival {
   bool is_ours; /* copied: ours to free; else UCX's to release */
 };
 
+/* A peer's region. */
 struct mapped_region {
-  uint64_t number;
-  size_t size;
-  void *memory;
+  struct pwi_mapping mapping; /* number 0: the peer has closed it */
+  bool is_remote;             /* put and get use it: it stays until the link ends */
 };
 
 /* A peer's region for put and get: mapped on the same host, else through UCX. */
 struct plane_remote {
   char *memory;
-  size_t size;
   ucp_rkey_h key;
   uint64_t address;
 };
@@ -140,7 +140,8 @@ struct pwi_plane_peer {
   struct pwi_plane_peer *next_busy;
   void *owner;
   uint64_t our_tag, their_tag;
-  int32_t process; /* on the same host */
+  struct pwi_process process; /* on the same host: vouched for by the kernel, */
+  int channel;                /* and the unix socket that leads to it, for descriptors */
   bool same_host, is_busy, has_failed, is_closing;
   ucp_ep_h endpoint;
   uint64_t probe_value;
@@ -222,7 +223,7 @@ void pwi_ucx_drop_arrivals(struct pwi_plane_peer *peer);
 /* ucx_memory.c */
 const struct pwi_plane_memory *pwi_ucx_memory_of(const struct pwi_plane *plane, const void *address, size_t size);
 pawl_status pwi_ucx_introduce(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory);
-void pwi_ucx_region_came(struct pwi_plane_peer *peer, uint64_t number, const void *name, size_t size);
+void pwi_ucx_regions_came(struct pwi_plane_peer *peer);
 void pwi_ucx_region_left(struct pwi_plane_peer *peer, uint64_t number);
 void pwi_ucx_release_regions(struct pwi_plane_peer *peer);
 

@@ -1,11 +1,12 @@
 /* Regions, put, get and fence on the data plane.
  *
- * Between processes of one host a region is mapped by its peers (shared.h): bodies in it are read in place, and put and
- * get are copies, complete when the call returns. Between hosts UCX moves the bytes by RDMA.
+ * Between processes of one host a region is given to its peers and mapped there (shared.h): bodies in it are read in
+ * place, and put and get are copies, complete when the call returns. Between hosts UCX moves the bytes by RDMA.
  */
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "net/ucx/ucx_internal.h"
@@ -16,7 +17,7 @@ static pawl_status register_for_fabric(struct pwi_plane *plane, struct pwi_plane
   ucp_mem_map_params_t params = {
       .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
       .address = memory->shared.memory,
-      .length = (size_t)memory->shared.name.size,
+      .length = memory->shared.size,
   };
   if (!plane->has_fabric) return PAWL_OK;
   return ucp_mem_map(plane->context, &params, &memory->handle) == UCS_OK ? PAWL_OK : PAWL_NODE_LIMIT;
@@ -70,7 +71,7 @@ const struct pwi_plane_memory *pwi_ucx_memory_of(const struct pwi_plane *plane, 
   uintptr_t begin = (uintptr_t)address;
   for (const struct pwi_plane_memory *memory = plane->memories; memory; memory = memory->next) {
     uintptr_t base = (uintptr_t)memory->shared.memory;
-    if (begin >= base && pwi_span_fits(begin - base, size, memory->shared.name.size)) return memory;
+    if (begin >= base && pwi_span_fits(begin - base, size, memory->shared.size)) return memory;
   }
   return NULL;
 }
@@ -82,61 +83,81 @@ bool pwi_plane_memory_is_read_by(const struct pwi_plane_memory *memory, const st
   return false;
 }
 
+/* The descriptor goes first: when the packet has come it is there to be taken. */
 pawl_status pwi_ucx_introduce(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory) {
   if (was_introduced(peer, memory->number)) return PAWL_OK;
   pawl_status status = pwi_fifo_reserve(&peer->introduced, pwi_fifo_count(&peer->introduced) + 1);
+  if (status == PAWL_OK) status = pwi_shared_give(peer->channel, memory->number, &memory->shared);
   if (status != PAWL_OK) return status;
-  status = pwi_ucx_tell(peer, PACKET_REGION, memory->number, &memory->shared.name, sizeof memory->shared.name);
-  if (status == PAWL_OK) *(uint64_t *)pwi_fifo_push(&peer->introduced) = memory->number;
-  return status;
+  *(uint64_t *)pwi_fifo_push(&peer->introduced) = memory->number;
+  return pwi_ucx_tell(peer, PACKET_REGION, memory->number, NULL, 0);
 }
 
-/* A peer's region: map it. If that fails the peer is dying; messages that point to it then fail the link. */
-void pwi_ucx_region_came(struct pwi_plane_peer *peer, uint64_t number, const void *name, size_t size) {
-  struct pwi_shared_name shared;
-  if (size != sizeof shared || peer->region_count == REGIONS_MAX) return;
-  memcpy(&shared, name, sizeof shared);
+static struct mapped_region *find_region(const struct pwi_plane_peer *peer, uint64_t number) {
+  for (size_t i = 0; i < peer->region_count; i++)
+    if (peer->regions[i].mapping.number == number) return &peer->regions[i];
+  return NULL;
+}
+
+static pawl_status add_region(struct pwi_plane_peer *peer, const struct pwi_mapping *mapping) {
+  if (mapping->number == 0 || find_region(peer, mapping->number)) return PAWL_CORRUPT;
+  if (peer->region_count == REGIONS_MAX) return PAWL_NO_MEMORY;
   struct mapped_region *regions = pwi_resize_array(peer->regions, peer->region_count + 1, sizeof *regions);
-  if (!regions) return;
+  if (!regions) return PAWL_NO_MEMORY;
   peer->regions = regions;
-  void *memory;
-  if (pwi_shared_map(&shared, false, &memory) != PAWL_OK) return;
-  regions[peer->region_count++] = (struct mapped_region){number, (size_t)shared.size, memory};
+  regions[peer->region_count++] = (struct mapped_region){.mapping = *mapping};
+  return PAWL_OK;
+}
+
+/* Takes all descriptors that the peer has given. A message that points into a region that could not be taken fails the
+ * link. */
+void pwi_ucx_regions_came(struct pwi_plane_peer *peer) {
+  struct pwi_mapping mapping;
+  pawl_status status = PAWL_OK;
+  while (status == PAWL_OK && (status = pwi_shared_take(peer->channel, &mapping)) == PAWL_OK) {
+    status = add_region(peer, &mapping);
+    if (status != PAWL_OK) pwi_mapping_close(&mapping);
+  }
+  if (status == PAWL_CORRUPT) pwi_ucx_fail(peer, "descriptor of no region");
 }
 
 void pwi_ucx_region_left(struct pwi_plane_peer *peer, uint64_t number) {
-  for (size_t i = 0; i < peer->region_count; i++) {
-    if (peer->regions[i].number != number) continue;
-    pwi_shared_unmap(peer->regions[i].memory, peer->regions[i].size);
-    peer->regions[i] = peer->regions[--peer->region_count];
+  struct mapped_region *region = find_region(peer, number);
+  if (!region || number == 0) return;
+  if (region->is_remote) {
+    region->mapping.number = 0;
     return;
   }
+  pwi_mapping_close(&region->mapping);
+  *region = peer->regions[--peer->region_count];
 }
 
 void pwi_ucx_release_regions(struct pwi_plane_peer *peer) {
-  for (size_t i = 0; i < peer->region_count; i++) pwi_shared_unmap(peer->regions[i].memory, peer->regions[i].size);
-  for (size_t i = 0; i < peer->remote_count; i++) {
-    if (peer->remotes[i].memory) pwi_shared_unmap(peer->remotes[i].memory, peer->remotes[i].size);
+  for (size_t i = 0; i < peer->region_count; i++) pwi_mapping_close(&peer->regions[i].mapping);
+  for (size_t i = 0; i < peer->remote_count; i++)
     if (peer->remotes[i].key) ucp_rkey_destroy(peer->remotes[i].key);
-  }
   peer->region_count = peer->remote_count = 0;
 }
 
-/* A key: the memory's name, its address, and with a fabric UCX's key to it. */
-#define KEY_HEAD (sizeof(struct pwi_shared_name) + sizeof(uint64_t))
+/* A key: the memory's number, its address, and with a fabric UCX's key to it. */
+#define KEY_HEAD 16
 
-pawl_status pwi_plane_memory_key(struct pwi_plane *plane, const struct pwi_plane_memory *memory, void *key,
+pawl_status pwi_plane_memory_key(struct pwi_plane_peer *peer, const struct pwi_plane_memory *memory, void *key,
                                  size_t capacity, size_t *size_out) {
-  uint64_t address = (uint64_t)(uintptr_t)memory->shared.memory;
   void *packed = NULL;
   size_t packed_size = 0;
-  if (memory->handle && ucp_rkey_pack(plane->context, memory->handle, &packed, &packed_size) != UCS_OK)
+  if (capacity < KEY_HEAD) return PAWL_TOO_LARGE;
+  pawl_status status = peer->same_host ? pwi_ucx_introduce(peer, memory) : PAWL_OK;
+  if (status != PAWL_OK) return status;
+  if (!peer->same_host && memory->handle &&
+      ucp_rkey_pack(peer->plane->context, memory->handle, &packed, &packed_size) != UCS_OK)
     return PAWL_NO_MEMORY;
-  pawl_status status = capacity >= KEY_HEAD && packed_size <= capacity - KEY_HEAD ? PAWL_OK : PAWL_TOO_LARGE;
-  if (status == PAWL_OK) {
+  if (packed_size > capacity - KEY_HEAD) {
+    status = PAWL_TOO_LARGE;
+  } else {
     char *at = key;
-    memcpy(at, &memory->shared.name, sizeof memory->shared.name);
-    memcpy(at + sizeof memory->shared.name, &address, sizeof address);
+    pwi_put_u64(at, memory->number);
+    pwi_put_u64(at + 8, (uint64_t)(uintptr_t)memory->shared.memory);
     if (packed_size) memcpy(at + KEY_HEAD, packed, packed_size);
     *size_out = KEY_HEAD + packed_size;
   }
@@ -144,31 +165,34 @@ pawl_status pwi_plane_memory_key(struct pwi_plane *plane, const struct pwi_plane
   return status;
 }
 
-static pawl_status reach(struct pwi_plane_peer *peer, const char *key, size_t size, bool writable,
-                         struct plane_remote *remote) {
-  struct pwi_shared_name name;
-  memcpy(&name, key, sizeof name);
-  if (peer->same_host) {
-    void *memory;
-    pawl_status status = pwi_shared_map(&name, writable, &memory);
-    if (status != PAWL_OK) return status;
-    remote->memory = memory;
-    remote->size = (size_t)name.size;
-    return PAWL_OK;
-  }
-  memcpy(&remote->address, key + sizeof name, sizeof remote->address);
-  if (size == KEY_HEAD) return PAWL_CORRUPT;
-  return ucp_ep_rkey_unpack(peer->endpoint, key + KEY_HEAD, &remote->key) == UCS_OK ? PAWL_OK : PAWL_CORRUPT;
+/* A region that the peer has given, of the size that its token says: an access is checked against that. */
+static pawl_status reach_mapped(struct pwi_plane_peer *peer, uint64_t number, uint64_t size, bool writable,
+                                struct plane_remote *remote) {
+  pwi_ucx_regions_came(peer);
+  struct mapped_region *region = find_region(peer, number);
+  if (!region || number == 0) return PAWL_NOT_FOUND;
+  if (region->mapping.size != size) return PAWL_CORRUPT;
+  pawl_status status = writable ? pwi_mapping_open_for_writing(&region->mapping) : PAWL_OK;
+  if (status != PAWL_OK) return status;
+  region->is_remote = true;
+  remote->memory = region->mapping.memory;
+  return PAWL_OK;
 }
 
-pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t size, bool writable,
-                                  size_t *remote_out) {
+pawl_status pwi_plane_remote_open(struct pwi_plane_peer *peer, const void *key, size_t key_size, uint64_t size,
+                                  bool writable, size_t *remote_out) {
   struct plane_remote remote = {0};
-  if (size < KEY_HEAD) return PAWL_CORRUPT;
+  const char *at = key;
+  if (key_size < KEY_HEAD) return PAWL_CORRUPT;
   struct plane_remote *remotes = pwi_resize_array(peer->remotes, peer->remote_count + 1, sizeof *remotes);
   if (!remotes) return PAWL_NO_MEMORY;
   peer->remotes = remotes;
-  pawl_status status = reach(peer, key, size, writable, &remote);
+  pawl_status status = PAWL_OK;
+  remote.address = pwi_get_u64(at + 8);
+  if (peer->same_host)
+    status = reach_mapped(peer, pwi_get_u64(at), size, writable, &remote);
+  else if (key_size == KEY_HEAD || ucp_ep_rkey_unpack(peer->endpoint, at + KEY_HEAD, &remote.key) != UCS_OK)
+    status = PAWL_CORRUPT;
   if (status != PAWL_OK) return status;
   *remote_out = peer->remote_count;
   remotes[peer->remote_count++] = remote;

@@ -16,6 +16,8 @@
 #include "base/memory.h"
 #include "net/ucx/ucx_internal.h"
 
+#define ADDRESS_OTHERS 24 /* bytes in which the addresses of two workers of one host may differ: 16 in UCX 1.13 */
+
 /* Exported by libucs, declared only in its developers' headers. UCX installs handlers for SIGSEGV and the like when it
  * is loaded, and prints to the terminal; neither is a library's business. */
 extern void ucs_debug_disable_signals(void) __attribute__((weak));
@@ -140,13 +142,13 @@ static ucs_status_t open_context(struct pwi_plane *plane) {
   return status;
 }
 
-pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct pwi_log *log,
+pawl_status pwi_plane_create(const struct pwi_plane_events *events, const struct pwi_log *log, bool fabric,
                              struct pwi_plane **plane_out, const char **why_out) {
   struct pwi_plane *plane = pwi_alloc_zero(1, sizeof *plane);
   if (!plane) return PAWL_NO_MEMORY;
   plane->events = events;
   plane->log = log;
-  plane->has_fabric = has_rdma_device();
+  plane->has_fabric = fabric && has_rdma_device();
   plane->descriptor = epoll_create1(EPOLL_CLOEXEC);
   ucs_status_t status = plane->descriptor >= 0 ? open_context(plane) : UCS_ERR_NO_RESOURCE;
   if (status != UCS_OK) {
@@ -175,7 +177,7 @@ const char *pwi_plane_about(bool *available_out) {
   static const struct pwi_plane_events nobody = {0};
   struct pwi_plane *plane;
   const char *why = "";
-  bool available = pwi_plane_create(&nobody, NULL, &plane, &why) == PAWL_OK;
+  bool available = pwi_plane_create(&nobody, NULL, true, &plane, &why) == PAWL_OK;
   if (available_out) *available_out = available;
   if (!available) return why;
   bool fabric = pwi_plane_has_fabric(plane);
@@ -183,6 +185,10 @@ const char *pwi_plane_about(bool *available_out) {
   return fabric ? "shared memory between processes of one host, RDMA between hosts"
                 : "shared memory between processes of one host; no RDMA device here";
 }
+
+const char *pwi_plane_kind(void) { return ucp_get_version_string(); }
+
+bool pwi_plane_is_full(const struct pwi_plane *plane) { return plane->port_count >= PORTS_MAX; }
 
 bool pwi_plane_has_fabric(const struct pwi_plane *plane) { return plane->has_fabric; }
 
@@ -247,7 +253,7 @@ static void free_port(struct pwi_plane_port *port) {
 }
 
 pawl_status pwi_plane_port_open(struct pwi_plane *plane, struct pwi_plane_port **port_out) {
-  if (plane->port_count >= PORTS_MAX) return PAWL_NODE_LIMIT;
+  if (pwi_plane_is_full(plane)) return PAWL_NODE_LIMIT;
   struct pwi_plane_port *port = pwi_alloc_zero(1, sizeof *port);
   if (!port) return PAWL_NO_MEMORY;
   port->plane = plane;
@@ -299,7 +305,18 @@ static ucs_status_t open_endpoint(struct pwi_plane_peer *peer, const void *addre
   return ucp_ep_create(peer->port->worker, &params, &peer->endpoint);
 }
 
-pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, const struct pwi_plane_route *route,
+/* UCX believes an address and aborts at one of garbage. A worker of this host has an address like our own but for its
+ * random name and the place of its queue in shared memory. */
+static bool is_like_ours(const struct pwi_plane_port *port, const struct pwi_plane_route *route) {
+  if (!route->same_host) return route->address_size > 0;
+  if (route->address_size != port->address_size) return false;
+  const uint8_t *ours = (const uint8_t *)port->address, *theirs = route->address;
+  size_t others = 0;
+  for (size_t i = 0; i < port->address_size; i++) others += ours[i] != theirs[i];
+  return ours[0] == theirs[0] && others > 0 && others <= ADDRESS_OTHERS;
+}
+
+pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, struct pwi_plane_route *route,
                               struct pwi_plane_peer **peer_out) {
   pawl_status status = PAWL_NO_MEMORY;
   struct pwi_plane_peer *peer = pwi_alloc_zero(1, sizeof *peer);
@@ -311,9 +328,11 @@ pawl_status pwi_plane_connect(struct pwi_plane_port *port, void *owner, const st
   peer->their_tag = route->their_tag;
   peer->same_host = route->same_host;
   peer->process = route->process;
+  peer->channel = route->channel;
   pwi_fifo_init(&peer->arrivals, sizeof(struct arrival));
   pwi_fifo_init(&peer->introduced, sizeof(uint64_t));
   status = PAWL_LINK_PLANE;
+  if (!is_like_ours(port, route)) goto free_peer;
   if (RAND_bytes((unsigned char *)&peer->probe_value, sizeof peer->probe_value) != 1) goto free_peer;
   if (open_endpoint(peer, route->address) != UCS_OK) goto free_peer;
   port->peer = peer;
@@ -324,6 +343,8 @@ free_peer:
   pwi_free(peer);
 close_port:
   pwi_plane_port_close(port);
+  pwi_process_close(&route->process);
+  if (route->channel >= 0) close(route->channel);
   return status;
 }
 
@@ -358,6 +379,8 @@ void pwi_plane_close(struct pwi_plane_peer *peer, pawl_status why) {
     peer->operations->status = why;
     end_operation(peer->operations);
   }
+  pwi_process_close(&peer->process);
+  if (peer->channel >= 0) close(peer->channel);
   pwi_fifo_fini(&peer->arrivals);
   pwi_fifo_fini(&peer->introduced);
   pwi_free(peer->regions);

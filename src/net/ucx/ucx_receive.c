@@ -96,11 +96,11 @@ static bool check_parts(struct pwi_plane_peer *peer, const struct packet *packet
 }
 
 static const char *shared_part(const struct pwi_plane_peer *peer, const struct part *part) {
-  for (size_t i = 0; i < peer->region_count; i++)
-    if (peer->regions[i].number == part->memory)
-      return pwi_span_fits(part->offset, part->size, peer->regions[i].size)
-                 ? (const char *)peer->regions[i].memory + part->offset
-                 : NULL;
+  for (size_t i = 0; i < peer->region_count; i++) {
+    const struct pwi_mapping *mapping = &peer->regions[i].mapping;
+    if (mapping->number != part->memory || mapping->number == 0) continue;
+    return pwi_span_fits(part->offset, part->size, mapping->size) ? (const char *)mapping->memory + part->offset : NULL;
+  }
   return NULL;
 }
 
@@ -245,8 +245,7 @@ static bool read_remote(struct pwi_plane_peer *peer, const struct part *part, si
     local[0] = (struct iovec){peer->bounce + peer->bounced, size};
   else
     return false;
-  struct iovec remote = {(void *)(uintptr_t)(part->offset + peer->part_offset), size};
-  if (process_vm_readv(peer->process, local, count, &remote, 1, 0) != (ssize_t)size) {
+  if (!pwi_process_read(&peer->process, local, count, part->offset + peer->part_offset, size)) {
     pwi_ucx_fail(peer, "the peer's memory cannot be read");
     return false;
   }
@@ -384,8 +383,7 @@ void pwi_ucx_probed(struct pwi_plane_peer *peer, uint64_t tag, const struct prob
   uint64_t value = probe->value;
   if (peer->same_host) {
     struct iovec local = {&value, sizeof value};
-    struct iovec remote = {(void *)(uintptr_t)probe->address, sizeof value};
-    if (process_vm_readv(peer->process, &local, 1, &remote, 1, 0) != sizeof value) value = ~probe->value;
+    if (!pwi_process_read(&peer->process, &local, 1, probe->address, sizeof value)) value = ~probe->value;
   }
   if (value == probe->value)
     peer->plane->events->probed(peer->owner);
@@ -401,13 +399,13 @@ static void probe_came(struct pwi_plane_port *port, uint64_t tag, const void *da
 }
 
 /* What needs no order among messages is dealt with at once. True if it was. */
-static bool deal_at_once(struct pwi_plane_peer *peer, const struct packet *packet, const void *data, size_t size) {
+static bool deal_at_once(struct pwi_plane_peer *peer, const struct packet *packet) {
   switch (packet->kind) {
   case PACKET_ACK:
     pwi_ucx_acknowledged(peer, packet->number);
     return true;
   case PACKET_REGION:
-    pwi_ucx_region_came(peer, packet->number, data, size);
+    pwi_ucx_regions_came(peer);
     return true;
   case PACKET_FORGET:
     pwi_ucx_region_left(peer, packet->number);
@@ -458,7 +456,7 @@ ucs_status_t pwi_ucx_arrived(void *argument, const void *header, size_t header_s
     return UCS_OK;
   }
   if (!peer || peer->has_failed || peer->is_closing || arrival.packet.tag != peer->our_tag) return UCS_OK;
-  if (deal_at_once(peer, &arrival.packet, data, arrival.is_rendezvous ? 0 : size)) return UCS_OK;
+  if (deal_at_once(peer, &arrival.packet)) return UCS_OK;
 
   size_t turn = TURN;
   if (pwi_fifo_count(&peer->arrivals) > 0 || !is_free(peer, &turn) || !deal_with(peer, &arrival))

@@ -68,12 +68,12 @@ static pawl_status plan_parts(struct operation *operation, const struct iovec *b
     if (!memories[i] && is_private_inline) continue;
     if (size <= INLINE_PART && inlined + size <= INLINE_MAX) {
       inlined += size;
-    } else if (memories[i]) {
-      status = plan_shared(operation, memories[i], body[i].iov_base, &parts[i]);
-    } else {
-      parts[i].kind = peer->same_host ? PART_REMOTE : PART_PULLED;
-      parts[i].offset = peer->same_host ? (uint64_t)(uintptr_t)body[i].iov_base : 0;
+      continue;
     }
+    parts[i].kind = peer->same_host ? PART_REMOTE : PART_PULLED;
+    parts[i].offset = peer->same_host ? (uint64_t)(uintptr_t)body[i].iov_base : 0;
+    if (memories[i]) status = plan_shared(operation, memories[i], body[i].iov_base, &parts[i]);
+    if (status == PAWL_QUEUE_FULL) status = PAWL_OK; /* it has other regions to take first; copied once it goes too */
   }
   return status;
 }

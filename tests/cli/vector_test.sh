@@ -1,0 +1,92 @@
+#!/bin/sh
+# Vectors that servers cannot make: the manager refuses what no server could, a server that lacks memory refuses that vector and
+# nothing else, others join, and an operator sees it and deletes it.
+# labels: nosan
+# timeout: 200
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+patience="--timeout 60"
+page() { sed -n 's|.*\(http://[^ ]*\)healthz.*|\1|p' "$1.log" | head -n 1; }
+
+start manager "$pawl" manager --listen 127.0.0.1:0 --http 127.0.0.1:0 --replicas 0 --data "$work/log"
+PAWL_ADDRESS=$(address_of manager)
+export PAWL_ADDRESS
+cat >small <<'END'
+#!/bin/sh
+ulimit -v 6000000
+exec "$@"
+END
+chmod +x small
+start server.a ./small "$pawl" server --join "$PAWL_ADDRESS" --http 127.0.0.1:0
+expect 0 "$pawl" put $patience test/good --create --type i64 --size 100 1=7
+
+# What no server could make is refused, and changes nothing.
+expect 1 "$pawl" put $patience test/bad --create --type f32 --size 4294967296 --layout dense 1=1
+complained 'no server could hold it'
+expect 1 "$pawl" put $patience test/bad --create --type f64 --size 200000000 --width 1000000 --layout dense 1=1
+complained 'no server could hold it'
+expect 0 "$pawl" vector list
+said 'test/good'
+! grep -q test/bad out || fail "it is there: $(cat out)"
+
+# What this server has no memory for.
+expect 1 "$pawl" put $patience test/huge --create --type f64 --size 2000000000 --layout dense 1=1
+complained 'no memory'
+expect 1 "$pawl" get $patience test/huge 1
+complained 'no memory'
+expect 0 "$pawl" put $patience test/good 1=1
+expect 0 "$pawl" get $patience test/good 1
+said '8'
+knows() { "$pawl" status | grep -q 'test/huge.*cannot be made.*node 1'; }
+within 30 knows || fail "status says nothing: $("$pawl" status)"
+expect 0 "$pawl" vector show test/huge
+said 'not made by  node 1'
+expect 0 "$pawl" vector show test/huge --json
+said '"not_made_by": *\[1'
+expect 0 "$pawl" vector list test --json
+said '"vector": *"test/good"'
+expect 1 "$pawl" vector show test/none
+complained 'no vector'
+if command -v curl >/dev/null; then
+  mentions() { curl -fs "$(page manager)healthz" | grep -q 'vectors that some server has not the memory'; }
+  within 30 mentions || fail "health is $(curl -s "$(page manager)healthz")"
+  curl -fs "$(page server.a)healthz" | grep -q '^ok' || fail "the server is not well: $(curl -s "$(page server.a)healthz")"
+fi
+
+# Others join, the small one stays, and a restart of the manager changes nothing.
+start server.b "$pawl" server --join "$PAWL_ADDRESS" --http none
+both_up() { [ "$("$pawl" status --json | grep -o '"state":"up","linked":true' | wc -l)" -eq 2 ]; }
+within 30 both_up || fail "they are not both in: $("$pawl" status)"
+expect 0 "$pawl" put $patience test/good 1=1 50=1 99=1
+
+# Deleting it.
+expect 1 "$pawl" vector delete test/huge </dev/null
+complained '--yes'
+expect 0 "$pawl" vector delete test/huge --yes
+said 'deleted test/huge'
+expect 1 "$pawl" vector delete test/huge --yes
+complained 'no vector'
+gone() { ! "$pawl" status | grep -q 'cannot be made'; }
+within 30 gone || fail "status still speaks of it: $("$pawl" status)"
+expect 0 "$pawl" vector delete test/good --yes --json
+said '"deleted": *"test/good"'
+expect 0 "$pawl" vector list --json
+[ ! -s out ] || fail "something is left: $(cat out)"
+
+# Rights: a key for one space deletes there, and nowhere else.
+expect 0 "$pawl" key new cluster.key
+"$pawl" key new --space mine >mine.key
+"$pawl" key new --read-only >read.key
+cat mine.key read.key >>cluster.key
+chmod 600 ./*.key
+start manager2 "$pawl" manager --listen 127.0.0.1:0 --http none --replicas 0 --key-file cluster.key
+PAWL_ADDRESS=$(address_of manager2)
+start server.c "$pawl" server --join "$PAWL_ADDRESS" --http none --key-file cluster.key
+expect 0 "$pawl" put $patience --key-file cluster.key mine/v --create --type i64 --size 10 1=1
+expect 0 "$pawl" put $patience --key-file cluster.key yours/v --create --type i64 --size 10 1=1
+expect 1 "$pawl" vector delete yours/v --yes --key-file mine.key
+expect 1 "$pawl" vector delete mine/v --yes --key-file read.key
+expect 0 "$pawl" vector delete mine/v --yes --key-file mine.key
+expect 0 "$pawl" vector list --key-file cluster.key
+said 'yours/v'

@@ -1,0 +1,83 @@
+#include "liar.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../cluster/cluster.h"
+#include "role/mail.h"
+
+#define BODY_MAX ((size_t)64 << 10)
+
+static struct liar *present; /* whose net it is cannot be told from the net */
+
+static bool is_left_out(const struct lie *lie, uint16_t type) {
+  return (type == PWI_SECTION_KEYS && lie->drops_keys) || (type == PWI_SECTION_VALUES && lie->drops_values) ||
+         (type == PWI_SECTION_FILTERS && lie->drops_filters);
+}
+
+static void put_together(const struct lie *lie, const struct pwi_sections *sections, const uint8_t *body,
+                         const struct pwi_message_terms *terms, struct pwi_message_builder *builder) {
+  uint8_t bytes[PWI_TERMS_SIZE];
+  pwi_terms_encode(&lie->terms, bytes);
+  pwi_message_begin(builder, terms, &lie->head);
+  for (size_t i = 0; i < sections->count; i++) {
+    const struct pwi_section *section = &sections->items[i];
+    if (is_left_out(lie, section->type)) continue;
+    const void *data = section->type == PWI_SECTION_TERMS ? (const void *)bytes : body + section->offset;
+    assert_int_equal(pwi_message_copy(builder, section, data), PAWL_OK);
+  }
+  if (lie->section.type) assert_int_equal(pwi_message_copy(builder, &lie->section, lie->section_data), PAWL_OK);
+  assert_int_equal(pwi_message_finish(builder), PAWL_OK);
+}
+
+static pawl_status send_lie(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send, size_t body_size) {
+  static uint8_t body[BODY_MAX];
+  static struct pwi_message_builder builder;
+  struct pwi_message_terms terms = {.body_max = PWI_MAIL_MAX, .unpacked_max = PWI_MAIL_MAX, .version = 1};
+  struct liar *liar = present;
+  struct pwi_sections sections;
+  struct lie lie = {0};
+  if (!liar->lie || pwi_message_peek_kind(send->head) != PWI_SAY_REQUEST || body_size > sizeof body)
+    return liar->honest->send(net, link, send, body_size);
+  size_t at = 0;
+  for (size_t i = 0; i < send->body_count; at += send->body[i++].iov_len)
+    memcpy(body + at, send->body[i].iov_base, send->body[i].iov_len);
+  terms.unchecked = true;
+  assert_int_equal(pwi_message_parse_head(send->head, body_size, &terms, &lie.head), PAWL_OK);
+  terms.version = lie.head.version;
+  terms.unchecked = (lie.head.flags & PWI_MESSAGE_UNCHECKED) != 0;
+  assert_int_equal(pwi_message_parse_table(&lie.head, body, body_size, &terms, &sections), PAWL_OK);
+  const struct pwi_section *about = pwi_sections_find(&sections, PWI_SECTION_TERMS);
+  assert_non_null(about);
+  assert_int_equal(pwi_terms_decode(body + about->offset, about->length, &lie.terms), PAWL_OK);
+  if (!liar->lie(liar, &lie)) return liar->honest->send(net, link, send, body_size);
+  liar->told++;
+  put_together(&lie, &sections, body, &terms, &builder);
+  struct pwi_send false_send = *send;
+  false_send.head = builder.head;
+  false_send.body = builder.parts;
+  false_send.body_count = builder.part_count;
+  return liar->honest->send(net, link, &false_send, builder.body_size);
+}
+
+static void started(void *context) {
+  struct liar *liar = context;
+  present = liar;
+  liar->honest = liar->client.net->ops;
+  liar->ops = *liar->honest;
+  liar->ops.send = send_lie;
+  liar->client.net->ops = &liar->ops;
+}
+
+void liar_add(struct pwi_cluster *cluster, struct liar *liar) {
+  liar->client.started = started;
+  liar->client.context = liar;
+  cluster_client_add(cluster, &liar->client);
+  cluster_wait_joined(&liar->client);
+}
