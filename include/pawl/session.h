@@ -13,7 +13,8 @@
  * its parent's session.
  *
  * THREADS. Any thread may call anything; pawl_session_close only when no other call is under way. A session has one thread
- * of its own, which moves data while nobody waits; threads that wait do its work.
+ * of its own, which moves data while nobody waits; threads that wait do its work. A program may exit with sessions open: they are kept
+ * from doing anything before other handlers of the exit run, but for what the exiting thread itself still asks of them.
  *
  * TIME. Calls that wait take a time-out in nanoseconds: PAWL_FOREVER (task.h) for none. Time running out ends the waiting,
  * not the work.
