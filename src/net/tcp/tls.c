@@ -281,6 +281,13 @@ static void note_certificate(struct pwi_tls *tls) {
     note_peer(tls, "cert", name);
 }
 
+/* After the handshake nothing is made from the key any more: OpenSSL's copy of it need not lie about as long as the link. */
+static void forget_key(struct pwi_tls *tls) {
+  static const unsigned char nothing[PWI_KEY_SIZE];
+  SSL_SESSION *session = SSL_get_session(tls->ssl);
+  if (session) SSL_SESSION_set1_master_key(session, nothing, sizeof nothing);
+}
+
 pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
   ERR_clear_error();
   int result = SSL_do_handshake(tls->ssl);
@@ -293,6 +300,7 @@ pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
       return PAWL_LINK_KEY;
     }
     note_certificate(tls);
+    if (tls->context->keys) forget_key(tls);
     *finished_out = true;
     return PAWL_OK;
   }
