@@ -15,6 +15,7 @@
 #define RECORD_OVERHEAD 256
 /* Encrypted bytes that are gathered for one write, and read at once: few enough to stay in the cache. */
 #define GATHER (2 * (RECORD_MAX + RECORD_OVERHEAD))
+#define OUT_MAX (8 * GATHER)
 #define READ_AHEAD (2 * (RECORD_MAX + RECORD_OVERHEAD))
 #define IDENTITY_PREFIX "pawl:"
 #define IDENTITY_PREFIX_SIZE (sizeof IDENTITY_PREFIX - 1)
@@ -77,9 +78,15 @@ static bool make_room(struct pwi_tls *tls, size_t size) {
   return true;
 }
 
+/* Of our own we write no more than GATHER and a record at a time. What goes beyond are answers that OpenSSL gives by itself,
+ * to requests for new keys: a peer that asks and does not read should cost little. */
 static int bottom_write(BIO *bio, const char *from, int size) {
   struct pwi_tls *tls = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
+  if (tls->out_end - tls->out_begin + (size_t)size > OUT_MAX) {
+    tls->broken = true;
+    return -1;
+  }
   if (!make_room(tls, (size_t)size)) return -1;
   memcpy(tls->out + tls->out_end, from, (size_t)size);
   tls->out_end += (size_t)size;
