@@ -223,7 +223,8 @@ static pawl_status begin(struct pwi_client *client) {
   if (status) return status;
   client->numbers.catalogue = &client->catalogue;
   client->numbers.roster = client->roster;
-  client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = client->host};
+  client->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_CLIENT, .host = client->host, .log = client->config.log, .net = client->config.net};
   client->trouble = PAWL_CLUSTER_UNKNOWN;
   status = take_identity(client);
   if (!status) status = pwi_greeting_set(config->net, &client->greeting);
