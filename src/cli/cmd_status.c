@@ -93,9 +93,10 @@ static void print_chains(const struct pwi_paint *paint, const json_t *root) {
   long long wanted = whole_of(root, "replicas") + 1, up = whole_of(root, "processes_up");
   long long lacking = whole_of(root, "under_replicated"), filling = whole_of(root, "filling");
   if (whole_of(root, "waiting") > 0) {
-    printf("  %s%lld arcs wait%s for a server that is down and has the only copy ('pawl server forget' gives it up, 'pawl "
-           "server forget --all-lost' all of them): node ",
-           pwi_paint_ink(paint, PWI_INK_RED), whole_of(root, "waiting"), pwi_paint_ink(paint, PWI_INK_PLAIN));
+    printf(
+        "  %s%lld arcs wait%s for a server that is down and has the only copy ('pawl server forget' gives it up, 'pawl "
+        "server forget --all-lost' all of them): node ",
+        pwi_paint_ink(paint, PWI_INK_RED), whole_of(root, "waiting"), pwi_paint_ink(paint, PWI_INK_PLAIN));
     print_awaited(root);
     printf("\n");
   }

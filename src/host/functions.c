@@ -32,10 +32,11 @@ static pawl_status check(int descriptor, const char *path, struct pwi_run_proble
   bool is_ours = is.st_uid == 0 || is.st_uid == geteuid();
   if (is_ours && !(is.st_mode & (S_IWOTH | S_IWGRP))) return PAWL_OK;
   if (!is_ours)
-    pwi_run_problem_set(problem,
-                        "server functions: %s belongs to another user (%lu): what is loaded runs as this process, so it "
-                        "must be its user's own, or root's",
-                        path, (unsigned long)is.st_uid);
+    pwi_run_problem_set(
+        problem,
+        "server functions: %s belongs to another user (%lu): what is loaded runs as this process, so it "
+        "must be its user's own, or root's",
+        path, (unsigned long)is.st_uid);
   else
     pwi_run_problem_set(problem, "server functions: %s may write to %s: take that right away (chmod go-w)",
                         is.st_mode & S_IWOTH ? "everybody" : "its group", path);
