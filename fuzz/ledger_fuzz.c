@@ -99,7 +99,7 @@ static void write_sender(struct input *input, const struct pwi_ledger *ledger, s
   uint8_t shape = draw_u8(input), who = draw_u8(input) % 8;
   struct pwi_roster_sender sender = {.sender = {ledger->last_sender + shape % 3}, .job = "job"};
   if (shape < 64)
-    pwi_record_sender(record, shape, &sender);
+    pwi_record_sender(record, shape, "ads", &sender);
   else if (shape < 96)
     pwi_record_retire(record, who);
   else if (shape < 128)
@@ -114,9 +114,19 @@ static void write_sender(struct input *input, const struct pwi_ledger *ledger, s
     pwi_record_remove(record, who);
 }
 
+/* The record becomes the change that an answer comes with. */
+static void write_answer(struct input *input, struct pwi_writer *record) {
+  struct pwi_writer change = *record;
+  uint8_t number = draw_u8(input) % 16;
+  struct pwi_ledger_answer answer = {number, number % 2 ? PAWL_OK : PAWL_EXISTS, number};
+  *record = (struct pwi_writer){0};
+  pwi_record_answer(record, draw_u8(input) % 8, draw_u8(input) % 8, &answer, &change);
+  pwi_writer_fini(&change);
+}
+
 static void make_up(struct input *input, struct pwi_ledger *ledger) {
   struct pwi_writer record = {0};
-  uint8_t kind = draw_u8(input) % 8;
+  uint8_t shape = draw_u8(input), kind = shape % 8;
   if (ledger->cluster == 0 || kind == 7)
     pwi_record_born(&record, draw_u8(input));
   else if (kind < 2)
@@ -125,6 +135,7 @@ static void make_up(struct input *input, struct pwi_ledger *ledger) {
     write_entry(input, ledger, &record);
   else
     write_sender(input, ledger, &record);
+  if (shape >= 128) write_answer(input, &record);
   assert(record.status == PAWL_OK);
   if (record.size) apply(ledger, record.data, record.size);
   pwi_writer_fini(&record);

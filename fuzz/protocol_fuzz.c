@@ -115,9 +115,19 @@ static pawl_status try_complaint(const uint8_t *data, size_t size) {
   return PAWL_OK;
 }
 
+static pawl_status try_probe(const uint8_t *data, size_t size) {
+  struct pwi_probe probe;
+  pawl_status status = pwi_probe_decode(data, size, &probe);
+  if (status != PAWL_OK) return status;
+  pwi_probe_encode(&probe, &writer);
+  check_same(data, size);
+  return PAWL_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static pawl_status (*const tries[])(const uint8_t *, size_t) = {
-      try_terms, try_outcome, try_join, try_joined, try_move, try_report, try_note, try_complaint, try_operation};
+  static pawl_status (*const tries[])(const uint8_t *, size_t) = {try_terms,     try_outcome, try_join, try_joined,
+                                                                  try_move,      try_report,  try_note, try_complaint,
+                                                                  try_operation, try_probe};
   struct input input = {data, size};
   size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);
   pwi_writer_reset(&writer);

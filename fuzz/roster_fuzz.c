@@ -84,7 +84,7 @@ static void decode(const uint8_t *bytes, size_t size) {
 /* Mostly good, and wrong wherever the input wants it so. */
 static pawl_status add(struct input *input, struct pwi_roster *roster) {
   uint8_t shape = draw_u8(input);
-  uint64_t last = roster->sender_count ? roster->senders[roster->sender_count - 1].sender.id : 0;
+  uint64_t last = roster->last;
   struct pwi_roster_sender sender = {.sender = {last + shape % 4}, .job = "job", .retired = shape == 0xff};
   if (shape >= 0xe0) draw(input, sender.job, sizeof sender.job);
   if (shape >= 0xc0) draw(input, sender.address, sizeof sender.address);

@@ -25,7 +25,7 @@ struct linear_metrics {
   float labels[2]; /* as those of rows are */
   double class_weights[2];
   double penalty;
-  uint64_t rows, unknown, right;
+  uint64_t rows, unlabelled, unknown, right;
   struct sum loss_sum, log_loss, squares; /* squares: of what regression is off by */
   double mean, spread; /* of the labels of regression: Welford's mean and sum of squared differences */
   bool has_nan;        /* a score is not a number: there is no order */
@@ -117,7 +117,9 @@ pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl
   for (size_t i = 0; i < batch->rows; i++) {
     float label = batch->labels[i];
     double weight = batch->weights ? (double)batch->weights[i] : 1;
-    if (metrics->is_regression)
+    if (isnan(label))
+      metrics->unlabelled++;
+    else if (metrics->is_regression)
       add_number(metrics, (double)label, scores[i], weight);
     else if (label == metrics->labels[0] || label == metrics->labels[1])
       add_class(metrics, label == metrics->labels[1], scores[i], weight);
@@ -153,7 +155,8 @@ static double area(struct linear_metrics *metrics) {
 pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear_figures *figures_out) {
   const double none = (double)NAN, rows = (double)metrics->rows;
   struct linear_figures figures = {
-      .rows = metrics->rows + metrics->unknown,
+      .rows = metrics->rows + metrics->unknown + metrics->unlabelled,
+      .unlabelled = metrics->unlabelled,
       .positive = metrics->classes[1].count,
       .unknown = metrics->unknown,
       .loss = total(&metrics->loss_sum),
@@ -164,6 +167,7 @@ pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear
       .rmse = none,
       .r2 = none,
   };
+  if (metrics->unlabelled && metrics->rows == 0) figures.loss = none; /* nothing to compare with */
   figures.objective = figures.loss + figures.penalty;
   if (metrics->is_regression && metrics->rows > 0) {
     figures.rmse = sqrt(total(&metrics->squares) / rows);

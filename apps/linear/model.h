@@ -38,11 +38,13 @@ struct linear_model {
   bool zero_based;         /* ids are 0 … features; else 1 … features */
   bool has_bias;
   double bias;
-  uint32_t hash_bits;     /* of hashed names; 0: ids are the file's */
-  bool binary, unit_rows; /* how rows were read, and are to be read for prediction */
-  double objective;       /* as the training computed it at the end; NAN if not known */
-  size_t count;           /* of weights that are not zero */
-  uint64_t *ids;          /* rising */
+  uint32_t hash_bits;             /* of hashed names; 0: ids are the file's */
+  uint64_t columns, label_column; /* of csv: how many there were, and which was the label's, from 1; 0: not known */
+  char label_name[128];           /* what its head line called that; "": it had none */
+  bool binary, unit_rows;         /* how rows were read, and are to be read for prediction */
+  double objective;               /* as the training computed it at the end; NAN if not known */
+  size_t count;                   /* of weights that are not zero */
+  uint64_t *ids;                  /* rising */
   double *weights;
 };
 
@@ -83,16 +85,17 @@ void linear_metrics_destroy(struct linear_metrics *metrics);
 pawl_status linear_metrics_add(struct linear_metrics *metrics, const struct pawl_batch *batch, const double *scores);
 
 struct linear_figures {
-  uint64_t rows;     /* all of them */
-  uint64_t positive; /* of the second class */
-  uint64_t unknown;  /* of a label that is neither class: they count in nothing below */
-  double loss;       /* the sum of the model's own loss: the objective's first part */
-  double penalty;    /* l1 |w|_1 + l2/2 |w|^2, the bias left out */
-  double objective;  /* their sum */
-  double log_loss;   /* the mean of log(1 + exp(-y score)), in nats; NAN for regression */
-  double accuracy;   /* 0 to 1; NAN for regression */
-  double auc;        /* exact, ties count half; NAN if a class is missing */
-  double rmse, r2;   /* of regression; NAN else */
+  uint64_t rows;       /* all of them */
+  uint64_t positive;   /* of the second class */
+  uint64_t unlabelled; /* without a label: they count in nothing below */
+  uint64_t unknown;    /* of a label that is neither class: likewise */
+  double loss;         /* the sum of the model's own loss: the objective's first part */
+  double penalty;      /* l1 |w|_1 + l2/2 |w|^2, the bias left out */
+  double objective;    /* their sum */
+  double log_loss;     /* the mean of log(1 + exp(-y score)), in nats; NAN for regression */
+  double accuracy;     /* 0 to 1; NAN for regression */
+  double auc;          /* exact, ties count half; NAN if a class is missing */
+  double rmse, r2;     /* of regression; NAN else */
 };
 
 pawl_status linear_metrics_figures(struct linear_metrics *metrics, struct linear_figures *figures_out);

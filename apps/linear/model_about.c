@@ -13,14 +13,15 @@ static json_t *pair(const double *values) { return json_pack("[o, o]", number(va
 json_t *linear_about_make(const struct linear_model *model) {
   double class_weights[2];
   for (int i = 0; i < 2; i++) class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
-  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:I, s:b, s:b, s:o, s:I, s:o}", "loss",
+  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:I, s:I, s:I, s:s, s:b, s:b, s:o, s:I, s:o}", "loss",
                    linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels",
                    model->is_regression ? json_null() : pair(model->labels), "l1", number(model->l1), "l2",
                    number(model->l2), "class_weights", pair(class_weights), "features", (json_int_t)model->features,
                    "zero_based", (int)model->zero_based, "bias", model->has_bias ? number(model->bias) : json_null(),
-                   "hash_bits", (json_int_t)model->hash_bits, "binary", (int)model->binary, "unit_rows",
-                   (int)model->unit_rows, "objective", number(model->objective), "weights", (json_int_t)model->count,
-                   "written_by", json_sprintf("pawl %s", pawl_version()));
+                   "hash_bits", (json_int_t)model->hash_bits, "columns", (json_int_t)model->columns, "label_column",
+                   (json_int_t)model->label_column, "label_name", model->label_name, "binary", (int)model->binary,
+                   "unit_rows", (int)model->unit_rows, "objective", number(model->objective), "weights",
+                   (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
 char *linear_about_text(const json_t *about, bool lines) {
@@ -102,6 +103,14 @@ static bool take_bias(const json_t *about, struct linear_model *model) {
   return model->has_bias || json_is_null(is);
 }
 
+static bool take_name(const json_t *about, struct linear_model *model) {
+  const json_t *is = json_object_get(about, "label_name");
+  if (!is) return true;
+  if (!json_is_string(is) || json_string_length(is) >= sizeof model->label_name) return false;
+  memcpy(model->label_name, json_string_value(is), json_string_length(is) + 1);
+  return true;
+}
+
 pawl_status linear_about_read(const json_t *about, struct linear_model *model, char *why) {
   uint64_t hash_bits = model->hash_bits;
   const char *wrong = NULL;
@@ -124,6 +133,9 @@ pawl_status linear_about_read(const json_t *about, struct linear_model *model, c
   if (!take_bool(about, "zero_based", &model->zero_based)) wrong = "zero_based";
   if (!take_bias(about, model)) wrong = "bias";
   if (!take_count(about, "hash_bits", 62, &hash_bits)) wrong = "hash_bits";
+  if (!take_count(about, "columns", PAWL_ID_MAX, &model->columns)) wrong = "columns";
+  if (!take_count(about, "label_column", model->columns, &model->label_column)) wrong = "label_column";
+  if (!take_name(about, model)) wrong = "label_name";
   if (!take_bool(about, "binary", &model->binary)) wrong = "binary";
   if (!take_bool(about, "unit_rows", &model->unit_rows)) wrong = "unit_rows";
   if (!take_real(about, "objective", &model->objective)) wrong = "objective";

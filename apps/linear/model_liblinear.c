@@ -258,6 +258,9 @@ static pawl_status read_ours(struct reading *reading) {
   model->l2 = said.l2;
   memcpy(model->class_weights, said.class_weights, sizeof said.class_weights);
   model->hash_bits = said.hash_bits;
+  model->columns = said.columns;
+  model->label_column = said.label_column;
+  memcpy(model->label_name, said.label_name, sizeof said.label_name);
   model->binary = said.binary;
   model->unit_rows = said.unit_rows;
   model->objective = said.objective;

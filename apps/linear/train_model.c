@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "apps/linear/train_inside.h"
 
 enum { ROWS_AT_ONCE = 1 << 16 };
@@ -80,6 +82,16 @@ pawl_status linear_read_bias(struct linear_run *run, double *bias_out) {
   return status;
 }
 
+/* A name that is no UTF-8 cannot be kept, nor can a long one. */
+static void name_label(const struct pawl_data *data, struct linear_model *model) {
+  size_t room = sizeof model->label_name;
+  if (model->label_column && pawl_data_column_name(data, model->label_column, model->label_name, room) >= room)
+    model->label_name[0] = 0;
+  json_t *text = json_string(model->label_name);
+  if (!text) model->label_name[0] = 0;
+  json_decref(text);
+}
+
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out) {
   const struct linear_options *options = run->options;
   struct linear_model model = {
@@ -98,6 +110,9 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
   pawl_data_info(run->data, &info);
   bool hashes = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
   if (hashes) model.hash_bits = options->reading.hash_bits;
+  model.columns = info.columns;
+  model.label_column = info.label_column;
+  name_label(run->data, &model);
   pawl_status status = scan_weights(run, &model);
   if (!status && run->bias) status = linear_read_bias(run, &model.bias);
   model.zero_based = run->zero_based || (model.count && model.ids[0] == 0); /* a stream may meet it late */
@@ -116,7 +131,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
 
 /* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same shape, which the servers
  * copy. */
-static pawl_status write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
+pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_info info;
@@ -165,9 +180,9 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
     moved.weights[i] = sign * model->weights[i];
   }
   if (!status) status = sort_weights(&moved);
-  if (!status) status = write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
+  if (!status) status = linear_write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
   const uint64_t zero = 0;
-  if (!status && run->bias && model->has_bias) status = write_vector(run, run->bias, &zero, &bias, 1);
+  if (!status && run->bias && model->has_bias) status = linear_write_vector(run, run->bias, &zero, &bias, 1);
   linear_model_fini(&moved);
   return status;
 }

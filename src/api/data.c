@@ -38,7 +38,13 @@ void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_ou
   pwi_data_counts(data, &info_out->rows, &info_out->entries, &info_out->max_id);
   if (info_out->format != PAWL_DATA_CSV) return;
   info_out->columns = data->sources[0].rule.table.width;
-  info_out->label_column = data->sources[0].rule.table.label + 1;
+  if (!data->sources[0].rule.table.lacks_label) info_out->label_column = data->sources[0].rule.table.label + 1;
+}
+
+const char *pawl_data_file(const struct pawl_data *data, size_t file, uint64_t *size_out) {
+  if (file >= data->count) return NULL;
+  if (size_out) *size_out = data->sources[file].size;
+  return data->sources[file].path;
 }
 
 size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room) {

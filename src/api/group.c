@@ -250,7 +250,18 @@ pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t ti
   return status ? pwi_error_status(status, "wait for tick %" PRIu64 " of %s", tick, group->name) : PAWL_OK;
 }
 
+/* Both at once; and both have to be over. Somebody who was taken for dead meanwhile is not waited for, and might be let through before
+ * its own tick is in: whoever enters then would enter below the barrier. */
 pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns) {
-  pawl_status status = pawl_group_clock(group, NULL);
-  return status ? status : pawl_group_await(group, pawl_group_tick(group), timeout_ns);
+  struct pawl_task *tick = NULL;
+  int64_t deadline = pwi_driver_deadline(timeout_ns);
+  pawl_status status = pawl_group_clock(group, &tick);
+  if (status) return status;
+  status = pawl_group_await(group, pawl_group_tick(group), timeout_ns);
+  if (!status && !pwi_driver_wait(&group->session->driver, &tick->done, deadline))
+    status = pwi_error_status(PAWL_TIMED_OUT, "clock of %s", group->name);
+  else if (!status && tick->inner.status)
+    status = pwi_error_status(tick->inner.status, "clock of %s", group->name);
+  pawl_task_release(tick);
+  return status;
 }

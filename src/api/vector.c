@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/shape.h"
 #include "base/memory.h"
 
 void pawl_vector_options_init(struct pawl_vector_options *options) {
@@ -64,6 +65,14 @@ static pawl_status open_known(struct pawl_session *session, const char *name, bo
   return status;
 }
 
+/* The vector that was made for us, and no other one of its name. */
+static pawl_status open_made(struct pawl_session *session, struct pwi_vector_id id, struct pawl_vector **vector_out) {
+  pwi_driver_enter(&session->driver);
+  pawl_status status = session->is_closed ? PAWL_NODE_STOPPED : make_handle(session, id, false, vector_out);
+  pwi_driver_leave(&session->driver);
+  return status;
+}
+
 void pwi_vector_free(struct pwi_owned *owned) { pwi_free((struct pawl_vector *)owned); }
 
 void pawl_vector_close(struct pawl_vector *vector) {
@@ -112,19 +121,47 @@ static pawl_status settle(const char *name, const struct pawl_vector_options *as
                    name);
 }
 
+/* `*id_out` is that of the vector that was made for us. */
 static pawl_status ask_to_create(struct pawl_session *session, const char *name,
-                                 const struct pawl_vector_options *settled, int64_t deadline) {
+                                 const struct pawl_vector_options *settled, int64_t deadline,
+                                 struct pwi_vector_id *id_out) {
   struct pwi_writer writer = {0};
+  struct pwi_reader reader;
+  void *reply;
+  size_t size;
   pwi_write_text(&writer, name);
   pwi_options_write(&writer, settled);
-  pawl_status status = pwi_session_ask(session, PWI_ASK_CREATE, &writer, deadline, NULL, NULL);
+  pawl_status status = pwi_session_ask(session, PWI_ASK_CREATE, &writer, deadline, &reply, &size);
   pwi_writer_fini(&writer);
+  if (status) return status;
+  pwi_reader_init(&reader, reply, size);
+  id_out->id = pwi_read_u64(&reader);
+  status = pwi_reader_end(&reader) ? PAWL_CORRUPT : PAWL_OK;
+  pwi_free(reply);
   return status;
 }
 
+/* There is a vector of that name, and it is not ours. */
+static pawl_status explain_exists(struct pawl_session *session, const char *name,
+                                  const struct pawl_vector_options *wanted) {
+  struct pawl_vector_options is = {0};
+  char text[PWI_SHAPE_TEXT_MAX];
+  pwi_driver_enter(&session->driver);
+  const struct pwi_entry *entry = pwi_catalogue_named(pwi_client_catalogue(session->client), name);
+  if (entry) is = entry->is;
+  pwi_driver_leave(&session->driver);
+  if (is.width == 0) return pwi_error_status(PAWL_EXISTS, "create %s", name);
+  if (pwi_shape_difference(&is, wanted, text, sizeof text) == 0)
+    return pwi_error(PAWL_EXISTS, "create %s: it exists, with these options: open it, or call pawl_vector_ensure",
+                     name);
+  return pwi_error(PAWL_EXISTS, "create %s: it exists with other options: %s", name, text);
+}
+
 /* That the manager refuses, in words. */
-static pawl_status explain_create(pawl_status status, const char *name, const struct pawl_vector_options *options) {
+static pawl_status explain_create(struct pawl_session *session, pawl_status status, const char *name,
+                                  const struct pawl_vector_options *options) {
   int size = (int)strcspn(options->rule, " ");
+  if (status == PAWL_EXISTS) return explain_exists(session, name, options);
   if (status == PAWL_TOO_LARGE) return explain_size(name);
   if (status != PAWL_NOT_FOUND) return pwi_error_status(status, "create %s", name);
   return pwi_error(
@@ -154,9 +191,11 @@ pawl_status pawl_vector_create(struct pawl_session *session, const char *name,
   pawl_status status = check_name("create", name);
   if (!status) status = settle(name, options, &settled);
   if (status) return status;
-  status = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
-  if (status) return explain_create(status, name, &settled);
-  status = open_known(session, name, false, NULL, vector_out);
+  struct pwi_vector_id id;
+  status = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns), &id);
+  if (status) return explain_create(session, status, name, &settled);
+  status = open_made(session, id, vector_out);
+  if (status == PAWL_NOT_FOUND) return pwi_error(status, "create %s: it was made, and deleted by somebody since", name);
   return status ? pwi_error_status(status, "create %s", name) : PAWL_OK;
 }
 
@@ -169,11 +208,12 @@ pawl_status pawl_vector_ensure(struct pawl_session *session, const char *name,
   if (status) return status;
   status = open_known(session, name, false, &settled, vector_out);
   if (status == PAWL_NOT_FOUND || status == PAWL_EXISTS) { /* or what we know of it is old */
-    pawl_status created = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns));
-    if (created && created != PAWL_EXISTS) return explain_create(created, name, &settled);
+    struct pwi_vector_id id;
+    pawl_status created = ask_to_create(session, name, &settled, pwi_driver_deadline(timeout_ns), &id);
+    if (created && created != PAWL_EXISTS) return explain_create(session, created, name, &settled);
     status = open_known(session, name, false, &settled, vector_out);
   }
-  if (status == PAWL_EXISTS) return pwi_error(status, "create %s: it exists with other options", name);
+  if (status == PAWL_EXISTS) return explain_exists(session, name, &settled);
   return status ? explain_open(session, name, status) : PAWL_OK;
 }
 

@@ -13,6 +13,8 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/reading.h"
+#include "cli/spool.h"
 #include "data/data.h"
 
 enum {
@@ -24,6 +26,7 @@ enum {
   LETTER_UNIT_ROWS,
   LETTER_SKIP_BAD,
   LETTER_THREADS,
+  LETTER_SEPARATOR,
 };
 
 #define PROGRESS_S 0.2 /* between two pictures of it */
@@ -195,6 +198,8 @@ static const char *read_option(struct convert *convert, int letter, const char *
   case LETTER_LABEL:
     options->label = value;
     return *value ? NULL : "the name or number of a column";
+  case LETTER_SEPARATOR:
+    return pwi_separator_read(value, options) ? NULL : PWI_SEPARATOR_WANTED;
   case LETTER_WORDS:
     convert->vocabulary = value;
     return *value ? NULL : "the name of a vocabulary file";
@@ -229,7 +234,13 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, argc)) return args.exit_code;
   if (!convert.output) return pwi_cli_usage(command, "-o FILE is missing: where should the cache go?");
   convert.is_terminal = !convert.json && isatty(STDERR_FILENO) == 1;
-  return run_all(&convert, (const char *const *)argv + args.rest, (size_t)(argc - args.rest));
+  struct pwi_spool spool;
+  int exit_code;
+  if (pwi_spool_init(&spool, command, (const char *const *)argv + args.rest, (size_t)(argc - args.rest), convert.json,
+                     &exit_code))
+    exit_code = run_all(&convert, spool.paths, spool.count);
+  pwi_spool_fini(&spool);
+  return exit_code;
 }
 
 static const struct pwi_cli_option options[] = {
@@ -239,6 +250,8 @@ static const struct pwi_cli_option options[] = {
      "text"},
     {LETTER_HASH_BITS, "hash-bits", "N", "bits of hashed feature names, 1 to 62; by default 22"},
     {LETTER_LABEL, "label", "COLUMN", "csv: the label's column, by name or by number from 1;\nby default the first"},
+    {LETTER_SEPARATOR, "separator", "C",
+     "csv: between columns, a character or comma, semicolon, tab,\nspace or bar; by default by the first lines"},
     {LETTER_WORDS, "vocab", "FILE",
      "ldac, uci, text: the vocabulary, a word a line; without\none the words of a text are hashed"},
     {LETTER_BINARY, "binary", NULL, "every value becomes 1"},
@@ -253,10 +266,11 @@ const struct pwi_command pwi_command_convert = {
     .name = "convert",
     .arguments = "INPUT…",
     .summary = "turn data files into a cache that loads at memory speed",
-    .text = "Reads labelled rows from files, plain or compressed with gzip or zstd, in LIBSVM's,\n"
-            "Vowpal Wabbit's or Criteo's format or as csv, or documents in LDA-C's or UCI's or as\n"
-            "plain text, and writes them to one file of rows and columns as they lie in memory.\n"
-            "INPUT may be a pattern. docs/data.md has the formats to the letter.\n\n"
+    .text = "Reads labelled rows from files, plain or compressed (gzip, zstd, xz, bzip2), in\n"
+            "LIBSVM's, Vowpal Wabbit's or Criteo's format or as csv, or documents in LDA-C's or\n"
+            "UCI's or as plain text, and writes them to one file of rows and columns as they\n"
+            "lie in memory. INPUT may be a pattern, or - for standard input. docs/data.md has\n"
+            "the formats to the letter.\n\n"
             "  pawl convert rcv1.svm.gz -o rcv1.cache\n"
             "  pawl convert 'day_*.tsv.zst' --hash-bits 24 --skip-bad 100 -o days.cache\n"
             "  pawl convert table.csv --label clicked --unit-rows -o table.cache\n"

@@ -11,6 +11,8 @@
 
 #include "cli/cli.h"
 #include "cli/predict_run.h"
+#include "cli/reading.h"
+#include "cli/spool.h"
 
 enum {
   LETTER_SCORES = 300,
@@ -26,6 +28,7 @@ enum {
   LETTER_SKIP_BAD,
   LETTER_L1,
   LETTER_L2,
+  LETTER_SEPARATOR,
 };
 
 #define SKIP_BAD_MAX UINT32_MAX
@@ -44,6 +47,8 @@ struct run {
   bool json;
   struct linear_model model;
   struct pawl_data *data;
+  struct pwi_spool spool;
+  char label[24]; /* the number of its column, from the model */
   struct pwi_predict predict;
 };
 
@@ -79,6 +84,8 @@ static const char *take_value(struct run *run, int letter, const char *value) {
     return read_penalty(value, &run->l1) ? NULL : "a number from 0 on";
   case LETTER_L2:
     return read_penalty(value, &run->l2) ? NULL : "a number from 0 on";
+  case LETTER_SEPARATOR:
+    return pwi_separator_read(value, &run->reading) ? NULL : PWI_SEPARATOR_WANTED;
   case LETTER_LABEL:
     run->reading.label = value;
     return NULL;
@@ -173,13 +180,55 @@ static int compare_formats(const struct run *run) {
   return PWI_EXIT_OK;
 }
 
+/* Columns that are in another order than in training would be taken for one another. */
+static void compare_columns(const struct run *run) {
+  const struct linear_model *model = &run->model;
+  struct pawl_data_info info;
+  char name[sizeof model->label_name];
+  pawl_data_info(run->data, &info);
+  if (!info.columns || !model->columns) return;
+  if (info.columns != model->columns)
+    fprintf(stderr,
+            "pawl predict: the data has %" PRIu64 " columns, and %s was trained on %" PRIu64
+            ": features may be numbered differently\n",
+            info.columns, run->model_path, model->columns);
+  else if (info.label_column && info.label_column != model->label_column)
+    fprintf(stderr,
+            "pawl predict: the label is in column %" PRIu64 " here, and in training it was in column %" PRIu64
+            ": are columns in another order?\n",
+            info.label_column, model->label_column);
+  else if (info.label_column && model->label_name[0] &&
+           pawl_data_column_name(run->data, info.label_column, name, sizeof name) &&
+           strcmp(name, model->label_name) != 0)
+    fprintf(stderr,
+            "pawl predict: the label's column is called %s here, and %s in training: are columns in another order?\n",
+            name, model->label_name);
+}
+
+/* Rows may lack labels; a csv file may lack their column, which else is where it was in training. */
+static void expect_labels(struct run *run) {
+  const struct linear_model *model = &run->model;
+  run->reading.labels_optional = true;
+  run->reading.columns = model->columns;
+  run->reading.label_column = model->label_column;
+  if (run->reading.label || !model->label_column) return;
+  snprintf(run->label, sizeof run->label, "%" PRIu64, model->label_column);
+  run->reading.label = run->label;
+}
+
 static int open_data(struct run *run, char **paths, size_t count) {
   const struct linear_model *model = &run->model;
   if (!run->has_hash_bits && model->hash_bits) run->reading.hash_bits = model->hash_bits;
   run->reading.binary = run->binary < 0 ? model->binary : run->binary;
   run->reading.unit_rows = run->unit_rows < 0 ? model->unit_rows : run->unit_rows;
-  pawl_status status = pawl_data_open((const char *const *)paths, count, &run->reading, &run->data);
-  return status ? fail_reading(run, status) : compare_formats(run);
+  expect_labels(run);
+  int exit_code;
+  if (!pwi_spool_init(&run->spool, run->command, (const char *const *)paths, count, false, &exit_code))
+    return exit_code;
+  pawl_status status = pawl_data_open(run->spool.paths, count, &run->reading, &run->data);
+  if (status) return fail_reading(run, status);
+  compare_columns(run);
+  return compare_formats(run);
 }
 
 static int open_output(struct run *run) {
@@ -198,12 +247,12 @@ static json_t *real(double value) { return isfinite(value) ? json_real(value) : 
 static json_t *make_json(const struct run *run, const struct linear_figures *figures) {
   const struct linear_model *model = &run->model;
   json_t *object =
-      json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
+      json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
                 "accuracy", real(figures->accuracy), "auc", real(figures->auc), "log_loss", real(figures->log_loss),
                 "objective", real(figures->objective), "loss", real(figures->loss), "penalty", real(figures->penalty),
-                "nnz", (json_int_t)model->count, "features", (json_int_t)linear_model_width(model), "unknown_labels",
-                (json_int_t)figures->unknown, "unknown_features", (json_int_t)run->predict.strangers.ids.count,
-                "skipped", (json_int_t)pawl_data_skipped(run->data));
+                "nnz", (json_int_t)model->count, "features", (json_int_t)linear_model_width(model), "unlabelled",
+                (json_int_t)figures->unlabelled, "unknown_labels", (json_int_t)figures->unknown, "unknown_features",
+                (json_int_t)run->predict.strangers.ids.count, "skipped", (json_int_t)pawl_data_skipped(run->data));
   if (object && model->is_regression) {
     json_object_set_new(object, "rmse", real(figures->rmse));
     json_object_set_new(object, "r2", real(figures->r2));
@@ -233,6 +282,7 @@ static void print_figures(const struct run *run, const struct linear_figures *fi
             figures->loss, linear_loss_name(model->loss));
   fprintf(file, "%-17s %zu of %" PRIu64 " features%s\n", "weights", model->count, linear_model_width(model),
           model->has_bias ? ", and a bias" : "");
+  if (figures->unlabelled) fprintf(file, "%-17s %" PRIu64 " rows\n", "without a label", figures->unlabelled);
   if (figures->unknown) fprintf(file, "%-17s %" PRIu64 " rows\n", "unknown labels", figures->unknown);
   if (run->predict.strangers.entries)
     fprintf(file, "%-17s %s%zu\n", "unknown features",
@@ -255,6 +305,9 @@ static void warn(const struct run *run, const struct linear_figures *figures) {
             "pawl predict: the data has features with id 0, and those of %s begin at 1: features may be numbered "
             "differently\n",
             run->model_path);
+  if (figures->rows > 0 && figures->unlabelled == figures->rows && !run->output)
+    fprintf(stderr, "pawl predict: no row has a label, so that there is nothing to compare with; -o FILE writes the "
+                    "predictions\n");
   if (figures->rows > 0 && figures->unknown == figures->rows)
     fprintf(stderr,
             "pawl predict: no row has a label that the model knows, %g or %g: there is nothing to compare with\n",
@@ -311,6 +364,7 @@ static void close_all(struct run *run) {
   linear_metrics_destroy(run->predict.metrics);
   pawl_data_close(run->data);
   linear_model_fini(&run->model);
+  pwi_spool_fini(&run->spool);
 }
 
 static int run_predict(const struct pwi_command *command, int argc, char **argv) {
@@ -337,7 +391,10 @@ static const struct pwi_cli_option options[] = {
      "write the label and the probability of the model's second label\n(logistic models)"},
     {LETTER_FORMAT, "format", "NAME",
      "of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache\n(default: by its looks)"},
-    {LETTER_LABEL, "label", "COLUMN", "csv: the label's column, by name or by number from 1 (default: 1)"},
+    {LETTER_LABEL, "label", "COLUMN",
+     "csv: the label's column, by name or by number from 1 (default: as in\ntraining, else 1)"},
+    {LETTER_SEPARATOR, "separator", "C",
+     "csv: between columns, a character or comma, semicolon, tab, space\nor bar (default: by the first lines)"},
     {LETTER_HASH_BITS, "hash-bits", "N", "of hashed names (default: as in training)"},
     {LETTER_BINARY, "binary", NULL, "make every value 1 (default: as in training; else --no-binary)"},
     {LETTER_NO_BINARY, "no-binary", NULL, "leave values as they are"},
@@ -358,7 +415,8 @@ const struct pwi_command pwi_command_predict = {
     .text = "Reads data as it was read in training and prints how well the model fits it:\n"
             "accuracy, the area under the ROC curve, log-loss, and the objective computed\n"
             "anew from the model. With -o the predictions are written, one a line, in the\n"
-            "order of the data. MODEL is of pawl's own format, LIBLINEAR's or .npy.\n\n"
+            "order of the data. Rows without labels are predicted too. DATA may be - for\n"
+            "standard input. MODEL is of pawl's own format, LIBLINEAR's or .npy.\n\n"
             "  pawl predict spam.model test.svm.zst\n"
             "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n",
     .options = options,

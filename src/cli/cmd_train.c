@@ -22,6 +22,7 @@ static const struct pwi_command command_logistic = {
     .summary = "logistic regression: two classes, with probabilities",
     .text = "Finds the w and b that minimise\n\n"
             "  sum over rows of log(1 + exp(-y (x.w + b)))  +  l1 |w|  +  l2/2 |w|^2\n\n"
+            "DATA are files or patterns, or - for standard input.\n"
             "Without --cluster or PAWL_ADDRESS servers and workers are started on this machine.\n"
             "Ctrl-C saves the model and says so (exit code 130); a second one ends at once.\n\n"
             "  pawl train logistic a9a.svm\n"
@@ -64,11 +65,12 @@ static const struct pwi_command command_lda = {
     .summary = "topics of documents: latent Dirichlet allocation",
     .text = "Finds K topics, which are distributions over words, such that each document is a\n"
             "mixture of a few of them, and writes how often each word has which topic.\n"
-            "Documents are LDA-C, UCI's bag of words, or with --format text lines of words.\n"
+            "Documents are LDA-C, UCI's bag of words, or lines of words: files called .txt, or\n"
+            "any with --format text.\n"
             "Ctrl-C saves the model and says so (exit code 130); --resume goes on from there,\n"
             "and from wherever a run was killed.\n\n"
             "  pawl train lda ap.dat --vocab vocab.txt --topics 50 -o ap.model\n"
-            "  pawl train lda reviews.txt --format text --topics 100 -o reviews.model\n"
+            "  pawl train lda reviews.txt --topics 100 -o reviews.model\n"
             "  pawl train lda docword.nytimes.txt.gz --vocab vocab.nytimes.txt --topics 1000 \\\n"
             "    --held-out test.ldac --optimise --log run.jsonl -o nytimes.model\n"
             "  pawl lda topics nytimes.model\n",

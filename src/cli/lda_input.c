@@ -8,6 +8,8 @@
 
 #include <pawl/session.h>
 
+#include "cli/reading.h"
+
 #define THREADS_MAX 1024
 #define ITERATIONS_MAX 1000000
 
@@ -19,6 +21,7 @@ void pwi_lda_input_init(struct pwi_lda_input *input, const struct pwi_command *c
 
 void pwi_lda_input_fini(struct pwi_lda_input *input) {
   pawl_data_close(input->data);
+  pwi_spool_fini(&input->spool);
   pawl_words_release(input->names);
   pawl_lda_model_destroy(input->model);
 }
@@ -117,6 +120,10 @@ int pwi_lda_input_model(struct pwi_lda_input *input, const char *path) {
 
 int pwi_lda_input_data(struct pwi_lda_input *input, const char *const *paths, size_t count) {
   struct pawl_data_info info;
+  int exit_code;
+  if (!pwi_spool_init(&input->spool, input->command, paths, count, false, &exit_code)) return exit_code;
+  paths = input->spool.paths;
+  pwi_reading_text(paths, count, true, &input->reading);
   bool is_text = input->reading.format == PAWL_DATA_TEXT;
   if (is_text && !input->names)
     return pwi_cli_failure(input->command, "%s knows its words by number: for text, say which they are by --vocab FILE",

@@ -11,6 +11,7 @@
 #include <pawl/lda.h>
 
 #include "cli/cli.h"
+#include "cli/spool.h"
 
 enum {
   PWI_LDA_VOCAB = 400,
@@ -25,7 +26,8 @@ enum {
 
 #define PWI_LDA_READING                                                                                                \
   {PWI_LDA_FORMAT, "format", "NAME",                                                                                   \
-   "of the documents: ldac, uci, text, libsvm or cache (default: by\ntheir looks; text has to be named)"},             \
+   "of the documents: ldac, uci, text, libsvm or cache (default: by\ntheir looks; .txt is text, which else has to be " \
+   "named)"},                                                                                                          \
       {PWI_LDA_VOCAB, "vocab", "FILE",                                                                                 \
        "the vocabulary of the documents, to be compared with the model's;\nor that of a model without one"},           \
       {PWI_LDA_SKIP_BAD, "skip-bad", "N", "leave out up to N documents that cannot be read (default: 0)"}, {           \
@@ -41,6 +43,7 @@ struct pwi_lda_input {
   struct pawl_lda_model *model;
   struct pawl_words *names; /* of its words: its own, or those of --vocab; NULL: they are numbers */
   struct pawl_data *data;
+  struct pwi_spool spool;
 };
 
 void pwi_lda_input_init(struct pwi_lda_input *input, const struct pwi_command *command);

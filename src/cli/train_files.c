@@ -44,8 +44,8 @@ static bool name_checkpoints(struct pwi_train_files *files, const struct pwi_tra
 static bool make_names(struct pwi_train_files *files, const struct pwi_train_options *options) {
   files->path_count = options->data_count;
   files->valid_count = options->valid_count;
-  files->paths = pwi_train_paths_absolute(options->data, options->data_count);
-  files->valid = pwi_train_paths_absolute(options->valid, options->valid_count);
+  files->paths = pwi_train_paths_absolute(files->spool.paths, options->data_count);
+  files->valid = pwi_train_paths_absolute(files->valid_spool.paths, options->valid_count);
   files->is_named = options->base.output != NULL;
   files->output =
       options->base.output
@@ -65,13 +65,13 @@ static bool open_data(struct pwi_train_options *options, const char *const *path
   return *exit_out == PWI_EXIT_OK;
 }
 
-static bool check_data(struct pwi_train_options *options, int *exit_out) {
+static bool check_data(const struct pwi_train_files *files, struct pwi_train_options *options, int *exit_out) {
   struct pawl_data *data = NULL;
-  if (!open_data(options, options->data, options->data_count, &data, exit_out)) return false;
+  if (!open_data(options, files->spool.paths, options->data_count, &data, exit_out)) return false;
   bool good = pwi_train_classes_weigh(options, data, exit_out);
   pawl_data_close(data);
   if (!good || options->valid_count == 0) return good;
-  if (!open_data(options, options->valid, options->valid_count, &data, exit_out)) return false;
+  if (!open_data(options, files->valid_spool.paths, options->valid_count, &data, exit_out)) return false;
   pawl_data_close(data);
   return true;
 }
@@ -95,11 +95,16 @@ static bool check_checkpoints(const struct pwi_train_files *files, const struct 
 
 bool pwi_train_files_init(struct pwi_train_files *files, struct pwi_train_options *options, int *exit_out) {
   *files = (struct pwi_train_files){0};
+  if (!pwi_spool_init(&files->spool, options->base.command, options->data, options->data_count, options->base.quiet,
+                      exit_out) ||
+      !pwi_spool_init(&files->valid_spool, options->base.command, options->valid, options->valid_count,
+                      options->base.quiet, exit_out))
+    return false;
   if (!make_names(files, options)) {
     *exit_out = pwi_cli_failure(options->base.command, "out of memory, or a name is too long");
     return false;
   }
-  if (!check_data(options, exit_out)) return false;
+  if (!check_data(files, options, exit_out)) return false;
   *exit_out = pwi_train_path_output(options->base.command, files->output);
   if (*exit_out != PWI_EXIT_OK || !check_checkpoints(files, options, exit_out)) return false;
   if (options->base.board && !make_folder(options, options->base.board, exit_out)) return false;
@@ -112,6 +117,8 @@ bool pwi_train_files_init(struct pwi_train_files *files, struct pwi_train_option
 void pwi_train_files_fini(struct pwi_train_files *files) {
   pwi_train_paths_free(files->paths, files->path_count);
   pwi_train_paths_free(files->valid, files->valid_count);
+  pwi_spool_fini(&files->spool);
+  pwi_spool_fini(&files->valid_spool);
   pwi_free(files->output);
   pwi_free(files->checkpoints);
   *files = (struct pwi_train_files){0};

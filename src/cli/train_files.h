@@ -2,10 +2,12 @@
 #ifndef PWI_CLI_TRAIN_FILES_H
 #define PWI_CLI_TRAIN_FILES_H
 
+#include "cli/spool.h"
 #include "cli/train_options.h"
 
 struct pwi_train_files {
-  char **paths; /* absolute, as workers open them; patterns stay patterns */
+  struct pwi_spool spool, valid_spool; /* what came by a pipe */
+  char **paths;                        /* absolute, as workers open them; patterns stay patterns */
   size_t path_count;
   char **valid;
   size_t valid_count;

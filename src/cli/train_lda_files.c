@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/reading.h"
 #include "cli/train_paths.h"
 
 #define RUN ".run"
@@ -34,8 +35,8 @@ static bool make_names(struct pwi_train_lda_files *files, const struct pwi_train
   const char *output = options->base.output;
   files->path_count = options->data_count;
   files->held_out_count = options->held_out_count;
-  files->paths = pwi_train_paths_absolute(options->data, options->data_count);
-  files->held_out = pwi_train_paths_absolute(options->held_out, options->held_out_count);
+  files->paths = pwi_train_paths_absolute(files->spool.paths, options->data_count);
+  files->held_out = pwi_train_paths_absolute(files->held_out_spool.paths, options->held_out_count);
   files->is_named = output != NULL;
   files->output = output ? pwi_copy_string(output) : pwi_train_path_beside(options->data[0], ".model");
   return files->paths && files->held_out && files->output && name(options->vocabulary, &files->vocabulary) &&
@@ -71,18 +72,19 @@ static int check_kind(const struct pwi_train_lda_options *options, enum pawl_dat
   return PWI_EXIT_OK;
 }
 
-static int check_data(const struct pwi_train_lda_options *options) {
+static int check_data(const struct pwi_train_lda_files *files, struct pwi_train_lda_options *options) {
   const struct pwi_command *command = options->base.command;
-  const struct pawl_data_options *reading = &options->lda.reading;
+  struct pawl_data_options *reading = &options->lda.reading;
   struct pawl_data_info info;
   struct pawl_data *data = NULL;
-  int exit_code = pwi_train_path_data(command, options->data, options->data_count, reading, &data);
+  pwi_reading_text(files->spool.paths, options->data_count, false, reading);
+  int exit_code = pwi_train_path_data(command, files->spool.paths, options->data_count, reading, &data);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   pawl_data_info(data, &info);
   pawl_data_close(data);
   exit_code = check_kind(options, info.format);
   if (exit_code != PWI_EXIT_OK || options->held_out_count == 0) return exit_code;
-  exit_code = pwi_train_path_data(command, options->held_out, options->held_out_count, reading, &data);
+  exit_code = pwi_train_path_data(command, files->held_out_spool.paths, options->held_out_count, reading, &data);
   if (exit_code == PWI_EXIT_OK) pawl_data_close(data);
   return exit_code;
 }
@@ -151,7 +153,7 @@ static int check(struct pwi_train_lda_files *files, struct pwi_train_lda_options
   int exit_code = check_start(options);
   if (exit_code == PWI_EXIT_OK && !pawl_lda_check(&options->lda, error))
     exit_code = pwi_cli_usage(command, "%s", error);
-  if (exit_code == PWI_EXIT_OK) exit_code = check_data(options);
+  if (exit_code == PWI_EXIT_OK) exit_code = check_data(files, options);
   if (exit_code == PWI_EXIT_OK) exit_code = check_words(command, options->vocabulary);
   if (exit_code == PWI_EXIT_OK) exit_code = check_words(command, options->stop);
   if (exit_code == PWI_EXIT_OK) exit_code = pwi_train_path_output(command, files->output);
@@ -162,6 +164,11 @@ static int check(struct pwi_train_lda_files *files, struct pwi_train_lda_options
 
 bool pwi_train_lda_files_init(struct pwi_train_lda_files *files, struct pwi_train_lda_options *options, int *exit_out) {
   *files = (struct pwi_train_lda_files){.is_named = false};
+  if (!pwi_spool_init(&files->spool, options->base.command, options->data, options->data_count, options->base.quiet,
+                      exit_out) ||
+      !pwi_spool_init(&files->held_out_spool, options->base.command, options->held_out, options->held_out_count,
+                      options->base.quiet, exit_out))
+    return false;
   if (!make_names(files, options)) {
     *exit_out = pwi_cli_failure(options->base.command, "out of memory, or a name is too long");
     return false;
@@ -174,6 +181,8 @@ bool pwi_train_lda_files_init(struct pwi_train_lda_files *files, struct pwi_trai
 void pwi_train_lda_files_fini(struct pwi_train_lda_files *files) {
   pwi_train_paths_free(files->paths, files->path_count);
   pwi_train_paths_free(files->held_out, files->held_out_count);
+  pwi_spool_fini(&files->spool);
+  pwi_spool_fini(&files->held_out_spool);
   pwi_free(files->vocabulary);
   pwi_free(files->stop);
   pwi_free(files->start);

@@ -3,10 +3,12 @@
 #ifndef PWI_CLI_TRAIN_LDA_FILES_H
 #define PWI_CLI_TRAIN_LDA_FILES_H
 
+#include "cli/spool.h"
 #include "cli/train_lda_options.h"
 
 struct pwi_train_lda_files {
-  char **paths, **held_out; /* absolute, as workers open them; patterns stay patterns */
+  struct pwi_spool spool, held_out_spool; /* what came by a pipe */
+  char **paths, **held_out;               /* absolute, as workers open them; patterns stay patterns */
   size_t path_count, held_out_count;
   char *vocabulary, *stop, *start, *directory; /* absolute; NULL: none. There is always a directory */
   char *output;

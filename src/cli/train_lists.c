@@ -44,6 +44,8 @@
       {PWI_TRAIN_FORMAT, "format", "F",                                                                                \
        "libsvm, vw, criteo, csv, ldac, uci, text or cache\n(default: by a look at the files)"},                        \
       {PWI_TRAIN_LABEL, "label", "COLUMN", "csv: the label's, by name or number (default: the first)"},                \
+      {PWI_TRAIN_SEPARATOR, "separator", "C",                                                                          \
+       "csv: between columns, a character or comma, semicolon, tab,\nspace or bar (default: by a look at the files)"}, \
       {PWI_TRAIN_ZERO_BASED, "zero-based", NULL, "libsvm: ids begin at 0 (noticed where an id 0 occurs)"},             \
       {PWI_TRAIN_HASH_BITS, "hash-bits", "N", "of hashed names (default: 22)"},                                        \
       {PWI_TRAIN_BINARY, "binary", NULL, "every value becomes 1"},                                                     \

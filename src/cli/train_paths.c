@@ -28,7 +28,7 @@ static bool ends_in(const char *text, size_t length, const char *tail) {
 
 /* Up to the suffix, and of a pattern up to what is not known. */
 static size_t stem_of(const char *base) {
-  static const char *const packed[] = {".gz", ".zst"};
+  static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
   size_t length = strcspn(base, PATTERN);
   for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
     if (ends_in(base, length, packed[i])) length -= strlen(packed[i]);

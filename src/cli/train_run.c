@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/spool.h"
 #include "host/clock.h"
 
 #define START_NS (30 * PAWL_SECOND)
@@ -21,7 +22,10 @@ static void interrupt(int signal_number) {
   static const char text[] = "\nstopping: the model is being saved; once more ends at once\n";
   (void)signal_number;
   int saved = errno;
-  if (interrupts++ > 0) _exit(PWI_TRAIN_INTERRUPTED);
+  if (interrupts++ > 0) {
+    pwi_spool_remove();
+    _exit(PWI_TRAIN_INTERRUPTED);
+  }
   if (isatty(STDERR_FILENO)) (void)!write(STDERR_FILENO, text, sizeof text - 1);
   errno = saved;
 }

@@ -6,6 +6,7 @@
 
 #include "api/embedded.h"
 #include "cli/cli.h"
+#include "cli/spool.h"
 #include "host/clock.h"
 
 #define LOOK_US 200000
@@ -23,6 +24,7 @@ static void give_up(const struct pwi_train_watch *watch) {
   if (watch->file[0]) unlink(watch->file);
   fprintf(stderr, "%spawl %s: a server has died, and nobody has a copy of what it held%s\n",
           isatty(STDERR_FILENO) ? "\r\033[K" : "", watch->name, watch->advice);
+  pwi_spool_remove();
   _exit(PWI_EXIT_FAILURE);
 }
 

@@ -17,6 +17,7 @@
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
+#include "host/run_inbound.h"
 #include "host/run_log.h"
 #include "host/run_pages.h"
 #include "host/run_rights.h"
@@ -133,6 +134,7 @@ static pawl_status open_net(struct pwi_run_manager *manager, const struct pwi_ru
   struct pwi_tcp_config net = config->net;
   const struct pwi_actor *actor = config->store.place ? &pwi_standby_actor : &pwi_manager_actor;
   net.name = NAME;
+  net.limits.inbound_bytes = pwi_run_inbound(UINT64_MAX);
   if (!net.advertise && pwi_run_is_wildcard(config->listen)) net.advertise = host;
   pawl_status status = pwi_tcp_create(&net, actor, NULL, &manager->net);
   if (status) {

@@ -75,6 +75,11 @@ static void print_traffic(struct pwi_metrics *metrics, const struct pwi_net_coun
   counter(metrics, "pawl_net_bytes_received_total", "Bytes received, heads and bodies.", counts->bytes_received);
   counter(metrics, "pawl_net_links_total", "Links that came up since the start.", counts->links_up);
   counter(metrics, "pawl_net_links_refused_total", "Links that were refused since the start.", counts->links_refused);
+  gauge(metrics, "pawl_net_inbound_bytes", "Bytes of messages that are being received.", counts->inbound_bytes);
+  gauge(metrics, "pawl_net_inbound_bytes_max", "Bound of these bytes.", counts->inbound_max);
+  gauge(metrics, "pawl_net_inbound_waiting", "Links that wait for room to be received.", counts->inbound_waiting);
+  counter(metrics, "pawl_net_inbound_dropped_total", "Links cut for sending slowly while others waited.",
+          counts->inbound_dropped);
 }
 
 static void print_store(struct pwi_metrics *metrics, const struct pwi_run_manager_page *page) {
@@ -233,6 +238,13 @@ static const struct family families[] = {
     {"pawl_net_links_total", PWI_METRIC_COUNTER, "Links that came up since the start.", OF_COUNTS(links_up)},
     {"pawl_net_links_refused_total", PWI_METRIC_COUNTER, "Links that were refused since the start.",
      OF_COUNTS(links_refused)},
+    {"pawl_net_inbound_bytes", PWI_METRIC_GAUGE, "Bytes of messages that are being received.",
+     OF_COUNTS(inbound_bytes)},
+    {"pawl_net_inbound_bytes_max", PWI_METRIC_GAUGE, "Bound of these bytes.", OF_COUNTS(inbound_max)},
+    {"pawl_net_inbound_waiting", PWI_METRIC_GAUGE, "Links that wait for room to be received.",
+     OF_COUNTS(inbound_waiting)},
+    {"pawl_net_inbound_dropped_total", PWI_METRIC_COUNTER, "Links cut for sending slowly while others waited.",
+     OF_COUNTS(inbound_dropped)},
 };
 
 typedef const struct pwi_run_shard_page *const *shard_pages;

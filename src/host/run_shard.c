@@ -10,6 +10,7 @@
 #include "host/clock.h"
 #include "host/depot.h"
 #include "host/run_address.h"
+#include "host/run_inbound.h"
 #include "host/run_rights.h"
 #include "net/net_ops.h"
 #include "role/server.h"
@@ -52,11 +53,17 @@ void pwi_run_orders_tell(struct pwi_run_orders *orders) {
 
 /* --- opening ---------------------------------------------------------------------------------------------------------- */
 
+/* What a shard may have of the server's memory. */
+static uint64_t share_of(const struct pwi_run_server_config *config) {
+  return config->memory_max == UINT64_MAX ? UINT64_MAX : config->memory_max / config->shards;
+}
+
 static pawl_status open_net(struct pwi_run_shard *shard) {
   const struct pwi_run_server_config *config = shard->config;
   char listen[PWI_NET_ADDRESS_MAX];
   struct pwi_tcp_config net = config->net;
   net.name = shard->name;
+  net.limits.inbound_bytes = pwi_run_inbound(share_of(config));
   pawl_status status = pwi_tcp_create(&net, &pwi_server_actor, NULL, &shard->net);
   if (status) {
     pwi_run_problem_set(&shard->problem, "cannot start the network: %s", pawl_status_text(status));
@@ -71,7 +78,6 @@ static pawl_status open_net(struct pwi_run_shard *shard) {
 /* As in run_manager.c: no callback runs before the role is told to its net. */
 static pawl_status open_role(struct pwi_run_shard *shard) {
   const struct pwi_run_server_config *config = shard->config;
-  uint64_t share = config->memory_max == UINT64_MAX ? UINT64_MAX : config->memory_max / config->shards;
   pawl_status status = pwi_host_depot_open(&config->checkpoint_places, &shard->depot);
   struct pwi_server_config role = {.net = shard->net,
                                    .log = &shard->log,
@@ -82,7 +88,8 @@ static pawl_status open_role(struct pwi_run_shard *shard) {
                                    .process = shard->process,
                                    .shard = shard->number,
                                    .shard_count = config->shards,
-                                   .memory_max = share,
+                                   .memory_max = share_of(config),
+                                   .set_aside = pwi_run_inbound(share_of(config)),
                                    .rights = pwi_run_rights,
                                    .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
                                    .depot = shard->depot,

@@ -12,6 +12,7 @@
 void pwi_net_limits_init(struct pwi_net_limits *limits) {
   *limits = (struct pwi_net_limits){
       .message_max = (size_t)1 << 30,
+      .inbound_bytes = SIZE_MAX,
       .queue_bytes = (size_t)64 << 20,
       .queue_count = 4096,
       .links = 16384,

@@ -52,6 +52,11 @@
  * BACK-PRESSURE. What is queued for a link is bounded in bytes and operations (struct pwi_net_limits). A call that
  * would pass the bound returns PAWL_QUEUE_FULL and changes nothing; `writable` is called once the queue is half empty.
  *
+ * RECEIVING MUCH. What arrives of bodies that are wanted in memory (not in pieces) is counted, and bounded by
+ * `inbound_bytes`. A link beyond the bound is not read from until others have ended; one body at a time may go beyond it,
+ * so that something always ends. While a link waits for room, one that has some and is slow (below 256 KB/s, or 16 MB/s
+ * over a whole body) goes down with PAWL_LINK_SILENT.
+ *
  * DEATH. The hang-up of the connection is seen at once. A peer that hangs silently is found by heartbeats (one every 50
  * ms when there is nothing else to say, silence limit 250 ms). A node that was itself stopped for a while gives its
  * peers a fresh silence limit before it judges them.
@@ -188,15 +193,17 @@ struct pwi_actor {
 };
 
 struct pwi_net_limits {
-  size_t message_max; /* largest body accepted or sent; default 1 GiB */
-  size_t queue_bytes; /* bound of what is queued for one link; default 64 MiB; a single larger body may stand alone */
-  size_t queue_count; /* and in operations; default 4096 */
-  size_t links;       /* links at once; default 16384 */
-  size_t strangers;   /* accepted connections that have not yet introduced themselves; default 1024 */
-  int64_t greet_ns;   /* how long a connection may take to come up; default 5 s */
-  int64_t beat_ns;    /* heartbeat; default 50 ms */
-  int64_t silence_ns; /* silence limit; default 250 ms */
-  int64_t linger_ns;  /* how long a graceful close may take; default 1 s */
+  size_t message_max;   /* largest body accepted or sent; default 1 GiB */
+  size_t queue_bytes;   /* bound of what is queued for one link; default 64 MiB; a single larger body may stand alone */
+  size_t queue_count;   /* and in operations; default 4096 */
+  size_t inbound_bytes; /* memory for bodies that are being received over sockets, in all; of that a link has half, and
+                           all links of one key three quarters; default SIZE_MAX: no bound. See RECEIVING MUCH */
+  size_t links;         /* links at once; default 16384 */
+  size_t strangers;     /* accepted connections that have not yet introduced themselves; default 1024 */
+  int64_t greet_ns;     /* how long a connection may take to come up; default 5 s */
+  int64_t beat_ns;      /* heartbeat; default 50 ms */
+  int64_t silence_ns;   /* silence limit; default 250 ms */
+  int64_t linger_ns;    /* how long a graceful close may take; default 1 s */
 };
 
 /* Fills in the defaults. */
@@ -298,6 +305,10 @@ struct pwi_net_counts {
   uint64_t messages_sent, messages_received;
   uint64_t bytes_sent, bytes_received; /* heads and bodies; of one-sided data what passed through this net's hands */
   uint64_t links_up, links_refused;    /* since start */
+  uint64_t inbound_bytes;              /* of bodies that are being received, now */
+  uint64_t inbound_max;                /* the bound; UINT64_MAX: none */
+  uint64_t inbound_waiting;            /* links that wait for room, now */
+  uint64_t inbound_dropped;            /* links that were taken down for being slow while others waited, since start */
 };
 
 void pwi_net_counts(const struct pwi_net *net, struct pwi_net_counts *counts_out);

@@ -38,6 +38,7 @@ struct pwi_net {
   void *self;
   struct pwi_net_limits limits;
   struct pwi_net_counts counts;
+  size_t kept; /* bytes that links keep to gather bodies in */
 };
 
 /* A world's own region struct begins with this. */

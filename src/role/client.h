@@ -62,6 +62,9 @@ struct pwi_client_config {
   bool reader;               /* will only pull */
   bool stays_dead;           /* once taken for dead it does not join again, see RETIREMENT */
   uint64_t memory_max;       /* for vectors opened locally */
+  const uint8_t *
+      identity; /* PWI_SEAL_SECRET bytes by which we prove who we are (role/proof.h); copied. NULL: drawn from `random`,
+                                for simulations */
 };
 
 /* Begins to join. PAWL_INVALID (an address that cannot be read), PAWL_NO_MEMORY. */
@@ -253,8 +256,9 @@ PAWL_MUST_USE pawl_status pwi_client_await(struct pwi_client *client, struct pwi
 
 /* --- asking the manager ---------------------------------------------------------------------------------------------- */
 
-/* The caller's memory until `replied`. Asked again if the link is lost; a CREATE or GROUP that is then told that it exists
- * is a success. `replied` comes when our own view, roster and catalogue are as new as the manager's were. */
+/* The caller's memory until `replied`. Asked again if the link is lost: the manager carries it out at most once, and tells again what
+ * came of it (role/ledger.h). PAWL_OUTCOME_UNKNOWN: this client was taken for dead, and the manager has forgotten who it was.
+ * `replied` comes when our own view, roster and catalogue are as new as the manager's were. */
 struct pwi_asking {
   void (*replied)(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size);
 
@@ -263,7 +267,7 @@ struct pwi_asking {
   uint64_t number;
   unsigned char *payload;
   size_t size;
-  bool is_sent, is_repeated;
+  uint64_t asker, secret; /* who we were when it was first sent; 0: it was not */
   bool is_replied;
   pawl_status status;
   unsigned char *reply;

@@ -24,6 +24,13 @@ static struct part *find_part(const struct pwi_client *client, const struct clie
 /* Something that the part has to follow is not there. */
 static void met_gap(struct pwi_client *client, struct part *part) {
   client->figures.gaps++;
+  if (part->flow->is_forbidden ||
+      (part->other && part->other->is_forbidden)) { /* what it was to follow will never be */
+    part->prior = part->flow->is_forbidden ? 0 : part->prior;
+    part->operation.prior = part->other && part->other->is_forbidden ? 0 : part->operation.prior;
+    pwi_part_retry(client, part);
+    return;
+  }
   part->is_strict = true;
   if (pwi_part_waits_for_earlier(part)) {
     part->gaps = 0;
@@ -52,7 +59,20 @@ static void failed(struct pwi_client *client, struct part *part, pawl_status sta
     pwi_flow_kill(client, part->flow, status);
     return;
   }
-  pwi_part_end(client, part, status ? status : PAWL_REFUSED);
+  if (status == PAWL_FORBIDDEN && pwi_part_is_numbered(part)) {
+    part->flow->is_forbidden = true;
+    pwi_part_end(client, part, status);
+    return;
+  }
+  pwi_part_fail(client, part, status ? status : PAWL_REFUSED);
+}
+
+/* Keys of the claim that had the push before were not refused. */
+static void refused(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+  struct pawl_range keys = pawl_range_common(part->range, (struct pawl_range){outcome->found, outcome->next});
+  if (part->kind != PWI_REQUEST_LINEAR && outcome->found < outcome->next && !pawl_range_is_empty(keys))
+    part->range = keys;
+  pwi_part_end(client, part, outcome->status ? outcome->status : PAWL_REFUSED);
 }
 
 static void succeeded(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
@@ -71,7 +91,7 @@ static void act(struct pwi_client *client, struct part *part, const struct pwi_o
     succeeded(client, part, outcome);
     return;
   case PWI_CODE_REFUSED:
-    pwi_part_end(client, part, outcome->status ? outcome->status : PAWL_REFUSED);
+    refused(client, part, outcome);
     return;
   case PWI_CODE_FAILED:
     failed(client, part, outcome->status);
@@ -102,6 +122,10 @@ static void act(struct pwi_client *client, struct part *part, const struct pwi_o
     return;
   case PWI_CODE_RESTORED:
     pwi_part_restored(client, part, outcome->found);
+    return;
+  case PWI_CODE_UNPROVEN:
+    part->peer->link->proven = 0;
+    pwi_part_retry(client, part);
     return;
   }
 }

@@ -30,6 +30,7 @@
 #include "role/holder.h"
 #include "role/mail.h"
 #include "role/managers.h"
+#include "role/proof.h"
 #include "store/clock.h"
 #include "wire/filters.h"
 
@@ -94,6 +95,7 @@ struct part {
   bool is_collecting; /* asks what became of it under its old sender */
   bool is_after_all;  /* TICK: blocked until it is the first unfinished task */
   bool is_strict;     /* BLOCKED until every earlier overlapping push is answered, not only under way */
+  pawl_status voided; /* it cannot be, and why: what goes is an empty push, which uses up its number */
 
   uint32_t outgoings; /* messages of it that the net still reads from the caller's memory */
   bool is_over;       /* and that is all it waits for: `over_status` is its end */
@@ -173,8 +175,9 @@ struct pwi_flow {
   struct part *first, *last;
   size_t held_back; /* parts that are not SENT */
   size_t blocked;
-  pawl_status dead; /* nothing can be sent on it any more, and why */
-  size_t readers;   /* parts, of any flow, that read it besides their own */
+  pawl_status dead;  /* nothing can be sent on it any more, and why */
+  size_t readers;    /* parts, of any flow, that read it besides their own */
+  bool is_forbidden; /* to be pushed to, by whoever holds it: nothing that was sent is in, or ever will be */
 
   /* Groups. */
   bool has_entered;
@@ -249,6 +252,8 @@ struct client_link {
   struct pwi_letter call_letter;  /* of calls, which may come between the pieces of something else */
   struct client_peer *peer;       /* LINK_HOLDER */
   struct pwi_holder_link *holder; /* LINK_ASKER */
+  struct pwi_shown shown;         /* LINK_ASKER: who calls */
+  uint64_t proven, proven_calls;  /* LINK_HOLDER: the id that our requests, and our calls, have shown a proof of */
 
   /* LINK_HOLDER: the answer on its way in. */
   struct part *answering; /* whose values are being filled in; NULL: the answer is received whole */
@@ -325,6 +330,7 @@ struct pwi_client {
   int64_t manager_tried_at, manager_retry_at;
   pawl_status trouble;
   uint64_t sender, secret;
+  uint8_t identity[PWI_SEAL_SECRET], key[PWI_SEAL_PUBLIC];
   struct pwi_joined joined;
   bool is_joined, is_leaving, has_said_leave, has_left;
   bool is_dead; /* for good; `has_left` is then true as well */
@@ -333,7 +339,9 @@ struct pwi_client {
   uint64_t retired; /* the id that the next JOIN names */
   struct pwi_asking forget;
   bool is_forgetting;
-  uint64_t forgotten[8]; /* ids whose clocks may be forgotten once all is collected */
+  struct {
+    uint64_t id, secret;
+  } forgotten[8]; /* ids whose clocks may be forgotten once all is collected */
   size_t forgotten_count;
   size_t collecting; /* parts */
 
@@ -396,6 +404,7 @@ void pwi_client_wake_at(struct pwi_client *client, int64_t at); /* look after wh
 void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
+void pwi_client_asks_renewed(struct pwi_client *client); /* those about ourselves are asked under the new id */
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
                             uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
@@ -410,6 +419,10 @@ void pwi_part_settle(struct pwi_client *client, struct part *part); /* finds its
 void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state); /* parked or blocked */
 void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct client_peer *peer);
 void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status);
+
+/* It ends with this status, and nothing of it takes effect. What was sent later, or will be, names its number as predecessor: so a push
+ * goes once more, empty, to use that up, and ends when that has an answer. */
+void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status);
 void pwi_part_outgoing_done(struct pwi_client *client, struct part *part); /* the net has let go of a message of it */
 void pwi_part_retry(struct pwi_client *client, struct part *part);         /* after a moment, or with a newer view */
 bool pwi_part_is_numbered(const struct part *part);

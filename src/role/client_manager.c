@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "role/client_inside.h"
+#include "role/roster_steps.h"
 
 /* --- finding it ------------------------------------------------------------------------------------------------------- */
 
@@ -80,6 +81,7 @@ void pwi_client_join(struct pwi_client *client) {
                           .secret = client->secret,
                           .reader = client->config.reader,
                           .retired = client->retired};
+  memcpy(join.key, client->key, sizeof join.key);
   strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
   strncpy(join.host, client->host, sizeof join.host - 1);
   strncpy(join.job, client->job, sizeof join.job - 1);
@@ -88,11 +90,26 @@ void pwi_client_join(struct pwi_client *client) {
   pwi_client_say_payload(client, PWI_SAY_JOIN, 0, client->managers.term);
 }
 
+/* The number up to which all asks have had their reply. */
+static uint64_t heard_up_to(const struct pwi_client *client) {
+  for (const struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (!asking->is_replied) return asking->number - 1;
+  return client->last_ask;
+}
+
 static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
   if (!client->is_joined || client->renewal == RENEWAL_JOINING || !client->manager || !client->manager->is_up) return;
-  asking->is_repeated = asking->is_repeated || asking->is_sent;
-  asking->is_sent = true;
+  if (asking->asker == 0) {
+    asking->asker = client->sender;
+    asking->secret = client->secret;
+  }
+  struct pwi_ask_terms terms = {.heard = heard_up_to(client)};
+  if (asking->asker != client->sender) {
+    terms.former = asking->asker;
+    terms.secret = asking->secret;
+  }
   pwi_writer_reset(&client->writer);
+  pwi_ask_terms_write(&terms, &client->writer);
   pwi_write_bytes(&client->writer, asking->payload, asking->size);
   pwi_client_say_payload(client, PWI_SAY_ASK, asking->number, asking->what);
 }
@@ -127,6 +144,8 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->retired = 0;
   client->is_joined = true;
   client->numbers.node = joined->id;
+  client->numbers.is_sender = true;
+  client->numbers.cluster = joined->cluster;
   client->greeting.cluster = joined->cluster;
   client->greeting.node = joined->id;
   if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
@@ -182,6 +201,20 @@ static pawl_status take_roster(struct pwi_client *client, const void *bytes, siz
   return PAWL_OK;
 }
 
+static void forget_sender(void *client, struct pwi_sender sender) {
+  struct pwi_holding *holding = ((struct pwi_client *)client)->holding;
+  if (holding) pwi_holding_forget(holding, sender);
+}
+
+/* What was applied before it failed counts: the number says how far it is. */
+static pawl_status take_roster_delta(struct pwi_client *client, const void *bytes, size_t size) {
+  pawl_status status = pwi_roster_apply_delta(client->roster, bytes, size, forget_sender, client);
+  if (client->holding) pwi_holding_roster_changed(client->holding);
+  look_at_nodes(client);
+  pwi_client_calls_look(client);
+  return status;
+}
+
 static pawl_status take_view(struct pwi_client *client, const void *bytes, size_t size) {
   struct pwi_view *view;
   pawl_status status = pwi_view_decode(bytes, size, &view);
@@ -225,30 +258,14 @@ static pawl_status take_news(struct pwi_client *client, const struct pwi_letter 
   if (bytes) status = take_catalogue(client, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
   if (!status && bytes) status = take_roster(client, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER_DELTA, &size);
+  if (!status && bytes) status = take_roster_delta(client, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
   if (!status && bytes) status = take_view(client, bytes, size);
   if (status) return status;
   say(client, PWI_SAY_HAVE, 0, 0, NULL, 0);
   hand_on_replies(client);
   return PAWL_OK;
-}
-
-/* What an earlier asking, whose reply was lost, may have brought about. */
-static bool was_done_before(const struct pwi_asking *asking) {
-  switch (asking->what) {
-  case PWI_ASK_CREATE:
-  case PWI_ASK_GROUP:
-    return asking->status == PAWL_EXISTS;
-  case PWI_ASK_DELETE:
-  case PWI_ASK_UNGROUP:
-  case PWI_ASK_FORGET:
-    return asking->status == PAWL_NOT_FOUND;
-  case PWI_ASK_DRAIN:
-  case PWI_ASK_GIVE_UP:
-    return asking->status == PAWL_NODE_GONE;
-  default:
-    return false;
-  }
 }
 
 static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter *letter, const void *payload,
@@ -268,7 +285,7 @@ static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter
   asking->roster = letter->head.roster;
   asking->catalogue = letter->head.catalogue;
   asking->is_replied = true;
-  if (asking->is_repeated && was_done_before(asking)) asking->status = PAWL_OK;
+  if (client->forgotten_count > 0) pwi_client_look_collected(client);
   hand_on_replies(client);
   return PAWL_OK;
 }
@@ -300,6 +317,11 @@ pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_
 
 /* --- asks ------------------------------------------------------------------------------------------------------------- */
 
+void pwi_client_asks_renewed(struct pwi_client *client) {
+  for (struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (pwi_ask_is_about_asker(asking->what)) asking->asker = asking->secret = 0;
+}
+
 pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
                            size_t size) {
   void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
@@ -307,13 +329,11 @@ pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking,
   unsigned char *copy = pwi_alloc(size);
   if (!copy) return PAWL_NO_MEMORY;
   if (size > 0) memcpy(copy, payload, size);
-  *asking = (struct pwi_asking){.replied = replied,
-                                .what = what,
-                                .number = ++client->last_ask,
-                                .payload = copy,
-                                .size = size,
-                                .next = client->asks};
-  client->asks = asking;
+  *asking = (struct pwi_asking){
+      .replied = replied, .what = what, .number = ++client->last_ask, .payload = copy, .size = size};
+  struct pwi_asking **last = &client->asks;
+  while (*last) last = &(*last)->next;
+  *last = asking;
   send_ask(client, asking);
   return PAWL_OK;
 }

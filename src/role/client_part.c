@@ -378,10 +378,35 @@ void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status stat
   part->flow = NULL;
   part->generation++;
   part->is_over = true;
-  part->over_status = status;
+  part->over_status = part->voided ? part->voided : status;
   if (was_numbered) pwi_flow_unblock(client, flow);
   if (part->other || flow->readers > 0) pwi_linear_over(client, flow, part, was_numbered);
   if (part->outgoings == 0) part_over(client, part);
+}
+
+static const uint64_t no_keys[1];
+
+void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status) {
+  bool is_void = part->voided != PAWL_OK;
+  bool has_number = pwi_part_is_numbered(part) && pwi_request_has_rows(part->kind) && !part->is_collecting;
+  if (!has_number || (is_void && part->together == 0)) {
+    pwi_part_end(client, part, status);
+    return;
+  }
+  pwi_part_hold(client, part, PART_BLOCKED); /* before anything of it changes that is counted there */
+  if (is_void) part->together = 0;           /* perhaps that was it */
+  if (!is_void) part->voided = status;
+  pwi_keylist_release(part->list);
+  part->list = NULL;
+  part->signature = 0;
+  part->is_wanted = false;
+  part->kind = PWI_REQUEST_PUSH;
+  part->operation = (struct pwi_operation){0};
+  part->keys = no_keys;
+  part->rows = 0;
+  part->in = NULL;
+  part->out = NULL;
+  pwi_part_settle(client, part);
 }
 
 void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status status) {
@@ -395,8 +420,6 @@ static void skip_rows(struct part *part, size_t rows) {
   if (part->in) part->in += rows * pwi_flow_bytes_in(part->flow, part->kind);
   if (part->out) part->out += rows * part->flow->row_bytes;
 }
-
-static const uint64_t no_keys[1];
 
 /* Makes the part one of `claim`, which lies in its own. True if it still names keys. A push that names none goes all the
  * same, to move the clock. */

@@ -325,7 +325,7 @@ static void cut_by_other(const struct call *call, struct piece *piece) {
   assert(found);
   (void)found;
   piece->claim = sent.range;
-  piece->other_prior = sent.time;
+  piece->other_prior = call->other->is_forbidden ? 0 : sent.time;
 }
 
 /* Cuts what lies on one arc by what was sent before. */
@@ -339,6 +339,7 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
     if (call->task->number == 0) piece.prior = prior_of_reader(call->flow, piece.claim, piece.prior);
+    if (call->flow->is_forbidden) piece.prior = 0;
     cut_by_other(call, &piece);
     sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)

@@ -44,9 +44,11 @@ static void free_link(struct pwi_holder_link *link) {
 void pwi_holder_destroy(struct pwi_holder *holder) {
   if (!holder) return;
   while (holder->links) free_link(holder->links);
+  pwi_staging_fini(&holder->staging);
   pwi_reading_fini(&holder->reading);
   pwi_pages_fini(&holder->stamps);
   pwi_holder_filters_fini(&holder->filters);
+  pwi_free(holder->released);
   pwi_free(holder);
 }
 
@@ -58,6 +60,7 @@ pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, 
   fresh->link = link;
   fresh->peering = *peering;
   fresh->rights = *rights;
+  fresh->inbox.shared = &holder->staging;
   fresh->next = holder->links;
   if (fresh->next) fresh->next->before = fresh;
   holder->links = fresh;
@@ -105,6 +108,15 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
   return request->terms.kind == PWI_REQUEST_COLLECT && pwi_roster_is_live(numbers->roster, other);
 }
 
+/* A live sender's numbers are taken from nobody else. Who is not live is told so in any case. */
+static bool is_impostor(struct pwi_holder_link *link, const struct pwi_request *request) {
+  const struct pwi_holder_numbers *numbers = link->holder->config.numbers;
+  if (!pwi_request_is_numbered(request->terms.kind) || link->shown.bound == request->sender.id) return false;
+  uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
+  return pwi_roster_is_live(numbers->roster, request->sender) &&
+         !pwi_shown_is(&link->shown, numbers->roster, numbers->cluster, verifier, request->sender.id);
+}
+
 static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_request *request,
                        const struct pwi_entry *entry) {
   if (pwi_request_is_numbered(request->terms.kind) && !link->rights.write) return false;
@@ -140,10 +152,12 @@ static bool decide_other(const struct pwi_holder_link *link, struct pwi_request 
 }
 
 /* Decided before the holding is asked: PAWL_OK in `outcome->code` if it is to be. */
-static bool decide_early(const struct pwi_holder_link *link, const struct pwi_request *request,
-                         const struct pwi_entry *entry, struct pwi_outcome *outcome) {
+static bool decide_early(struct pwi_holder_link *link, const struct pwi_request *request, const struct pwi_entry *entry,
+                         struct pwi_outcome *outcome) {
   if (is_behind(link, request, entry))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  else if (is_impostor(link, request))
+    *outcome = (struct pwi_outcome){.code = PWI_CODE_UNPROVEN};
   else if (!entry || !pwi_holding_has(link->holder->config.holding, entry->id))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_NOT_FOUND};
   else if (!is_allowed(link, request, entry))
@@ -427,11 +441,36 @@ static pawl_status settle_sum(struct pwi_holder *holder, struct pwi_gathering *s
   return PAWL_OK;
 }
 
+/* Whoever waited for ticks that are counted now is told as everybody is: once the chain has all that we have. */
+static void tell_released(struct pwi_holder *holder) {
+  for (size_t i = 0; i < holder->released_count; i++) {
+    const struct pwi_released *released = &holder->released[i];
+    struct pwi_holder_link *link = find_link(holder, released->waiter.owner);
+    const struct pwi_entry *entry = pwi_catalogue_find(holder->config.numbers->catalogue, released->waiter.vector);
+    struct pwi_served served = {.outcome = released->outcome};
+    struct pwi_request request = {.terms = {.kind = PWI_REQUEST_AWAIT, .number = released->waiter.number}};
+    struct pwi_chain *chain = NULL;
+    if (!link) continue;
+    if (entry) {
+      uint64_t key = pwi_group_key(entry->name);
+      request.terms.claim = pawl_range_of(key, key + 1);
+      if (!route(link, &request, entry, &chain)) chain = NULL;
+    }
+    if (!chain) served.outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+    if (chain)
+      answer(link, chain, &request, entry, &served, NULL, NULL, (struct pwi_answer_form){0});
+    else
+      pwi_holder_say(link, released->waiter.number, 0, &served.outcome);
+  }
+  holder->released_count = 0;
+}
+
 void pwi_holder_settle_sums(struct pwi_holder *holder) {
   struct telling telling = {.holder = holder};
   struct pwi_holding *holding = holder->config.holding;
   struct pwi_gathering *sum;
   if (!holder->config.chains) return;
+  if (holder->released_count > 0) tell_released(holder);
   while ((sum = pwi_holding_next_sum(holding, &telling.request))) {
     telling.entry = pwi_catalogue_find(holder->config.numbers->catalogue, telling.request.terms.vector);
     struct pwi_place place = telling.entry ? pwi_entry_place(telling.entry) : (struct pwi_place){0};
@@ -447,6 +486,15 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
   }
 }
 
+/* Where only the beginning of a message is here the proof may be missing: it is then asked for. */
+static void take_proof(struct pwi_holder_link *link, const struct pwi_sections *sections) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_PROOF);
+  uint8_t scratch[PWI_SEAL_SIZE];
+  if (!section || section->length != sizeof scratch || link->inbox.is_dropped) return;
+  pwi_shown_take(&link->shown, link->inbox.head.sender,
+                 pwi_inbox_at(&link->inbox, section->offset, sizeof scratch, scratch), sizeof scratch);
+}
+
 /* Of what there was no memory to receive only the beginning is here: it is refused, or fails, by its terms alone. */
 static pawl_status deal_with(struct pwi_holder_link *link) {
   struct pwi_sections sections;
@@ -456,7 +504,8 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
   if (status) return status;
-  request.waiter = (struct pwi_waiter){link->link.id, request.terms.number};
+  take_proof(link, &sections);
+  request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};
 
   const struct pwi_entry *entry = pwi_catalogue_find(link->holder->config.numbers->catalogue, request.terms.vector);
   struct pwi_outcome outcome;

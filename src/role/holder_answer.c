@@ -217,11 +217,31 @@ void pwi_holder_free_buffers(struct pwi_holder_link *link) {
   pwi_free(link->buffers);
 }
 
+static struct pwi_holder_link *find_link(const struct pwi_holder *holder, uint64_t id) {
+  struct pwi_holder_link *link = holder->links;
+  while (link && link->link.id != id) link = link->next;
+  return link;
+}
+
+static bool remember(struct pwi_holder *holder, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  if (holder->released_count == holder->released_room) {
+    size_t room = holder->released_room ? 2 * holder->released_room : 16;
+    struct pwi_released *grown = pwi_resize_array(holder->released, room, sizeof *grown);
+    if (!grown) return false;
+    holder->released = grown;
+    holder->released_room = room;
+  }
+  holder->released[holder->released_count++] = (struct pwi_released){waiter, *outcome};
+  return true;
+}
+
+/* The tick that lets somebody go has just been counted here, and the chain has not even been given it: so this is told by
+ * pwi_holder_settle_sums, after that. Without memory to remember it the client asks again. */
 void pwi_holder_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
   struct pwi_holder *holder = context;
-  for (struct pwi_holder_link *link = holder->links; link; link = link->next)
-    if (link->link.id == waiter.owner) {
-      pwi_holder_say(link, waiter.number, 0, outcome);
-      return;
-    }
+  struct pwi_holder_link *link = find_link(holder, waiter.owner);
+  struct pwi_outcome again = {.code = PWI_CODE_NOT_HERE};
+  bool may_be_early = holder->config.chains && outcome->code == PWI_CODE_OK;
+  if (!link || (may_be_early && remember(holder, waiter, outcome))) return;
+  pwi_holder_say(link, waiter.number, 0, may_be_early ? &again : outcome);
 }

@@ -4,6 +4,7 @@
 
 #include "role/coding.h"
 #include "role/holder.h"
+#include "role/proof.h"
 #include "role/inbox.h"
 #include "role/reading.h"
 #include "wire/filters.h"
@@ -39,6 +40,7 @@ struct pwi_holder_link {
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_rights rights;
+  struct pwi_shown shown; /* who speaks */
 
   struct pwi_inbox inbox; /* the request on its way in */
 
@@ -68,9 +70,18 @@ struct pwi_holder_filters {
   struct pwi_coder coder;
 };
 
+/* An AWAIT whose ticks are all counted here. */
+struct pwi_released {
+  struct pwi_waiter waiter;
+  struct pwi_outcome outcome;
+};
+
 struct pwi_holder {
   struct pwi_holder_config config;
   struct pwi_holder_link *links;
+  struct pwi_released *released; /* to be told once our chain has the ticks */
+  size_t released_count, released_room;
+  struct pwi_staging staging; /* for requests on their way in */
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
   struct pwi_holder_filters filters;

@@ -40,10 +40,11 @@
 
 struct pwi_holding;
 
-/* Somebody waits in a group. `owner` and `number` are the caller's: whom to tell, and about which request. */
+/* Somebody waits in a group. All of it is the caller's: whom to tell, and about which request on what. */
 struct pwi_waiter {
   uint64_t owner;
   uint64_t number;
+  struct pwi_vector_id vector;
 };
 
 struct pwi_holding_config {
@@ -56,8 +57,9 @@ struct pwi_holding_config {
   void (*run)(void *context, void (*work)(void *argument), void *argument);
   void *run_context;
 
-  /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. Called
-   * from inside any function below; it must not call back into the holding. */
+  /* An AWAIT that was put off has its outcome: OK, or NOT_HERE if the group moves away, or FAILED if it was deleted. OK is about
+   * ticks that are counted here, and perhaps nowhere else: where there is a chain its members must have them before anybody is
+   * told. Called from inside any function below; it must not call back into the holding. */
   void (*answer)(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome);
   void *context;
 };
@@ -92,6 +94,10 @@ bool pwi_holding_next(const struct pwi_holding *holding, struct pwi_vector_id *i
  * senders that are on the roster neither as live nor as retired are forgotten, and so are their refusals; waiters are
  * looked at again. Before the first call nobody may push. */
 void pwi_holding_set_roster(struct pwi_holding *holding, const struct pwi_roster *roster);
+
+/* The roster that was set has changed in its place. Of each sender that it has forgotten the holding is told before. */
+void pwi_holding_forget(struct pwi_holding *holding, struct pwi_sender sender);
+void pwi_holding_roster_changed(struct pwi_holding *holding);
 
 /* Hold these positions too, empty: nobody has ever pushed there. PAWL_INVALID if any is held already. */
 PAWL_MUST_USE pawl_status pwi_holding_hold(struct pwi_holding *holding, struct pawl_range positions);

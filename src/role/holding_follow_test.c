@@ -337,6 +337,28 @@ static void test_a_filling_that_is_broken_off_begins_anew(void **state) {
   test_free(world);
 }
 
+/* The head serves senders that the follower's membership does not list yet: it is handed another, which does not list them
+ * either, and must not forget what it knows of them. Else it would apply their pushes twice, should it become the head. */
+static void test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_membership(void **state) {
+  (void)state;
+  struct world *world = test_malloc(sizeof *world);
+  struct pwi_roster older = roster_of(1);
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    start(world, seed, UINT64_MAX, true);
+    for (int i = 0; i < 60; i++) {
+      do_something(world);
+      follow(world, WHOLE_RING);
+      if (i % 20 == 19) pwi_holding_set_roster(world->follower, &older);
+    }
+    assert_equal(world);
+    pwi_holding_set_roster(world->follower, &world->roster);
+    assert_equal(world);
+    stop(world);
+  }
+  pwi_roster_fini(&older);
+  test_free(world);
+}
+
 /* Its times never come in a chunk. */
 static void test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_the_same(void **state) {
   (void)state;
@@ -454,6 +476,7 @@ int main(void) {
       cmocka_unit_test(test_a_follower_has_what_the_head_has_after_every_change),
       cmocka_unit_test(test_a_follower_that_is_filled_meanwhile_has_what_the_head_has),
       cmocka_unit_test(test_a_filling_that_is_broken_off_begins_anew),
+      cmocka_unit_test(test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_membership),
       cmocka_unit_test(test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_the_same),
       cmocka_unit_test(test_changes_that_do_not_go_together_change_nothing),
       cmocka_unit_test(test_a_change_for_which_there_is_no_memory_may_be_tried_again),

@@ -105,7 +105,17 @@ void pwi_holding_forget_waiters(struct pwi_holding *holding, uint64_t owner) {
   holding->waiting_count = kept;
 }
 
+#define WAITERS_MAX 65536 /* of one owner */
+
+static bool has_many(const struct pwi_holding *holding, uint64_t owner) {
+  size_t count = 0;
+  if (holding->waiting_count < WAITERS_MAX) return false;
+  for (size_t i = 0; i < holding->waiting_count; i++) count += holding->waiting[i].waiter.owner == owner;
+  return count >= WAITERS_MAX;
+}
+
 static pawl_status wait(struct pwi_holding *holding, const struct pwi_request *request) {
+  if (has_many(holding, request->waiter.owner)) return PAWL_NODE_LIMIT;
   if (holding->waiting_count == holding->waiting_room) {
     size_t room = holding->waiting_room ? holding->waiting_room * 2 : 16;
     struct pwi_waiting *grown = pwi_resize_array(holding->waiting, room, sizeof *grown);

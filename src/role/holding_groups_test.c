@@ -68,7 +68,7 @@ static uint64_t step(struct fixture *fixture, enum pwi_request_kind kind, uint64
 /* True if it is put off. */
 static bool await(struct fixture *fixture, uint64_t owner, uint64_t number, uint64_t tick) {
   struct pwi_request request = ask(PWI_REQUEST_AWAIT, 1, tick);
-  request.waiter = (struct pwi_waiter){owner, number};
+  request.waiter = (struct pwi_waiter){.owner = owner, .number = number};
   struct pwi_served served = serve(fixture->holding, &request, NULL);
   if (!served.put_off) assert_int_equal(served.outcome.code, PWI_CODE_OK);
   return served.put_off;

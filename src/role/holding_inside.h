@@ -55,6 +55,13 @@ void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *r
 pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
                               struct pawl_range range);
 
+/* From the first to the last key of `range` on which the task was refused; empty if it was not. */
+struct pawl_range pwi_refusals_range(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                                     struct pawl_range range);
+
+/* How many are kept for the sender. */
+size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender sender);
+
 /* The sender has heard of everything up to `settled`. */
 void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled);
 

@@ -42,6 +42,26 @@ pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_se
   return PAWL_OK;
 }
 
+struct pawl_range pwi_refusals_range(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                                     struct pawl_range range) {
+  struct pawl_range all = {0, 0};
+  for (size_t i = 0; i < refusals->count; i++) {
+    const struct pwi_refusal *item = &refusals->items[i];
+    struct pawl_range common = pawl_range_common(item->range, range);
+    if (item->sender.id != sender.id || item->task != task || pawl_range_is_empty(common)) continue;
+    if (pawl_range_is_empty(all)) all = common;
+    if (common.begin < all.begin) all.begin = common.begin;
+    if (common.end > all.end) all.end = common.end;
+  }
+  return all;
+}
+
+size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender sender) {
+  size_t count = 0;
+  for (size_t i = 0; i < refusals->count; i++) count += refusals->items[i].sender.id == sender.id;
+  return count;
+}
+
 void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled) {
   size_t kept = 0;
   for (size_t i = 0; i < refusals->count; i++) {
@@ -55,7 +75,7 @@ void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_roster 
   size_t kept = 0;
   for (size_t i = 0; i < refusals->count; i++) {
     struct pwi_refusal item = refusals->items[i];
-    if (pwi_roster_find(roster, item.sender)) refusals->items[kept++] = item;
+    if (!pwi_roster_has_forgotten(roster, item.sender)) refusals->items[kept++] = item;
   }
   refusals->count = kept;
 }

@@ -252,7 +252,7 @@ static struct pwi_served push_together(uint64_t sender, uint64_t task, double va
   push.request.sender.id = sender;
   push.request.tick = task;
   push.request.terms.other = GROUP;
-  push.request.waiter = (struct pwi_waiter){sender, task};
+  push.request.waiter = (struct pwi_waiter){.owner = sender, .number = task};
   push.request.arc = pawl_range_of(0, KEYS);
   struct pwi_served served = serve(holding, &push.request, NULL);
   settle();

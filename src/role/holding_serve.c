@@ -105,16 +105,31 @@ static void apply(struct pwi_holding *holding, struct pwi_held *vector, const st
   assert(status == PAWL_OK);
 }
 
+#define REFUSALS_MAX 65536 /* that a sender may leave unsettled: a client has far fewer pushes under way */
+
+/* What is refused is told by its keys: others of the claim may have had the push before. */
+static void say_refused(const struct pwi_held *vector, const struct pwi_request *request, pawl_status why,
+                        struct pwi_served *served) {
+  struct pawl_range keys = pwi_refusals_range(&vector->refusals, request->sender, request->task, request->terms.claim);
+  served->outcome =
+      (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = why, .found = keys.begin, .next = keys.end};
+}
+
 void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served) {
-  pawl_status status = pwi_refusals_record(vector, &vector->clocks[PWI_TASKS], request, request->terms.claim, why);
+  /* Whoever never says that it has heard fills nobody's memory, and gets no further. */
+  bool has_many =
+      vector->refusals.count >= REFUSALS_MAX && pwi_refusals_count(&vector->refusals, request->sender) >= REFUSALS_MAX;
+  pawl_status status = has_many ? PAWL_NODE_LIMIT : PAWL_OK;
+  if (status == PAWL_OK)
+    status = pwi_refusals_record(vector, &vector->clocks[PWI_TASKS], request, request->terms.claim, why);
   if (status != PAWL_OK) {
     pwi_served_fail(served, status);
     return;
   }
   holding->totals.refused++;
   served->effect = PWI_EFFECT_REFUSAL;
-  served->outcome = (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = why};
+  say_refused(vector, request, why, served);
 }
 
 /* What the function says to all that is due, before any of it is applied. */
@@ -174,7 +189,7 @@ static void repeat(struct pwi_holding *holding, struct pwi_held *vector, const s
   struct pwi_named named;
   pawl_status refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
   if (refused != PAWL_OK) {
-    served->outcome = (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = refused};
+    say_refused(vector, request, refused, served);
   } else if (vector->is_group) {
     pwi_serve_tick(holding, vector, request, false, served);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL && request->refusal) {
@@ -183,6 +198,19 @@ static void repeat(struct pwi_holding *holding, struct pwi_held *vector, const s
     if (pwi_serve_names(holding, vector, request, &named, served))
       pwi_serve_values(holding, vector, request, &named, values, served);
   }
+}
+
+/* Clients claim whole arcs, so that their clocks stay in few pieces. Whoever claims key by key may have so many of them, */
+#define PIECES_MAX ((size_t)256 << 10)
+
+/* and then has to push to all of a piece at once. */
+static bool is_fragment(const struct pwi_held *vector, const struct pwi_request *request) {
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece first;
+  const struct pwi_clock *clock = &vector->clocks[PWI_TASKS];
+  if (pwi_clock_piece_count(clock, request->sender) < PIECES_MAX) return false;
+  if (pwi_clock_walk(clock, request->sender, request->terms.claim, &pieces) != PAWL_OK) return true;
+  return pwi_clock_next(&pieces, &first) && !pwi_clock_next(&pieces, &first);
 }
 
 static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
@@ -196,6 +224,7 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
   }
   if (vector->refusals.count > 0) pwi_refusals_settle(&vector->refusals, request->sender, terms->settled);
   pawl_status status = pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding);
+  if (status == PAWL_OK && finding.verdict == PWI_CLAIM_DUE && is_fragment(vector, request)) status = PAWL_NODE_LIMIT;
   if (status != PAWL_OK) {
     pwi_served_fail(served, status);
     return;

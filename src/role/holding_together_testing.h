@@ -97,7 +97,7 @@ static inline void make_push(struct push *push, uint64_t sender, uint64_t task, 
   push->request.sender.id = sender;
   push->request.task = task;
   push->request.tick = tick;
-  push->request.waiter = (struct pwi_waiter){sender, task};
+  push->request.waiter = (struct pwi_waiter){.owner = sender, .number = task};
   push->request.arc = pawl_range_of(0, SIZE);
   push->request.value_type = PAWL_I64;
   for (int i = 0; i < VALUES; i++) push->values[i] = i * factor;

@@ -147,7 +147,7 @@ static void give(size_t member, uint64_t tick, struct pawl_range claim) {
   request.encoded_as = (struct pwi_section){.length = (last - first) * sizeof(uint64_t)};
   request.sender.id = member + 1;
   request.task = request.tick = tick + 1;
-  request.waiter = (struct pwi_waiter){member + 1, tick + 1};
+  request.waiter = (struct pwi_waiter){.owner = member + 1, .number = tick + 1};
   request.arc = pawl_range_of(0, SIZE);
   request.value_type = PAWL_F64;
   request.values = &values;

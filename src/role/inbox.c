@@ -3,9 +3,73 @@
 #include <assert.h>
 #include <string.h>
 
-#define STAGING_KEEP ((size_t)32 << 20) /* staging larger than this is given back after use */
+/* --- staging --------------------------------------------------------------------------------------------------------- */
 
-void pwi_inbox_fini(struct pwi_inbox *inbox) { pwi_pages_fini(&inbox->staging); }
+void pwi_staging_fini(struct pwi_staging *staging) {
+  for (size_t i = 0; i < PWI_STAGING_SLOTS; i++) pwi_pages_fini(&staging->spare[i]);
+  staging->bytes = 0;
+}
+
+/* The smallest that is large enough, or else an empty one. */
+static struct pwi_pages take_spare(struct pwi_staging *staging, size_t size) {
+  struct pwi_pages *best = NULL;
+  for (size_t i = 0; i < PWI_STAGING_SLOTS; i++) {
+    struct pwi_pages *spare = &staging->spare[i];
+    if (spare->size >= size && spare->size > 0 && (!best || spare->size < best->size)) best = spare;
+  }
+  if (!best) return (struct pwi_pages){0};
+  struct pwi_pages taken = *best;
+  *best = (struct pwi_pages){0};
+  staging->bytes -= taken.size;
+  return taken;
+}
+
+/* Keeps it if there is room; smaller ones make room for it, as whoever sends much now is likely to send much again. */
+static void give_spare(struct pwi_staging *staging, struct pwi_pages *pages) {
+  struct pwi_pages *place = NULL;
+  if (pages->size == 0 || pages->size > PWI_STAGING_MAX) {
+    pwi_pages_fini(pages);
+    return;
+  }
+  for (size_t i = 0; i < PWI_STAGING_SLOTS; i++) {
+    struct pwi_pages *spare = &staging->spare[i];
+    bool is_in_the_way = staging->bytes + pages->size > PWI_STAGING_MAX && spare->size <= pages->size;
+    if (spare->size > 0 && is_in_the_way) {
+      staging->bytes -= spare->size;
+      pwi_pages_fini(spare);
+    }
+    if (spare->size == 0) place = spare;
+  }
+  if (!place || staging->bytes + pages->size > PWI_STAGING_MAX) {
+    pwi_pages_fini(pages);
+    return;
+  }
+  *place = *pages;
+  staging->bytes += pages->size;
+  *pages = (struct pwi_pages){0};
+}
+
+static pawl_status find_memory(struct pwi_inbox *inbox, size_t size) {
+  if (inbox->shared && inbox->staging.size < size) {
+    give_spare(inbox->shared, &inbox->staging);
+    inbox->staging = take_spare(inbox->shared, size);
+  }
+  return pwi_pages_grow(&inbox->staging, size);
+}
+
+static void give_back(struct pwi_inbox *inbox) {
+  if (inbox->shared)
+    give_spare(inbox->shared, &inbox->staging);
+  else if (inbox->staging.size > PWI_STAGING_MAX)
+    pwi_pages_fini(&inbox->staging);
+}
+
+void pwi_inbox_fini(struct pwi_inbox *inbox) {
+  give_back(inbox);
+  pwi_pages_fini(&inbox->staging);
+}
+
+/* --- receiving ------------------------------------------------------------------------------------------------------- */
 
 struct pwi_receive pwi_inbox_begin(struct pwi_inbox *inbox, const struct pwi_message *message,
                                    const struct pwi_message_terms *terms, void *context) {
@@ -17,7 +81,7 @@ struct pwi_receive pwi_inbox_begin(struct pwi_inbox *inbox, const struct pwi_mes
   if (pwi_message_parse_head(inbox->head_bytes, message->body_size, terms, &inbox->head))
     return (struct pwi_receive){.how = PWI_RECEIVE_REFUSE, .context = context};
   if (message->ready) return (struct pwi_receive){.how = PWI_RECEIVE_PIECES, .context = context};
-  if (pwi_pages_grow(&inbox->staging, message->body_size)) {
+  if (find_memory(inbox, message->body_size)) {
     inbox->is_dropped = true;
     return (struct pwi_receive){.how = PWI_RECEIVE_PIECES, .context = context};
   }
@@ -103,6 +167,6 @@ size_t pwi_inbox_parts(const struct pwi_inbox *inbox, size_t offset, size_t size
 }
 
 void pwi_inbox_end(struct pwi_inbox *inbox) {
-  if (inbox->staging.size > STAGING_KEEP) pwi_pages_fini(&inbox->staging);
+  give_back(inbox);
   inbox->span_count = 0;
 }

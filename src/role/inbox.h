@@ -2,7 +2,8 @@
  *
  * The body is received whole before anything of it is used, so that it takes effect whole or not at all, also if its sender
  * vanishes in the middle. Where it lies in memory shared with the sender it is read there (`ready` in net.h); elsewhere it
- * is received into memory that the inbox keeps for the next one.
+ * is received into memory that is kept for the next one: by the inbox itself, or for many inboxes together in a staging, so
+ * that links that have once sent much hold nothing while they are idle.
  *
  * A struct of zeros is an empty inbox; one per link and lane. Steady state: nothing is allocated. Threads: as the net.
  */
@@ -22,7 +23,19 @@
 
 #define PWI_INBOX_BEGINNING 512 /* bytes of a body that always hold its table and small sections */
 
+#define PWI_STAGING_SLOTS 16
+#define PWI_STAGING_MAX ((size_t)32 << 20) /* bytes that are kept while nobody uses them */
+
+/* Memory that inboxes receive into and give back. A struct of zeros is empty. */
+struct pwi_staging {
+  struct pwi_pages spare[PWI_STAGING_SLOTS]; /* empty ones anywhere among them */
+  size_t bytes;
+};
+
+void pwi_staging_fini(struct pwi_staging *staging);
+
 struct pwi_inbox {
+  struct pwi_staging *shared; /* where its memory comes from and goes to; NULL: it keeps its own */
   uint8_t head_bytes[PWI_MESSAGE_HEAD_SIZE];
   struct pwi_message_head head;
   struct pwi_message_terms terms;
@@ -31,7 +44,7 @@ struct pwi_inbox {
   uint8_t beginning[PWI_INBOX_BEGINNING];
   struct iovec spans[PWI_NET_READY_PIECES];
   size_t span_count;
-  struct pwi_pages staging;
+  struct pwi_pages staging; /* while a body is there */
 };
 
 void pwi_inbox_fini(struct pwi_inbox *inbox);

@@ -125,6 +125,37 @@ static void test_much_memory_is_given_back_after_use(void **state) {
   pwi_inbox_fini(&inbox);
 }
 
+/* Links that have once sent much hold nothing while they are idle, however many there are. */
+static void test_idle_inboxes_share_what_is_kept(void **state) {
+  (void)state;
+  struct pwi_staging staging = {0};
+  struct pwi_inbox inboxes[20] = {{.shared = &staging}};
+  struct sample sample;
+  make_sample(&sample, (size_t)4 << 20);
+  for (size_t i = 0; i < 20; i++) inboxes[i].shared = &staging;
+  for (int round = 0; round < 3; round++) {
+    struct pwi_memory_counts before = pwi_memory_counts();
+    for (size_t i = 0; i < 20; i++) { /* one after the other: the same memory serves all */
+      struct pwi_receive receive = begin(&inboxes[i], &sample, false);
+      memcpy(receive.into, sample.body, sample.body_size);
+      assert_content(&inboxes[i], &sample);
+      pwi_inbox_end(&inboxes[i]);
+      assert_int_equal(inboxes[i].staging.size, 0);
+    }
+    if (round > 0) assert_int_equal(pwi_memory_counts().live, before.live);
+  }
+  assert_true(staging.bytes > 0 && staging.bytes <= (size_t)16 << 20);
+  for (size_t i = 0; i < 20; i++) (void)begin(&inboxes[i], &sample, false); /* all at once */
+  for (size_t i = 0; i < 20; i++) pwi_inbox_end(&inboxes[i]);
+  assert_true(staging.bytes <= PWI_STAGING_MAX);
+  size_t kept = 0;
+  for (size_t i = 0; i < PWI_STAGING_SLOTS; i++) kept += staging.spare[i].size;
+  assert_int_equal(kept, staging.bytes);
+  for (size_t i = 0; i < 20; i++) pwi_inbox_fini(&inboxes[i]);
+  pwi_staging_fini(&staging);
+  free_sample(&sample);
+}
+
 static void test_a_body_that_lies_with_its_sender_is_read_there(void **state) {
   (void)state;
   struct pwi_random random;
@@ -241,6 +272,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_body_is_received_into_memory_that_is_kept),
       cmocka_unit_test(test_much_memory_is_given_back_after_use),
+      cmocka_unit_test(test_idle_inboxes_share_what_is_kept),
       cmocka_unit_test(test_a_body_that_lies_with_its_sender_is_read_there),
       cmocka_unit_test(test_bytes_are_found_whatever_the_cut),
       cmocka_unit_test(test_a_body_that_is_not_the_senders_is_not_taken),

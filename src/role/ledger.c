@@ -11,6 +11,7 @@ void pwi_ledger_fini(struct pwi_ledger *ledger) {
   pwi_roster_fini(&ledger->roster);
   pwi_view_release(ledger->view);
   pwi_free(ledger->nodes);
+  for (size_t i = 0; i < ledger->sender_count; i++) pwi_free(ledger->senders[i].answers);
   pwi_free(ledger->senders);
   *ledger = (struct pwi_ledger){0};
 }
@@ -42,6 +43,18 @@ static size_t sender_place(const struct pwi_ledger *ledger, uint64_t id) {
 const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id) {
   size_t place = sender_place(ledger, id);
   return place < ledger->sender_count && ledger->senders[place].id == id ? &ledger->senders[place] : NULL;
+}
+
+/* The first answer to an ask of that number or a later one. */
+static size_t answer_place(const struct pwi_ledger_sender *sender, uint64_t number) {
+  size_t place = sender->answer_count;
+  while (place > 0 && sender->answers[place - 1].number >= number) place--;
+  return place;
+}
+
+const struct pwi_ledger_answer *pwi_ledger_answer(const struct pwi_ledger_sender *sender, uint64_t number) {
+  size_t place = answer_place(sender, number);
+  return place < sender->answer_count && sender->answers[place].number == number ? &sender->answers[place] : NULL;
 }
 
 bool pwi_ledger_refused(pawl_status status) {
@@ -82,12 +95,15 @@ void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct
   write_view(record, view);
 }
 
-void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const struct pwi_roster_sender *sender) {
+void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *space,
+                       const struct pwi_roster_sender *sender) {
   begin(record, PWI_RECORD_SENDER);
   pwi_write_u64(record, sender->sender.id);
   pwi_write_u64(record, secret);
   pwi_write_text(record, sender->job);
   pwi_write_text(record, sender->address);
+  pwi_write_bytes(record, sender->key, sizeof sender->key);
+  pwi_write_text(record, space);
 }
 
 void pwi_record_retire(struct pwi_writer *record, uint64_t sender) {
@@ -136,6 +152,18 @@ void pwi_record_address(struct pwi_writer *record, uint64_t sender, const char *
   begin(record, PWI_RECORD_ADDRESS);
   pwi_write_u64(record, sender);
   pwi_write_text(record, address);
+}
+
+void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t heard,
+                       const struct pwi_ledger_answer *answer, const struct pwi_writer *change) {
+  begin(record, PWI_RECORD_ANSWER);
+  pwi_write_u64(record, sender);
+  pwi_write_u64(record, answer->number);
+  pwi_write_u64(record, heard);
+  pwi_write_u32(record, (uint32_t)answer->status);
+  pwi_write_u64(record, answer->id);
+  pwi_write_u32(record, change ? (uint32_t)change->size : 0);
+  if (change && change->size > 0) pwi_write_bytes(record, change->data, change->size);
 }
 
 /* --- nodes and views ---------------------------------------------------------------------------------------------- */
@@ -245,16 +273,19 @@ static pawl_status make_sender_room(struct pwi_ledger *ledger) {
 
 static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_roster_sender sender = {.sender = {pwi_read_u64(reader)}};
-  uint64_t secret = pwi_read_u64(reader);
+  struct pwi_ledger_sender known = {.id = sender.sender.id, .secret = pwi_read_u64(reader)};
   pwi_read_text(reader, sender.job, sizeof sender.job);
   pwi_read_text(reader, sender.address, sizeof sender.address);
+  const void *key = pwi_read_bytes(reader, sizeof sender.key);
+  if (key) memcpy(sender.key, key, sizeof sender.key);
+  pwi_read_text(reader, known.space, sizeof known.space);
   pawl_status status = pwi_reader_end(reader);
   if (status) return status;
   if (sender.sender.id <= ledger->last_sender) return PAWL_INVALID;
   status = make_sender_room(ledger);
   if (!status) status = pwi_roster_add(&ledger->roster, &sender);
   if (status) return status;
-  ledger->senders[ledger->sender_count++] = (struct pwi_ledger_sender){sender.sender.id, secret};
+  ledger->senders[ledger->sender_count++] = known;
   ledger->last_sender = sender.sender.id;
   return PAWL_OK;
 }
@@ -271,6 +302,7 @@ static pawl_status apply_forget(struct pwi_ledger *ledger, struct pwi_reader *re
   if (!status) status = pwi_roster_forget(&ledger->roster, sender);
   if (status) return status;
   size_t place = sender_place(ledger, sender.id);
+  pwi_free(ledger->senders[place].answers);
   ledger->sender_count--;
   memmove(ledger->senders + place, ledger->senders + place + 1,
           (ledger->sender_count - place) * sizeof *ledger->senders);
@@ -339,6 +371,79 @@ static pawl_status apply_unmember(struct pwi_ledger *ledger, struct pwi_reader *
   return status ? status : pwi_roster_leave(&ledger->roster, group, sender);
 }
 
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+static struct pwi_ledger_sender *find_sender(struct pwi_ledger *ledger, uint64_t id) {
+  size_t place = sender_place(ledger, id);
+  return place < ledger->sender_count && ledger->senders[place].id == id ? &ledger->senders[place] : NULL;
+}
+
+static void forget_heard(struct pwi_ledger_sender *sender, uint64_t heard) {
+  if (heard <= sender->heard) return;
+  size_t gone = answer_place(sender, heard + 1);
+  sender->heard = heard;
+  sender->answer_count -= gone;
+  if (gone > 0) memmove(sender->answers, sender->answers + gone, sender->answer_count * sizeof *sender->answers);
+}
+
+static pawl_status make_answer_room(struct pwi_ledger_sender *sender, uint64_t heard) {
+  if (sender->answer_count - answer_place(sender, heard + 1) >= PWI_ANSWERS_MAX) return PAWL_TOO_LARGE;
+  if (sender->answer_count < sender->answer_room) return PAWL_OK;
+  size_t room = sender->answer_room ? 2 * sender->answer_room : 4;
+  struct pwi_ledger_answer *answers = pwi_resize_array(sender->answers, room, sizeof *answers);
+  if (!answers) return PAWL_NO_MEMORY;
+  sender->answers = answers;
+  sender->answer_room = room;
+  return PAWL_OK;
+}
+
+static void remember(struct pwi_ledger_sender *sender, const struct pwi_ledger_answer *answer) {
+  size_t place = answer_place(sender, answer->number);
+  memmove(sender->answers + place + 1, sender->answers + place,
+          (sender->answer_count - place) * sizeof *sender->answers);
+  sender->answers[place] = *answer;
+  sender->answer_count++;
+}
+
+/* The kinds of records that may come of an ask. */
+static bool may_be_answered(const unsigned char *change, size_t size) {
+  if (size < 2) return false;
+  return change[1] != PWI_RECORD_BORN && change[1] != PWI_RECORD_SNAPSHOT && change[1] != PWI_RECORD_ANSWER;
+}
+
+static pawl_status apply_answer(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  uint64_t id = pwi_read_u64(reader);
+  struct pwi_ledger_answer answer = {.number = pwi_read_u64(reader)};
+  uint64_t heard = pwi_read_u64(reader);
+  answer.status = (pawl_status)(int32_t)pwi_read_u32(reader);
+  answer.id = pwi_read_u64(reader);
+  size_t size = pwi_read_count(reader, 1);
+  const unsigned char *change = pwi_read_bytes(reader, size);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  if (size > 0 && !may_be_answered(change, size)) return PAWL_CORRUPT;
+  struct pwi_ledger_sender *sender = find_sender(ledger, id);
+  if (!sender) return PAWL_NOT_FOUND;
+  if (answer.number <= heard) return PAWL_INVALID;
+  if (answer.number <= sender->heard || pwi_ledger_answer(sender, answer.number)) return PAWL_EXISTS;
+  status = make_answer_room(sender, heard);
+  if (!status && size > 0) {
+    status = pwi_ledger_apply(ledger, change, size);
+    if (pwi_ledger_refused(status)) {
+      answer = (struct pwi_ledger_answer){.number = answer.number, .status = status};
+      status = PAWL_OK;
+    }
+  }
+  if (status) return status;
+  sender = find_sender(ledger, id); /* the change may have been that it is forgotten */
+  if (!sender) return PAWL_OK;
+  remember(sender, &answer);
+  forget_heard(sender, heard);
+  return PAWL_OK;
+}
+
+/* --- snapshots ---------------------------------------------------------------------------------------------------- */
+
 /* Nothing has been decided before a first record. */
 static pawl_status apply_snapshot(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_ledger read;
@@ -386,6 +491,8 @@ static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_rea
     return apply_restore(ledger, reader);
   case PWI_RECORD_SNAPSHOT:
     return apply_snapshot(ledger, reader);
+  case PWI_RECORD_ANSWER:
+    return apply_answer(ledger, reader);
   }
   return PAWL_CORRUPT;
 }

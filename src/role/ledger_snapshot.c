@@ -6,10 +6,11 @@
 #include "role/ledger.h"
 
 #define NODE_BYTES 36   /* of one in `nodes` */
-#define SENDER_BYTES 16 /* and in `senders` */
+#define SENDER_BYTES 30 /* and in `senders`, */
+#define ANSWER_BYTES 20 /* and in the answers of one */
 
 /* Whatever a ledger holds must be in its snapshot: a field that is new is written and read here as well. */
-static_assert(sizeof(struct pwi_ledger) == 216, "the snapshot does not hold all of the ledger");
+static_assert(sizeof(struct pwi_ledger) == 224, "the snapshot does not hold all of the ledger");
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
@@ -21,6 +22,19 @@ static size_t begin_part(struct pwi_writer *record) {
 
 static void end_part(struct pwi_writer *record, size_t begin) {
   if (!record->status) pwi_put_u64(record->data + begin - 8, record->size - begin);
+}
+
+static void write_sender(struct pwi_writer *record, const struct pwi_ledger_sender *sender) {
+  pwi_write_u64(record, sender->id);
+  pwi_write_u64(record, sender->secret);
+  pwi_write_text(record, sender->space);
+  pwi_write_u64(record, sender->heard);
+  pwi_write_u32(record, (uint32_t)sender->answer_count);
+  for (size_t i = 0; i < sender->answer_count; i++) {
+    pwi_write_u64(record, sender->answers[i].number);
+    pwi_write_u32(record, (uint32_t)sender->answers[i].status);
+    pwi_write_u64(record, sender->answers[i].id);
+  }
 }
 
 void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *ledger) {
@@ -42,8 +56,7 @@ void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *led
   }
   pwi_write_u32(record, (uint32_t)ledger->sender_count);
   for (size_t i = 0; i < ledger->sender_count; i++) {
-    pwi_write_u64(record, ledger->senders[i].id);
-    pwi_write_u64(record, ledger->senders[i].secret);
+    write_sender(record, &ledger->senders[i]);
   }
   size_t begin = begin_part(record);
   pwi_catalogue_encode(&ledger->catalogue, record);
@@ -74,6 +87,24 @@ static pawl_status read_nodes(struct pwi_ledger *ledger, struct pwi_reader *read
   return reader->status;
 }
 
+static pawl_status read_answers(struct pwi_ledger_sender *sender, struct pwi_reader *reader) {
+  uint32_t count = pwi_read_count(reader, ANSWER_BYTES);
+  if (count == 0 || count > PWI_ANSWERS_MAX) return count ? PAWL_CORRUPT : reader->status;
+  sender->answers = pwi_alloc_zero(count, sizeof *sender->answers);
+  if (!sender->answers) return PAWL_NO_MEMORY;
+  sender->answer_count = sender->answer_room = count;
+  uint64_t above = sender->heard;
+  for (uint32_t i = 0; i < count; i++) {
+    struct pwi_ledger_answer *answer = &sender->answers[i];
+    answer->number = pwi_read_u64(reader);
+    answer->status = (pawl_status)(int32_t)pwi_read_u32(reader);
+    answer->id = pwi_read_u64(reader);
+    if (!reader->status && answer->number <= above) return PAWL_CORRUPT;
+    above = answer->number;
+  }
+  return reader->status;
+}
+
 static pawl_status read_senders(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   uint32_t count = pwi_read_count(reader, SENDER_BYTES);
   if (count == 0) return reader->status;
@@ -81,8 +112,13 @@ static pawl_status read_senders(struct pwi_ledger *ledger, struct pwi_reader *re
   if (!ledger->senders) return PAWL_NO_MEMORY;
   ledger->sender_count = ledger->sender_room = count;
   for (uint32_t i = 0; i < count; i++) {
-    ledger->senders[i].id = pwi_read_u64(reader);
-    ledger->senders[i].secret = pwi_read_u64(reader);
+    struct pwi_ledger_sender *sender = &ledger->senders[i];
+    sender->id = pwi_read_u64(reader);
+    sender->secret = pwi_read_u64(reader);
+    pwi_read_text(reader, sender->space, sizeof sender->space);
+    sender->heard = pwi_read_u64(reader);
+    pawl_status status = read_answers(sender, reader);
+    if (status) return status;
   }
   return reader->status;
 }

@@ -40,6 +40,12 @@ static void write_ledger(const struct pwi_ledger *ledger, struct pwi_writer *wri
   for (size_t i = 0; i < ledger->sender_count; i++) {
     pwi_write_u64(writer, ledger->senders[i].id);
     pwi_write_u64(writer, ledger->senders[i].secret);
+    pwi_write_u64(writer, ledger->senders[i].heard);
+    for (size_t j = 0; j < ledger->senders[i].answer_count; j++) {
+      pwi_write_u64(writer, ledger->senders[i].answers[j].number);
+      pwi_write_u32(writer, (uint32_t)ledger->senders[i].answers[j].status);
+      pwi_write_u64(writer, ledger->senders[i].answers[j].id);
+    }
   }
   assert_int_equal(writer->status, PAWL_OK);
 }
@@ -116,7 +122,20 @@ static void tell_entry(struct story *story, uint64_t id, enum pwi_entry_kind kin
 
 static void tell_sender(struct story *story, uint64_t id) {
   struct pwi_roster_sender sender = {.sender = {id}, .job = "job"};
-  pwi_record_sender(next_record(story), 1000 + id, &sender);
+  pwi_record_sender(next_record(story), 1000 + id, "ads", &sender);
+}
+
+/* With the change in the record after it, which is taken away. */
+static void tell_answer(struct story *story, uint64_t sender, uint64_t number, uint64_t heard, pawl_status status,
+                        bool has_change) {
+  struct pwi_ledger_answer answer = {number, status, 70 + number};
+  struct pwi_writer change = {0};
+  if (has_change) {
+    change = story->records[--story->count];
+    story->records[story->count] = (struct pwi_writer){0};
+  }
+  pwi_record_answer(next_record(story), sender, heard, &answer, has_change ? &change : NULL);
+  pwi_writer_fini(&change);
 }
 
 /* Something of every kind. */
@@ -154,6 +173,13 @@ static void tell_all(struct story *story) {
   assert_int_equal(apply_last(story), PAWL_OK);
   pwi_record_forget(next_record(story), 2);
   assert_int_equal(apply_last(story), PAWL_OK);
+  for (uint64_t number = 3; number <= 5; number++) {
+    tell_entry(story, 1 + number, PWI_ENTRY_VECTOR, number == 3 ? "a/d" : number == 4 ? "a/e" : "a/f");
+    tell_answer(story, 1, number, number == 5 ? 3 : 0, PAWL_OK, true);
+    assert_int_equal(apply_last(story), PAWL_OK);
+  }
+  tell_answer(story, 1, 9, 3, PAWL_NOT_FOUND, false);
+  assert_int_equal(apply_last(story), PAWL_OK);
 }
 
 static void test_records_add_up_to_what_they_say(void **state) {
@@ -167,13 +193,74 @@ static void test_records_add_up_to_what_they_say(void **state) {
   assert_int_equal(ledger->last_move, 3);
   assert_int_equal(ledger->last_process, 3);
   assert_int_equal(pwi_ledger_node(ledger, 3)->secret, 103);
-  assert_int_equal(ledger->catalogue.count, 2);
+  assert_int_equal(ledger->catalogue.count, 5);
   assert_int_equal(ledger->sender_count, 2);
   assert_int_equal(pwi_ledger_sender(ledger, 3)->secret, 1003);
   assert_null(pwi_ledger_sender(ledger, 2));
   assert_true(pwi_roster_is_live(&ledger->roster, (struct pwi_sender){1}));
   assert_true(pwi_roster_is_retired(&ledger->roster, (struct pwi_sender){3}));
   assert_string_equal(pwi_roster_find(&ledger->roster, (struct pwi_sender){1})->address, "there:9");
+  close_story(&story);
+}
+
+static void test_answers_are_kept_until_they_are_heard(void **state) {
+  struct story story;
+  (void)state;
+  tell_all(&story);
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&story.ledger, 1);
+  assert_int_equal(sender->heard, 3);
+  assert_null(pwi_ledger_answer(sender, 3));
+  assert_int_equal(pwi_ledger_answer(sender, 4)->id, 74);
+  assert_int_equal(pwi_ledger_answer(sender, 9)->status, PAWL_NOT_FOUND);
+  assert_null(pwi_ledger_answer(sender, 6));
+  tell_answer(&story, 1, 3, 2, PAWL_OK, false); /* it was heard */
+  assert_int_equal(apply_last(&story), PAWL_EXISTS);
+  tell_answer(&story, 1, 6, 4, PAWL_OK, false); /* asks need not be answered in order */
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  sender = pwi_ledger_sender(&story.ledger, 1);
+  assert_null(pwi_ledger_answer(sender, 4));
+  assert_int_equal(pwi_ledger_answer(sender, 6)->id, 76);
+  assert_int_equal(pwi_ledger_answer(sender, 5)->id, 75);
+  tell_answer(&story, 2, 1, 0, PAWL_OK, false); /* that sender was forgotten */
+  assert_int_equal(apply_last(&story), PAWL_NOT_FOUND);
+  tell_answer(&story, 1, 7, 7, PAWL_OK, false); /* nobody asks for what he has heard */
+  assert_int_equal(apply_last(&story), PAWL_INVALID);
+  close_story(&story);
+}
+
+static void test_a_change_that_breaks_a_rule_is_answered_with_that(void **state) {
+  struct story story;
+  (void)state;
+  tell_all(&story);
+  uint64_t number = story.ledger.catalogue.number;
+  tell_entry(&story, 50, PWI_ENTRY_VECTOR, "a/d"); /* the name is taken */
+  tell_answer(&story, 1, 20, 9, PAWL_OK, true);
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  const struct pwi_ledger_answer *answer = pwi_ledger_answer(pwi_ledger_sender(&story.ledger, 1), 20);
+  assert_int_equal(answer->status, PAWL_EXISTS);
+  assert_int_equal(answer->id, 0);
+  assert_int_equal(story.ledger.catalogue.number, number);
+  close_story(&story);
+}
+
+static void test_one_sender_has_so_many_answers_and_no_more(void **state) {
+  struct story story;
+  (void)state;
+  tell_all(&story);
+  struct pwi_writer record = {0};
+  for (uint64_t number = 10; number <= 2 * PWI_ANSWERS_MAX; number++) {
+    struct pwi_ledger_answer answer = {number, PAWL_OK, 0};
+    pwi_writer_reset(&record);
+    pwi_record_answer(&record, 1, 3, &answer, NULL);
+    bool has_room = pwi_ledger_sender(&story.ledger, 1)->answer_count < PWI_ANSWERS_MAX;
+    assert_int_equal(pwi_ledger_apply(&story.ledger, record.data, record.size), has_room ? PAWL_OK : PAWL_TOO_LARGE);
+  }
+  struct pwi_ledger_answer answer = {10000, PAWL_OK, 0};
+  pwi_writer_reset(&record);
+  pwi_record_answer(&record, 1, 9999, &answer, NULL);
+  assert_int_equal(pwi_ledger_apply(&story.ledger, record.data, record.size), PAWL_OK);
+  assert_int_equal(pwi_ledger_sender(&story.ledger, 1)->answer_count, 1);
+  pwi_writer_fini(&record);
   close_story(&story);
 }
 
@@ -445,6 +532,9 @@ static void test_a_snapshot_needs_its_memory_or_does_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_records_add_up_to_what_they_say),
+      cmocka_unit_test(test_answers_are_kept_until_they_are_heard),
+      cmocka_unit_test(test_a_change_that_breaks_a_rule_is_answered_with_that),
+      cmocka_unit_test(test_one_sender_has_so_many_answers_and_no_more),
       cmocka_unit_test(test_the_same_records_make_the_same_ledger),
       cmocka_unit_test(test_a_record_that_breaks_a_rule_changes_nothing),
       cmocka_unit_test(test_ids_are_never_used_again),

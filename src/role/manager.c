@@ -10,6 +10,7 @@
 #define PATIENCE_NS INT64_C(5000000000) /* until a link must have said JOIN */
 #define CLIENT_GRACE_NS INT64_C(2000000000)
 #define SERVER_GRACE_NS INT64_C(1000000000)
+#define ABSENT_MAX_NS (120 * INT64_C(1000000000))
 #define KEEP_RETIRED_NS (3600 * INT64_C(1000000000))
 #define JOURNAL_BYTES (UINT64_C(1) << 20)
 #define TIMER_SHIFT 56 /* of the kind in a timer's cookie; below it the id */
@@ -154,6 +155,9 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
   case PWI_SAY_COMPLAIN:
     if (peer->is_server) pwi_manager_complain(manager, peer, payload, size);
     return peer->is_server;
+  case PWI_SAY_PROBED:
+    if (peer->is_server) pwi_manager_probed(manager, peer, payload, size);
+    return peer->is_server;
   case PWI_SAY_REPORT:
     if (peer->is_server) pwi_manager_report(manager, peer, payload, size);
     return peer->is_server;
@@ -199,6 +203,11 @@ static struct pwi_rights rights_of(const struct pwi_manager *manager, const char
 
 static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_manager *manager = self;
+  struct pwi_peering found;
+  if (!info->accepted) {
+    if (!pwi_greeting_check(&manager->greeting, info, &found)) pwi_prober_link_up(&manager->prober, link, &found);
+    return;
+  }
   struct peer *peer = pwi_alloc_zero(1, sizeof *peer);
   pawl_status status = peer ? pwi_greeting_check(&manager->greeting, info, &peer->peering) : PAWL_NO_MEMORY;
   if (status) {
@@ -215,7 +224,10 @@ static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_i
 static void on_link_down(void *self, struct pwi_link link, pawl_status why) {
   struct pwi_manager *manager = self;
   struct peer *peer = pwi_manager_peer(manager, link);
-  if (!peer) return;
+  if (!peer) {
+    pwi_prober_link_down(&manager->prober, link, why);
+    return;
+  }
   pwi_log(manager->config.log, PAWL_LOG_DEBUG, "peer.down", "role=%s id=%llu why=%s",
           peer->is_server ? "server" : "client", (unsigned long long)peer->id, pawl_status_name(why));
   pwi_manager_timer_cancel(manager, &peer->patience);
@@ -293,6 +305,9 @@ static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     manager->hearing_timer.id = 0;
     pwi_manager_hear_end(manager);
     break;
+  case TIMER_PROBE:
+    pwi_prober_timer(&manager->prober);
+    break;
   }
 }
 
@@ -316,6 +331,7 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   if (!c->meta) c->meta = "memory";
   if (c->client_grace_ns == 0) c->client_grace_ns = CLIENT_GRACE_NS;
   if (c->server_grace_ns == 0) c->server_grace_ns = SERVER_GRACE_NS;
+  if (c->absent_max_ns == 0) c->absent_max_ns = ABSENT_MAX_NS;
   if (c->keep_retired_ns == 0) c->keep_retired_ns = KEEP_RETIRED_NS;
   if (c->replicas > PWI_REPLICAS_MAX) c->replicas = PWI_REPLICAS_MAX;
   if (c->journal_bytes == 0) c->journal_bytes = JOURNAL_BYTES;
@@ -345,7 +361,9 @@ static pawl_status remember(struct pwi_manager *manager) {
   manager->greeting.cluster = manager->ledger.cluster;
   status = pwi_greeting_set(manager->config.net, &manager->greeting);
   if (!status) status = pwi_fifo_reserve(&manager->decisions, 1);
-  if (!status) pwi_manager_follow_ledger(manager);
+  if (status) return status;
+  manager->roster_since = manager->ledger.roster.number;
+  pwi_manager_follow_ledger(manager);
   return status;
 }
 
@@ -354,8 +372,10 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   if (!manager) return PAWL_NO_MEMORY;
   take_config(manager, config);
   pwi_mailer_init(&manager->mailer, config->net);
+  pwi_prober_init(&manager->prober, config->net, (uint64_t)TIMER_PROBE << TIMER_SHIFT, pwi_manager_tried, manager);
   pwi_fifo_init(&manager->decisions, sizeof(struct decision));
   pwi_fifo_init(&manager->waiters, sizeof(struct waiter));
+  pwi_manager_roster_begin(manager);
   pawl_status status = remember(manager);
   if (status) {
     pwi_manager_destroy(manager);
@@ -398,10 +418,13 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_free(manager->begun);
   pwi_filter_totals_fini(&manager->filters);
   pwi_manager_news_fini(manager);
+  pwi_manager_roster_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
   pwi_writer_fini(&manager->record);
+  pwi_writer_fini(&manager->change);
   pwi_ledger_fini(&manager->ledger);
+  pwi_prober_fini(&manager->prober);
   pwi_mailer_fini(&manager->mailer);
   pwi_free(manager);
 }

@@ -10,11 +10,12 @@
  * shards are there, each with a chain of `replicas` + 1 members where there are so many processes. Who comes later is
  * given its share, as head and as replica.
  *
- * LOSS. A server whose link is down is struck off at once wherever another full member of the chain is there: one view
- * for all its arcs. It keeps the arcs of which nobody else has everything: they wait for it. If it comes back with its id
- * and secret (it was stopped or cut off, not dead) it goes on with these and is an empty node for the rest. A server
- * process that was started anew is a new node. A manager that loses most processes at once suspects itself, and gives
- * them `server_grace_ns` to come back.
+ * LOSS. A server whose link is down may be dead, or only its link is: other servers are asked to try it. If nobody listens at
+ * its address any more, or it is silent to all, it is struck off wherever another full member of the chain is there: one view
+ * for all its arcs. It keeps the arcs of which nobody else has everything: they wait for it. One that others reach is waited
+ * for, and keeps its places. If a server that was struck off comes back with its id and secret (it was stopped or cut off, not
+ * dead) it goes on with what it kept and is an empty node for the rest. A server process that was started anew is a new node. A
+ * manager that misses most processes suspects itself: silence proves nothing then (manager_probe.c).
  *
  * COMPLAINTS. Of two neighbours in a chain that do not reach one another the one behind is dropped, or, if the one ahead has
  * no link to us either, that one; who cannot follow for want of memory is dropped himself. Never the last full member that is
@@ -88,7 +89,8 @@ struct pwi_manager_config {
   const struct pwi_function_set *functions; /* besides the built-in ones; borrowed. NULL: none */
   uint32_t first_processes;                 /* 0: 1 */
   int64_t client_grace_ns;                  /* 0: 2 s */
-  int64_t server_grace_ns; /* 0: 1 s; until a server that nobody can replace, or one of most, is marked down */
+  int64_t server_grace_ns; /* 0: 1 s; until nobody waits for a server that is missing to hear of changes */
+  int64_t absent_max_ns;   /* 0: 2 min; until a server that is missing is struck off though nobody found it dead */
   int64_t keep_retired_ns; /* 0: one hour */
   uint32_t points;         /* arcs per node at first; 0: as many as is good */
   uint32_t replicas;       /* members of a chain besides its head, PWI_REPLICAS_MAX at most; 0: chains of length one */

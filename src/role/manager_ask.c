@@ -13,10 +13,10 @@ static bool may_change(const struct peer *peer, const char *name) {
 
 static bool may_do_all(const struct peer *peer) { return peer->rights.write && peer->rights.space[0] == '\0'; }
 
-static void conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return;
-  peer->asks--;
+  if (peer->asks > 0) peer->asks--;
   struct waiter waiter = {.link = decision->link,
                           .kind = PWI_SAY_REPLY,
                           .task = decision->task,
@@ -111,6 +111,7 @@ static pawl_status decide_group(struct pwi_manager *manager, struct decision *de
     struct pwi_entry made = decision->entry;
     made.id.id = ledger->last_vector + 1;
     pwi_record_entry(&manager->record, &made);
+    decision->goes_on = true;
     return PAWL_OK;
   }
   const struct pwi_roster_group *group = pwi_roster_group(&ledger->roster, entry->id);
@@ -151,6 +152,13 @@ static pawl_status read_ungroup(const struct peer *peer, struct pwi_reader *read
 
 /* --- senders -------------------------------------------------------------------------------------------------------- */
 
+/* Who is limited to a space has no say about clients of others, whether they are here or not. */
+static bool may_retire(const struct pwi_manager *manager, const struct peer *peer, uint64_t id) {
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, id);
+  if (peer->id == 0 || !peer->rights.write) return false;
+  return peer->rights.space[0] == '\0' || !sender || strcmp(peer->rights.space, sender->space) == 0;
+}
+
 static pawl_status decide_forget(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
   if (pwi_roster_is_live(&manager->ledger.roster, sender)) return PAWL_FORBIDDEN;
@@ -158,25 +166,30 @@ static pawl_status decide_forget(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-static pawl_status read_forget(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+/* By the client that it was, who knows its secret. */
+static pawl_status read_forget(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                               struct decision *decision) {
   decision->id = pwi_read_u64(reader);
+  uint64_t secret = pwi_read_u64(reader);
   decision->decide = decide_forget;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->id);
+  return peer->rights.write && (!sender || sender->secret == secret) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_miss(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   if (status == PAWL_OK) pwi_manager_was_retired(manager, decision->id, status);
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
 }
 
 /* A process that dies takes its listener and its link to us with it. Either alone may be an accident. */
-static pawl_status read_miss(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_miss(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                             struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   decision->decide = pwi_manager_decide_miss;
   decision->conclude = conclude_miss;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->id != 0 && peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_retire(manager, peer, decision->id) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -184,7 +197,7 @@ static void conclude_retire(struct pwi_manager *manager, const struct decision *
     pwi_manager_show_out(manager, decision->id);
     pwi_manager_was_retired(manager, decision->id, status);
   }
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
 }
 
 /* By whoever hands its work on to others: they must be certain that nothing of it is applied any more. */
@@ -194,10 +207,7 @@ static pawl_status read_retire(const struct pwi_manager *manager, const struct p
   decision->decide = pwi_manager_decide_retire;
   decision->conclude = conclude_retire;
   if (pwi_reader_end(reader) || decision->id == peer->id) return PAWL_INVALID;
-  if (peer->id == 0 || !peer->rights.write) return PAWL_FORBIDDEN;
-  const struct sender *sender = pwi_manager_sender(manager, decision->id);
-  const char *ours = peer->rights.space, *its = sender && sender->peer ? sender->peer->rights.space : ours;
-  return *ours == '\0' || strcmp(ours, its) == 0 ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_retire(manager, peer, decision->id) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static pawl_status decide_listen(struct pwi_manager *manager, struct decision *decision) {
@@ -231,19 +241,28 @@ static pawl_status read_sync(struct pwi_reader *reader, struct decision *decisio
 
 /* --- arcs ----------------------------------------------------------------------------------------------------------- */
 
-static pawl_status order_move(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
-  struct pawl_range positions;
-  positions.begin = pwi_read_u64(reader);
-  positions.end = pwi_read_u64(reader);
-  uint64_t target = pwi_read_u64(reader);
-  if (pwi_reader_end(reader)) return PAWL_INVALID;
-  if (!may_do_all(peer)) return PAWL_FORBIDDEN;
-  return pwi_manager_order_move(manager, positions, target);
+static pawl_status decide_move(struct pwi_manager *manager, struct decision *decision) {
+  return pwi_manager_order_move(manager, decision->complaint.positions, decision->id);
 }
 
-static pawl_status balance(struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader) {
+static pawl_status read_move(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->complaint.positions.begin = pwi_read_u64(reader);
+  decision->complaint.positions.end = pwi_read_u64(reader);
+  decision->id = pwi_read_u64(reader);
+  decision->decide = decide_move;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_do_all(peer) ? pwi_manager_plan(manager, true) : PAWL_FORBIDDEN;
+  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+}
+
+static pawl_status decide_balance(struct pwi_manager *manager, struct decision *decision) {
+  (void)decision;
+  return pwi_manager_plan(manager, true);
+}
+
+static pawl_status read_balance(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+  decision->decide = decide_balance;
+  if (pwi_reader_end(reader)) return PAWL_INVALID;
+  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- servers -------------------------------------------------------------------------------------------------------- */
@@ -293,7 +312,7 @@ static void conclude_drain(struct pwi_manager *manager, const struct decision *d
     node->leaving = true;
     pwi_manager_moves_lost(manager, node->id, false);
   }
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
   if (!server) return;
   pwi_manager_plan_later(manager);
   pwi_manager_moves_poke(manager);
@@ -309,7 +328,7 @@ static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader
 }
 
 static void conclude_give_up(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
-  conclude_ask(manager, decision, status);
+  pwi_manager_conclude_ask(manager, decision, status);
   if (!status) pwi_manager_gave_up(manager);
 }
 
@@ -353,15 +372,19 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
   case PWI_ASK_UNGROUP:
     return read_ungroup(peer, reader, decision);
   case PWI_ASK_FORGET:
-    return read_forget(peer, reader, decision);
+    return read_forget(manager, peer, reader, decision);
   case PWI_ASK_MISS:
-    return read_miss(peer, reader, decision);
+    return read_miss(manager, peer, reader, decision);
   case PWI_ASK_RETIRE:
     return read_retire(manager, peer, reader, decision);
   case PWI_ASK_LISTEN:
     return read_listen(peer, reader, decision);
   case PWI_ASK_SYNC:
     return read_sync(reader, decision);
+  case PWI_ASK_MOVE:
+    return read_move(peer, reader, decision);
+  case PWI_ASK_BALANCE:
+    return read_balance(peer, reader, decision);
   case PWI_ASK_DRAIN:
     return read_drain(peer, reader, decision);
   case PWI_ASK_GIVE_UP:
@@ -371,33 +394,39 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
   }
 }
 
-static void ask_decision(struct pwi_manager *manager, struct peer *peer, uint64_t what, struct pwi_reader *reader,
-                         uint64_t task) {
-  struct decision decision = {.conclude = conclude_ask, .link = peer->link, .task = task};
-  pawl_status status = read_ask(manager, peer, what, reader, &decision);
+static void ask_decision(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
+                         struct decision *decision) {
+  uint64_t what = peer->letter.head.tick;
+  pawl_status status = read_ask(manager, peer, what, reader, decision);
   if (status) {
-    pwi_manager_say_reply(manager, peer, task, status, 0);
+    pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
   if (++peer->asks > PWI_MANAGER_ASKS_MAX) {
     pwi_manager_close(manager, peer, PAWL_LINK_BUSY);
     return;
   }
-  pwi_manager_queue(manager, &decision);
+  pwi_manager_queue(manager, decision);
 }
 
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   struct pwi_reader reader;
   uint64_t what = peer->letter.head.tick, task = peer->letter.head.task;
   pwi_reader_init(&reader, payload, size);
-  if (what == PWI_ASK_STATUS)
+  struct pwi_ask_terms terms = pwi_ask_terms_read(&reader);
+  struct decision decision = {
+      .conclude = pwi_manager_conclude_ask, .link = peer->link, .task = task, .heard = terms.heard};
+  pawl_status status = reader.status ? PAWL_INVALID : PAWL_OK;
+  if (!status && pwi_ask_changes(what)) {
+    status = pwi_manager_asker(manager, peer, &terms, &decision.asker);
+    if (!status && task <= terms.heard) status = PAWL_INVALID;
+  }
+  if (status)
+    pwi_manager_say_reply(manager, peer, task, status, 0);
+  else if (what == PWI_ASK_STATUS)
     tell_status(manager, peer, task);
-  else if (what == PWI_ASK_MOVE)
-    pwi_manager_say_reply(manager, peer, task, order_move(manager, peer, &reader), 0);
-  else if (what == PWI_ASK_BALANCE)
-    pwi_manager_say_reply(manager, peer, task, balance(manager, peer, &reader), 0);
   else if (what == PWI_ASK_CHECKPOINT)
-    pwi_manager_checkpoint_asked(manager, peer, &reader, task);
+    pwi_manager_checkpoint_asked(manager, peer, &reader, &decision);
   else
-    ask_decision(manager, peer, what, &reader, task);
+    ask_decision(manager, peer, &reader, &decision);
 }

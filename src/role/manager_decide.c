@@ -47,7 +47,8 @@ static void follow_nodes(struct pwi_manager *manager) {
   manager->node_count = kept;
   for (; manager->node_count < ledger->node_count; manager->node_count++) {
     assert(manager->node_count < manager->node_room);
-    manager->nodes[manager->node_count] = (struct node){.id = ledger->nodes[manager->node_count].id};
+    manager->nodes[manager->node_count] =
+        (struct node){.id = ledger->nodes[manager->node_count].id, .lost_at = pwi_net_now(manager->config.net)};
   }
 }
 
@@ -83,6 +84,7 @@ static void conclude(struct pwi_manager *manager, pawl_status status) {
 /* The record is safe. If memory runs out it is applied later, and everything waits. */
 static void apply(struct pwi_manager *manager) {
   struct pwi_timer timer;
+  uint64_t roster = manager->ledger.roster.number;
   pawl_status status = pwi_ledger_apply(&manager->ledger, manager->record.data, manager->record.size);
   manager->unapplied = status == PAWL_NO_MEMORY;
   if (manager->unapplied) {
@@ -95,6 +97,7 @@ static void apply(struct pwi_manager *manager) {
     conclude(manager, status);
     return;
   }
+  pwi_manager_roster_changed(manager, manager->record.data, manager->record.size, roster);
   pwi_manager_follow_ledger(manager);
   pwi_manager_announce(manager);
 }
@@ -182,12 +185,36 @@ void pwi_manager_record_is_safe(void *context, pawl_status status) {
   pwi_manager_work(manager);
 }
 
-static void take_next_step(struct pwi_manager *manager) {
-  struct decision *decision = pwi_fifo_at(&manager->decisions, 0);
+/* The next record of a decision; false if it is at its end. */
+static bool decide(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out) {
   pwi_writer_reset(&manager->record);
   pawl_status status = decision->decide(manager, decision);
   if (!status) status = manager->record.status;
-  if (status || manager->record.size == 0) {
+  *status_out = status;
+  return !status && manager->record.size > 0;
+}
+
+/* Likewise of an ask whose answer is remembered. Where memory ran out there is no answer yet, and it may be asked again. */
+static bool decide_ask(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out) {
+  if (decision->is_answered) {
+    *status_out = pwi_manager_answer(manager, decision);
+    return false;
+  }
+  if (!decision->is_recalled && pwi_manager_recall(manager, decision, status_out)) return false;
+  decision->goes_on = false;
+  bool has_record = decide(manager, decision, status_out);
+  decision = pwi_fifo_at(&manager->decisions, 0); /* an order may have queued others */
+  if (has_record && decision->goes_on) return true;
+  if (*status_out == PAWL_NO_MEMORY) return false;
+  *status_out = pwi_manager_record_answer(manager, decision, *status_out);
+  return *status_out == PAWL_OK;
+}
+
+static void take_next_step(struct pwi_manager *manager) {
+  struct decision *decision = pwi_fifo_at(&manager->decisions, 0);
+  pawl_status status;
+  bool has_record = (decision->asker ? decide_ask : decide)(manager, decision, &status);
+  if (!has_record) {
     conclude(manager, status);
     return;
   }

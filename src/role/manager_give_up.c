@@ -119,12 +119,40 @@ static bool is_all_down(const struct pwi_view *view, uint64_t process) {
   return true;
 }
 
+/* All its shards are missing, and nobody whom we asked has reached any of them. */
+static bool is_all_away(const struct pwi_manager *manager, uint64_t process) {
+  const struct pwi_view *view = manager->ledger.view;
+  for (size_t i = 0; i < view->node_count; i++) {
+    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    if (view->nodes[i].process != process) continue;
+    if (!pwi_manager_is_away(manager, node) || node->verdict == PWI_VERDICT_ALIVE) return false;
+  }
+  return true;
+}
+
+/* The operator knows that it is dead: it is marked down first. */
+static pawl_status record_down(struct pwi_manager *manager, uint64_t process) {
+  struct draft draft;
+  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
+  if (status) return status;
+  for (size_t i = 0; i < draft.node_count; i++) {
+    if (draft.nodes[i].process == process) draft.nodes[i].state = PWI_NODE_DOWN;
+  }
+  pwi_draft_drop_dead(manager, &draft);
+  status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  pwi_draft_close(&draft);
+  return status;
+}
+
 pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_view *view = manager->ledger.view;
   const struct pwi_view_node *node = pwi_view_find(view, (struct pwi_node){decision->id});
   struct pwi_plan plan = {0};
   if (!node) return decision->secret == 1 ? PAWL_OK : PAWL_NODE_GONE;
-  if (!is_all_down(view, node->process)) return PAWL_EXISTS;
+  if (!is_all_down(view, node->process)) {
+    decision->goes_on = true;
+    return is_all_away(manager, node->process) ? record_down(manager, node->process) : PAWL_EXISTS;
+  }
   size_t lost = count_lost(view, node->process);
   if (lost > 0 && decision->size == 0) return PAWL_CLUSTER_LOST;
   pawl_status status = lost > 0 ? plan_without(manager, &plan) : PAWL_OK;

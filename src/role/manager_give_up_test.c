@@ -224,6 +224,38 @@ static void test_what_was_lost_is_known_after_a_restart(void **state) {
   world_close(&world);
 }
 
+/* Most are silent, so the manager doubts itself. The operator who knows better need not wait for it. */
+static void test_who_is_missing_can_be_given_up(void **state) {
+  (void)state;
+  open_chains(9, 1, 4);
+  for (size_t i = 0; i < 3; i++) {
+    world.actors[i].keeps_away = true;
+    pwi_sim_break(world.sim, world.actors[i].node, world.manager_node);
+  }
+  assert_int_equal(give_up(admin, world.actors[0].joined.id, 1), PAWL_EXISTS); /* it may be back in a moment */
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).nodes_down, 0);
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(give_up(admin, world.actors[i].joined.id, 1), PAWL_OK);
+    assert_false(is_listed(world.actors[i].joined.id));
+  }
+  run_for(&world, PWI_SIM_SECOND);
+  assert_true(figures_of(&world).ready);
+  world_close(&world);
+}
+
+static void test_who_is_alive_is_not_given_up(void **state) {
+  (void)state;
+  open_chains(10, 1, 4);
+  struct actor *cut_off = &world.actors[2];
+  pwi_sim_cut(world.sim, cut_off->node, world.manager_node);
+  pwi_sim_cut(world.sim, world.manager_node, cut_off->node);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_int_equal(give_up(admin, cut_off->joined.id, 1), PAWL_EXISTS); /* the others reach it */
+  assert_true(is_listed(cut_off->joined.id));
+  world_close(&world);
+}
+
 static void test_only_an_operator_gives_up(void **state) {
   (void)state;
   open_chains(9, 0, 2);
@@ -253,6 +285,8 @@ int main(void) {
       cmocka_unit_test(test_where_nobody_is_left_there_is_nobody_to_begin_with),
       cmocka_unit_test(test_all_shards_of_a_server_are_given_up_together),
       cmocka_unit_test(test_what_was_lost_is_known_after_a_restart),
+      cmocka_unit_test(test_who_is_missing_can_be_given_up),
+      cmocka_unit_test(test_who_is_alive_is_not_given_up),
       cmocka_unit_test(test_only_an_operator_gives_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,11 @@
  *   manager_join.c    who comes: servers and clients
  *   manager_leave.c   who goes: draining, retirement
  *   manager_loss.c    servers that are lost, and complaints of neighbours
+ *   manager_probe.c   whether a server that is missing is lost: witnesses
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
+ *   manager_roster.c  the roster, as the changes since what a peer has
+ *   manager_answer.c  what was answered, for those who ask again
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
  *   manager_step.c    from the chain that is to the chain that should be: the next step
@@ -33,6 +36,7 @@
 #include "role/ledger.h"
 #include "role/mail.h"
 #include "role/manager.h"
+#include "role/prober.h"
 #include "role/save.h"
 
 #define PWI_MANAGER_BUCKETS 1024
@@ -41,6 +45,8 @@
 /* Whoever has lost us tries at least once a second to come back: after a start, everybody has that time besides their
  * grace. */
 #define PWI_MANAGER_RETURN_NS INT64_C(1250000000)
+
+#define PWI_MANAGER_GATHER_NS INT64_C(1000000) /* that the links of one process need to break */
 
 /* --- numbers and editions ------------------------------------------------------------------------------------------ */
 
@@ -51,7 +57,7 @@ struct numbers {
   uint64_t of[PWI_TOPICS];
 };
 
-/* One edition of a topic, encoded once for all who are sent it. */
+/* One edition of a topic, encoded once for all who are sent it; but for the roster's, which has a number and no bytes. */
 struct edition {
   size_t references;
   uint64_t number;
@@ -99,18 +105,42 @@ struct reported {
   struct pwi_report report;
 };
 
+#define PWI_WITNESSES 3
+
+struct witness {
+  uint64_t node;
+  bool is_silent; /* it has found that the other is */
+};
+
+/* What others were asked about a node that is missing. */
+struct inquiry {
+  uint64_t number;
+  size_t count;
+  struct witness witnesses[PWI_WITNESSES];
+};
+
+/* Whether most servers are missing; looked at again when the view or who is here has changed. */
+struct suspicion {
+  uint64_t epoch, changes;
+  bool is_suspect;
+};
+
 /* Of each node in the ledger. */
 struct node {
   uint64_t id;
   struct peer *peer; /* NULL: not here now */
   struct pwi_timer
-      timer;            /* while it is not: until it is marked down; then, until it is struck off if it holds nothing */
-  int64_t lost_at, due; /* when that was, 0: never; and when it may be marked down */
-  bool declared;        /* it has been: what follows from it is done */
-  bool leaving, striking; /* it has said LEAVE; a decision to strike it off is queued */
-  bool heard;             /* it has come back after our own start */
-  unsigned gives, takes;  /* of the survey: steps whose source, or target, it is */
-  size_t reports;         /* 0, 1 or 2: how many are kept */
+      timer;       /* while it is not: until it is looked at; once down, until it is struck off if it holds nothing */
+  int64_t lost_at; /* when its link broke, or we started */
+  bool was_silent; /* because nothing was heard of it */
+  struct inquiry inquiry;
+  enum pwi_verdict verdict; /* of those who were asked */
+  bool is_own_verdict;      /* of ourselves alone */
+  bool declared;            /* it has been marked down: what follows from it is done */
+  bool leaving, striking;   /* it has said LEAVE; a decision to strike it off is queued */
+  bool heard;               /* it has come back after our own start */
+  unsigned gives, takes;    /* of the survey: steps whose source, or target, it is */
+  size_t reports;           /* 0, 1 or 2: how many are kept */
   struct reported last, before;
   struct pwi_load *loads; /* of the last report */
   size_t load_count;
@@ -136,13 +166,19 @@ struct waiter {
 };
 
 struct decision {
-  /* Writes a record to manager->record, or nothing. An error ends the decision. Must not queue others. */
+  /* Writes a record to manager->record, or nothing. An error ends the decision. Must not queue others, but for orders that an ask
+   * gives (MOVE, BALANCE): `decision` is not to be touched after that. */
   pawl_status (*decide)(struct pwi_manager *manager, struct decision *decision);
   void (*conclude)(struct pwi_manager *manager, const struct decision *decision,
                    pawl_status status); /* NULL: nothing */
   struct pwi_link link;                 /* who asked */
   uint64_t task;                        /* of an ask */
-  uint64_t id, secret;                  /* of a node, sender or vector */
+  uint64_t asker;                /* of an ask whose answer is remembered: the sender it is remembered for; else 0 */
+  uint64_t heard;                /* it has had the replies to its asks up to this number */
+  bool goes_on;                  /* set by `decide` with a record that is not the last one of the ask */
+  bool is_recalled, is_answered; /* it is known not to have been answered; its answer is in the ledger */
+  pawl_status answer;
+  uint64_t id, secret; /* of a node, sender or vector */
   struct pwi_complaint complaint;
   uint32_t size;
   struct pwi_entry entry;
@@ -207,6 +243,7 @@ struct pwi_checkpoint_result {
   char name[PWI_CHECKPOINT_NAME_MAX + 1], base[PWI_CHECKPOINT_NAME_MAX + 1];
   char directory[PWI_SAVE_PATH_MAX + 1];
   char why[256];
+  uint64_t asker, ask; /* who asked for it, and in which ask; 0: the manager itself */
 };
 
 struct pwi_checkpointing;
@@ -223,6 +260,7 @@ enum timer_kind {
   TIMER_NEWS,
   TIMER_SAVE,
   TIMER_HEARING,
+  TIMER_PROBE,
 };
 
 struct pwi_manager {
@@ -230,6 +268,7 @@ struct pwi_manager {
   char host[PWI_HELLO_HOST_MAX + 1];
   struct pwi_greeting greeting;
   struct pwi_mailer mailer;
+  struct pwi_prober prober;
   struct pwi_ledger ledger;
 
   struct pwi_filter_totals filters; /* what clients have told */
@@ -237,14 +276,23 @@ struct pwi_manager {
   struct peer *buckets[PWI_MANAGER_BUCKETS];
   struct node *nodes; /* by rising id, as in the ledger */
   size_t node_count, node_room;
+  uint64_t presence_changes, last_inquiry;
+  struct suspicion suspicion;
+  int64_t hope_at;        /* when somebody came back to us while most were missing */
   struct sender *senders; /* likewise */
   size_t sender_count, sender_room;
 
   struct topic topics[PWI_TOPICS];
   struct pwi_fifo waiters; /* struct waiter, with numbers that never fall */
 
+  struct pwi_fifo roster_steps; /* manager_roster.c: the last changes, and the number before them */
+  uint64_t roster_since;
+  size_t roster_history_bytes, roster_history_max;
+  struct pwi_roster roster_settled; /* as clients know it */
+
   struct pwi_fifo decisions; /* struct decision */
-  struct pwi_writer record;  /* of the first of them */
+  struct pwi_writer record;  /* of the first of them; */
+  struct pwi_writer change;  /* and what it says besides the answer to an ask, while it is written */
   bool deciding;             /* inside the loop */
   bool recording;            /* a record is on its way to be safe and applied */
   bool replacing;            /* what is on its way is no decision: it takes the place of all records */
@@ -323,17 +371,46 @@ void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const 
 void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b); /* b 0: with anybody */
 bool pwi_manager_is_starved(const struct pwi_manager *manager); /* somebody has said lately that it has no memory */
 
+void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int64_t delay); /* sets its timer */
+
+/* manager_probe.c */
+bool pwi_manager_suspects_itself(struct pwi_manager *manager);
+bool pwi_manager_is_away(const struct pwi_manager *manager, const struct node *node); /* for longer than its grace */
+bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node);       /* beyond reasonable doubt */
+bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node);    /* missing, and not for long */
+void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_silent);
+void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);
+bool pwi_manager_look_at_missing(struct pwi_manager *manager, struct node *node);
+void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect);
+void pwi_manager_probed(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* for the prober */
+
 /* manager_give_up.c: `id` is a node, `size` 1 if data may be lost; in the end `secret` is 1, and `entry.id` says how many
  * arcs begin anew. */
 PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
 void pwi_manager_gave_up(struct pwi_manager *manager);
 
+/* manager_answer.c: asks are carried out at most once. */
+
+/* True if the ask was answered before: `decision` then concludes with `*status_out`. */
+bool pwi_manager_recall(struct pwi_manager *manager, struct decision *decision, pawl_status *status_out);
+
+/* Puts the answer of a decision, and the change in manager->record, into one record. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_manager_record_answer(struct pwi_manager *manager, struct decision *decision,
+                                                    pawl_status status);
+pawl_status pwi_manager_answer(const struct pwi_manager *manager, const struct decision *decision);
+
+/* Who an ask is remembered for; 0: nobody. PAWL_FORBIDDEN; PAWL_OUTCOME_UNKNOWN: nothing is known any more of the id that asked first. */
+PAWL_MUST_USE pawl_status pwi_manager_asker(const struct pwi_manager *manager, const struct peer *peer,
+                                            const struct pwi_ask_terms *terms, uint64_t *asker_out);
+
 /* manager_ask.c */
+void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status);
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
 /* manager_save.c, manager_save_orders.c */
 void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
-                                  uint64_t task);
+                                  struct decision *decision);
 PAWL_MUST_USE pawl_status pwi_manager_saved(struct pwi_manager *manager, struct peer *peer, const void *payload,
                                             size_t size);
 void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which);
@@ -341,6 +418,18 @@ void pwi_manager_checkpoints_begin(struct pwi_manager *manager); /* those that a
 void pwi_manager_save_fini(struct pwi_manager *manager);
 struct json_t;
 bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root);
+
+/* manager_roster.c */
+#define PWI_ROSTER_HISTORY ((size_t)1 << 20) /* bytes of changes that are kept */
+void pwi_manager_roster_begin(struct pwi_manager *manager);
+void pwi_manager_roster_fini(struct pwi_manager *manager);
+void pwi_manager_roster_changed(struct pwi_manager *manager, const void *record, size_t size, uint64_t before);
+void pwi_manager_roster_settle(struct pwi_manager *manager, uint64_t number);
+void pwi_manager_roster_resume(struct pwi_manager *manager, struct peer *peer); /* it may know some number already */
+
+/* What a peer is to be sent: the section's type, its bytes, and the number that it then has. 0: nothing. */
+uint16_t pwi_manager_roster_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
+                                 uint64_t *number_out);
 
 /* manager_news.c */
 void pwi_manager_announce(struct pwi_manager *manager);

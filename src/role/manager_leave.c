@@ -189,9 +189,9 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
     bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
-    int64_t delay = down ? manager->config.keep_retired_ns : manager->config.server_grace_ns + PWI_MANAGER_RETURN_NS;
+    int64_t delay = down ? manager->config.keep_retired_ns : PWI_MANAGER_RETURN_NS;
     node->declared = down;
-    node->due = now + delay;
+    node->lost_at = now;
     pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
   }
   for (size_t i = 0; i < manager->sender_count; i++) {

@@ -101,6 +101,8 @@ static void remember_result(struct pwi_checkpointing *saving) {
   memcpy(result->base, saving->manifest.base, sizeof result->base);
   memcpy(result->directory, saving->directory, sizeof result->directory);
   memcpy(result->why, saving->why, sizeof result->why);
+  result->asker = saving->asker;
+  result->ask = saving->ask;
   pwi_log(saving->manager->config.log, saving->status ? PAWL_LOG_WARN : PAWL_LOG_INFO,
           saving->status ? "checkpoint.failed" : "checkpoint.saved", "name=%s files=%zu bytes=%llu%s%s", result->name,
           result->files, (unsigned long long)result->bytes, saving->status ? " why=" : "", saving->why);
@@ -213,32 +215,70 @@ static pawl_status read_wish(struct pwi_reader *reader, struct pwi_checkpoint_wi
   return pwi_reader_end(reader) || flags > (INCREMENTAL | PACKED) ? PAWL_INVALID : PAWL_OK;
 }
 
-/* Asked again after a lost link, it is the same one. */
-static bool is_the_same(const struct pwi_checkpointing *saving, const struct pwi_checkpoint_wish *wish) {
-  return saving && wish->name[0] && strcmp(saving->manifest.name, wish->name) == 0 && saving->phase != PHASE_PREPARING;
+/* --- who asks for one ----------------------------------------------------------------------------------------------------- */
+
+static pawl_status decide_as_begun(struct pwi_manager *manager, struct decision *decision) {
+  (void)manager;
+  return decision->complaint.status;
+}
+
+/* Whether it has begun is known, and is remembered; who asked is told later, when its number is known. */
+static void remember_ask(struct pwi_manager *manager, struct peer *peer, struct decision *decision,
+                         pawl_status status) {
+  decision->decide = decide_as_begun;
+  decision->complaint.status = status;
+  if (status == PAWL_OK)
+    decision->conclude = NULL;
+  else
+    peer->asks++;
+  pwi_manager_queue(manager, decision);
+}
+
+/* The ask has come before. What it began is told if this manager began it; after a restart nobody knows how it ended. */
+static bool is_known(struct pwi_manager *manager, struct peer *peer, const struct decision *decision) {
+  struct pwi_checkpointing *saving = manager->checkpointing;
+  const struct pwi_checkpoint_result *result = &manager->checkpointed;
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->asker);
+  const struct pwi_ledger_answer *answer = sender ? pwi_ledger_answer(sender, decision->task) : NULL;
+  if (saving && saving->asker == decision->asker && saving->ask == decision->task) {
+    saving->link = peer->link;
+    saving->task = decision->task;
+    if (saving->phase != PHASE_PREPARING) tell_asker(saving, PAWL_OK);
+    return true;
+  }
+  if (result->asker == decision->asker && result->ask == decision->task) {
+    bool has_number = result->number > 0;
+    pwi_manager_say_reply(manager, peer, decision->task, has_number ? PAWL_OK : result->status, result->number);
+    return true;
+  }
+  if (answer)
+    pwi_manager_say_reply(manager, peer, decision->task, answer->status ? answer->status : PAWL_OUTCOME_UNKNOWN, 0);
+  return answer;
 }
 
 void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
-                                  uint64_t task) {
+                                  struct decision *decision) {
   struct pwi_checkpoint_wish wish = {0};
   struct pwi_checkpointing *saving = NULL;
   bool may = peer->rights.write && peer->rights.space[0] == '\0';
   pawl_status status = read_wish(reader, &wish);
   if (!status && !may) status = PAWL_FORBIDDEN;
-  if (!status && is_the_same(manager->checkpointing, &wish)) {
-    pwi_manager_say_reply(manager, peer, task, PAWL_OK, manager->checkpointing->manifest.number);
-    return;
-  }
-  if (!status) status = begin(manager, &wish, &saving);
   if (status) {
-    pwi_manager_say_reply(manager, peer, task, status, 0);
+    pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
-  saving->link = peer->link;
-  saving->task = task;
+  if (is_known(manager, peer, decision)) return;
+  status = begin(manager, &wish, &saving);
+  if (!status) {
+    saving->link = peer->link;
+    saving->task = saving->ask = decision->task;
+    saving->asker = decision->asker;
+  }
+  remember_ask(manager, peer, decision, status);
 }
 
-/* From time to time. */
+/* --- from time to time ---------------------------------------------------------------------------------------------------- */
+
 static void begin_periodic(struct pwi_manager *manager) {
   struct pwi_checkpoint_wish wish = {.incremental = manager->config.checkpoint_incremental,
                                      .rate = manager->config.checkpoint_rate,

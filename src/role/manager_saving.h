@@ -34,6 +34,7 @@ struct pwi_checkpointing {
   uint32_t keep;
   struct pwi_link link; /* who asked; and */
   uint64_t task;        /* 0: has been told */
+  uint64_t asker, ask;  /* the sender that the ask is remembered for, and its number; 0: nobody asked */
 
   uint64_t salt;                     /* random */
   char folder[PWI_SAVE_FOLDER_SIZE]; /* where it is written until it is whole; "": not made yet */

@@ -44,9 +44,16 @@ static json_t *wide(uint64_t value) { return json_sprintf("%llu", (unsigned long
 
 /* --- figures -------------------------------------------------------------------------------------------------------- */
 
-static bool is_ready(const struct pwi_view *view) {
+/* Not down, and not away for longer than its grace. */
+static bool is_up(const struct pwi_manager *manager, const struct pwi_view_node *node) {
+  const struct node *known = pwi_manager_node(manager, node->node.id);
+  return node->state != PWI_NODE_DOWN && known && !pwi_manager_is_away(manager, known);
+}
+
+static bool is_ready(const struct pwi_manager *manager) {
+  const struct pwi_view *view = manager->ledger.view;
   for (size_t i = 0; i < view->arc_count; i++) {
-    if (pwi_view_head(view, i)->state == PWI_NODE_DOWN) return false;
+    if (!is_up(manager, pwi_view_head(view, i))) return false;
   }
   return view->arc_count > 0;
 }
@@ -61,11 +68,12 @@ static uint64_t count_processes(const struct pwi_view *view) {
   return processes;
 }
 
-static void count_view(const struct pwi_view *view, struct pwi_manager_figures *figures) {
+static void count_view(const struct pwi_manager *manager, struct pwi_manager_figures *figures) {
+  const struct pwi_view *view = manager->ledger.view;
   figures->epoch = view->epoch;
   figures->arcs = view->arc_count;
   figures->processes = count_processes(view);
-  figures->ready = is_ready(view);
+  figures->ready = is_ready(manager);
   for (size_t i = 0; i < view->node_count; i++) {
     figures->nodes_up += view->nodes[i].state == PWI_NODE_UP;
     figures->nodes_down += view->nodes[i].state == PWI_NODE_DOWN;
@@ -80,9 +88,9 @@ static size_t look_at_chain(const struct pwi_manager *manager, const struct pwi_
   return pwi_arc_full(arc);
 }
 
-static bool has_nobody_up(const struct pwi_view *view, const struct pwi_arc *arc) {
+static bool has_nobody_up(const struct pwi_manager *manager, const struct pwi_arc *arc) {
   for (size_t i = 0; i < arc->count; i++) {
-    bool up = pwi_view_find(view, arc->chain[i].node)->state != PWI_NODE_DOWN;
+    bool up = is_up(manager, pwi_view_find(manager->ledger.view, arc->chain[i].node));
     if (up && !arc->chain[i].filling) return false;
   }
   return true;
@@ -100,7 +108,7 @@ static void count_chains(const struct pwi_manager *manager, struct pwi_manager_f
     size_t full = look_at_chain(manager, arc, &all_here);
     figures->under_replicated += full < wanted;
     figures->filling += full < arc->count;
-    figures->waiting += has_nobody_up(view, arc);
+    figures->waiting += has_nobody_up(manager, arc);
     figures->unlinked += !pwi_manager_is_here(manager, arc->chain[0].node.id);
     figures->whole &= all_here && full == arc->count && (full >= wanted || full >= possible);
   }
@@ -115,7 +123,7 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
                                         .moves = manager->move_count,
                                         .moves_done = manager->moves_done};
   if (ledger->view) {
-    count_view(ledger->view, &figures);
+    count_view(manager, &figures);
     count_chains(manager, &figures);
   }
   figures.stopped = manager->stopped;

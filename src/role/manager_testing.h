@@ -18,6 +18,8 @@
 #include "role/ledger.h"
 #include "role/mail.h"
 #include "role/manager.h"
+#include "role/prober.h"
+#include "role/roster_steps.h"
 
 #define ACTORS 16
 #define MOVED_KEPT 256 /* what servers have said of orders, at the end */
@@ -40,12 +42,14 @@ struct actor {
   bool up, joined_now; /* the link is; and we are in */
   struct pwi_peering peering;
   struct pwi_letter letter;
+  struct pwi_prober prober;
 
   struct pwi_join join; /* what it says next */
   bool keeps_away;      /* does not try again when it loses its link */
   bool remembers;       /* a server that has lost its link knows what it knew */
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
+  unsigned wholes; /* rosters that came whole */
   pawl_status why_down;
 
   struct pwi_view *view;
@@ -93,11 +97,18 @@ static void say(struct actor *actor, enum pwi_say kind, uint64_t task, uint64_t 
                                   .catalogue = actor->numbers[1],
                                   .roster = actor->numbers[2]};
   struct pwi_enclosure enclosure = {.type = PWI_SECTION_PAYLOAD};
+  struct pwi_writer ask = {0};
+  if (kind == PWI_SAY_ASK) {
+    pwi_ask_terms_write(&(struct pwi_ask_terms){.heard = actor->replied}, &ask);
+    if (payload) pwi_write_bytes(&ask, payload->data, payload->size);
+    payload = &ask;
+  }
   if (payload) {
     enclosure.data = payload->data;
     enclosure.size = payload->size;
   }
   pwi_mail_send(&actor->mailer, actor->link, &actor->peering.link, &head, &enclosure, payload != NULL);
+  pwi_writer_fini(&ask);
 }
 
 static void say_join(struct actor *actor) {
@@ -115,6 +126,13 @@ static void say_moved(struct actor *actor, const struct pwi_move *order, pawl_st
   if (!status) actor->world->moved[actor->world->moved_count++ % MOVED_KEPT] = moved;
   pwi_move_encode(&moved, &payload);
   say(actor, PWI_SAY_MOVED, 0, 0, &payload);
+  pwi_writer_fini(&payload);
+}
+
+static void say_probed(void *context, const struct pwi_probe *probe) {
+  struct pwi_writer payload = {0};
+  pwi_probe_encode(probe, &payload);
+  say(context, PWI_SAY_PROBED, 0, 0, &payload);
   pwi_writer_fini(&payload);
 }
 
@@ -148,8 +166,12 @@ static void hear_lists(struct actor *actor, const void *body) {
     pwi_catalogue_fini(&actor->catalogue);
     if (pwi_catalogue_decode(bytes, size, &actor->catalogue)) broken(actor, "a catalogue that cannot be read");
   }
+  bytes = pwi_letter_find(&actor->letter, body, PWI_SECTION_ROSTER_DELTA, &size);
+  if (bytes && pwi_roster_apply_delta(&actor->roster, bytes, size, NULL, NULL))
+    broken(actor, "changes of a roster that cannot be followed");
   bytes = pwi_letter_find(&actor->letter, body, PWI_SECTION_ROSTER, &size);
   if (bytes) {
+    actor->wholes++;
     pwi_roster_fini(&actor->roster);
     if (pwi_roster_decode(bytes, size, &actor->roster)) broken(actor, "a roster that cannot be read");
   }
@@ -194,6 +216,7 @@ static void hear_joined(struct actor *actor, const void *payload, size_t size) {
     actor->join.id = actor->joined.id;
     actor->join.secret = actor->joined.secret;
     actor->greeting.cluster = actor->joined.cluster;
+    actor->greeting.node = actor->joined.id;
     if (pwi_greeting_set(actor->net, &actor->greeting)) broken(actor, "a greeting that cannot be said");
   } else if (actor->joined.status == PAWL_NODE_RETIRED && actor->world->all_renew) {
     if (is_server(actor)) actor->join.process += 1000;
@@ -216,6 +239,21 @@ static void hear_move(struct actor *actor, const void *payload, size_t size) {
   actor->orders++;
   if (order.epoch > actor->numbers[0]) broken(actor, "an order that is ahead of its view");
   if (actor->moving != MOVES_NEVER) pwi_net_timer_set(actor->net, pwi_net_now(actor->net) + MOVE_NS, 2, &timer);
+}
+
+/* Whoever keeps away does not answer anybody. */
+static void hear_probe(struct actor *actor, const void *payload, size_t size) {
+  struct pwi_probe probe;
+  if (pwi_probe_decode(payload, size, &probe)) broken(actor, "a PROBE that cannot be read");
+  const struct pwi_view_node *node = actor->view ? pwi_view_find(actor->view, (struct pwi_node){probe.node}) : NULL;
+  for (size_t i = 0; i < actor->world->count; i++) {
+    const struct actor *other = &actor->world->actors[i];
+    if (!other->keeps_away || !is_server(other) || other->joined.id != probe.node || !other->join.id) continue;
+    probe.verdict = PWI_VERDICT_SILENT;
+    say_probed(actor, &probe);
+    return;
+  }
+  if (node) pwi_prober_begin(&actor->prober, &probe, node->address);
 }
 
 static void hear_reply(struct actor *actor, const void *payload, size_t size) {
@@ -242,6 +280,9 @@ static void hear(struct actor *actor, const void *body) {
   case PWI_SAY_MOVE:
     hear_move(actor, payload, size);
     break;
+  case PWI_SAY_PROBE:
+    hear_probe(actor, payload, size);
+    break;
   case PWI_SAY_REPLY:
     hear_reply(actor, payload, size);
     break;
@@ -258,7 +299,10 @@ static void hear(struct actor *actor, const void *body) {
 
 static void actor_link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct actor *actor = self;
-  if (pwi_greeting_check(&actor->greeting, info, &actor->peering)) broken(actor, "a greeting that cannot be read");
+  struct pwi_peering peering;
+  if (pwi_greeting_check(&actor->greeting, info, &peering)) broken(actor, "a greeting that cannot be read");
+  if (info->accepted || pwi_prober_link_up(&actor->prober, link, &peering) || link.id != actor->link.id) return;
+  actor->peering = peering;
   actor->link = link;
   actor->up = true;
   if (is_server(actor) && actor->join.id != 0) actor->world->someone_returned = true;
@@ -276,7 +320,7 @@ static void forget_news(struct actor *actor) {
 static void actor_link_down(void *self, struct pwi_link link, pawl_status why) {
   struct actor *actor = self;
   struct pwi_timer timer;
-  if (link.id != actor->link.id) return;
+  if (pwi_prober_link_down(&actor->prober, link, why) || link.id != actor->link.id) return;
   actor->up = actor->joined_now = false;
   actor->downs++;
   actor->why_down = why;
@@ -307,7 +351,9 @@ static void actor_done(void *self, struct pwi_link link, uint64_t cookie, pawl_s
 static void actor_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   struct actor *actor = self;
   (void)timer;
-  if (cookie == 1 && !actor->up)
+  if (cookie == 3)
+    pwi_prober_timer(&actor->prober);
+  else if (cookie == 1 && !actor->up)
     (void)pwi_net_connect(actor->net, MANAGER, &actor->link);
   else if (cookie == 2)
     say_moved(actor, &actor->order, actor->moving == MOVES_WELL ? PAWL_OK : PAWL_NODE_FULL);
@@ -327,11 +373,13 @@ static pawl_status actor_boot(void *context, const struct pwi_sim_boot *boot, co
   struct actor *actor = context;
   actor->net = boot->net;
   pwi_mailer_init(&actor->mailer, boot->net);
+  pwi_prober_init(&actor->prober, boot->net, 3, say_probed, actor);
   actor->greeting = (struct pwi_greeting){.role = (enum pwi_hello_role)(actor->join.role ? actor->join.role : 3),
                                           .host = actor->name};
   *actor_out = &actor_callbacks;
   *self_out = actor;
   pawl_status status = pwi_greeting_set(boot->net, &actor->greeting);
+  if (!status && is_server(actor)) (void)pwi_net_listen(boot->net, actor->join.address); /* a thief's is another's */
   return status ? status : pwi_net_connect(boot->net, MANAGER, &actor->link);
 }
 
@@ -342,6 +390,7 @@ static void actor_halt(void *context, void *self) {
   actor->up = actor->joined_now = false;
   actor->join.id = actor->join.secret = 0;
   forget_news(actor);
+  pwi_prober_fini(&actor->prober);
   pwi_mailer_fini(&actor->mailer);
 }
 

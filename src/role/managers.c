@@ -8,7 +8,8 @@
 #define PAUSE_MAX INT64_C(1000000000)
 #define PAUSE_MAX_SEVERAL INT64_C(400000000) /* a new leader gives nodes little time to come */
 #define PATIENCE_NS INT64_C(400000000)
-#define HOPS_MAX 3 /* hints that lead to hints */
+#define PATIENCE_ONE_NS INT64_C(2000000000) /* of a manager that is the only one */
+#define HOPS_MAX 3                          /* hints that lead to hints */
 
 /* --- the list --------------------------------------------------------------------------------------------------------- */
 
@@ -85,6 +86,11 @@ int64_t pwi_managers_failed(struct pwi_managers *managers) {
   return managers->failed % managers->count == 0 ? pause(managers) : 0;
 }
 
+int64_t pwi_managers_lost(struct pwi_managers *managers) {
+  int64_t delay = pwi_managers_failed(managers);
+  return managers->count > 1 ? delay : 0;
+}
+
 void pwi_managers_found(struct pwi_managers *managers) {
   managers->failed = 0;
   managers->pause_ns = managers->pause_min_ns;
@@ -99,7 +105,7 @@ void pwi_managers_hint(struct pwi_managers *managers, const char *address) {
 }
 
 int64_t pwi_managers_patience(const struct pwi_managers *managers) {
-  return managers->count > 1 ? PATIENCE_NS : PWI_NET_NEVER;
+  return managers->count > 1 ? PATIENCE_NS : PATIENCE_ONE_NS;
 }
 
 pawl_status pwi_managers_welcome(struct pwi_managers *managers, const struct pwi_joined *joined, uint64_t term) {

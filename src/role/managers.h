@@ -50,6 +50,9 @@ const char *pwi_managers_next(struct pwi_managers *managers);
  * to ask at once. */
 int64_t pwi_managers_failed(struct pwi_managers *managers);
 
+/* A link over which we were in broke. As pwi_managers_failed, but a manager that is the only one is tried again at once. */
+int64_t pwi_managers_lost(struct pwi_managers *managers);
+
 /* We are in: should the link be lost, somebody else on the list is tried first. */
 void pwi_managers_found(struct pwi_managers *managers);
 
@@ -57,7 +60,8 @@ void pwi_managers_found(struct pwi_managers *managers);
  * we come. */
 void pwi_managers_hint(struct pwi_managers *managers, const char *address);
 
-/* How long an attempt may take until its link is up: others may be waiting to be asked. PWI_NET_NEVER if there are none. */
+/* How long an attempt may take until its link is up: others may be waiting to be asked, and a connection that was begun while
+ * there was no way may find one much later than a new one would. */
 int64_t pwi_managers_patience(const struct pwi_managers *managers);
 
 /* A manager has said JOINED: takes the hint of one that stands by, and heeds the term of any other. */

@@ -28,7 +28,7 @@ static void test_one_address_is_tried_again_after_pauses_that_double(void **stat
   }
   pwi_managers_found(&managers);
   assert_int_equal(pwi_managers_failed(&managers), FIRST);
-  assert_true(pwi_managers_patience(&managers) == PWI_NET_NEVER);
+  assert_true(pwi_managers_patience(&managers) == 2000 * MS);
   pwi_managers_fini(&managers);
 }
 
@@ -54,6 +54,18 @@ static void test_a_lost_manager_is_not_the_first_to_be_asked(void **state) {
   pwi_managers_found(&managers);
   assert_int_equal(pwi_managers_failed(&managers), 0);
   assert_string_equal(pwi_managers_next(&managers), "tcp://b:2");
+  pwi_managers_fini(&managers);
+}
+
+/* It waits for us, if only the link broke. */
+static void test_a_lost_manager_that_is_the_only_one_is_asked_again_at_once(void **state) {
+  (void)state;
+  struct pwi_managers managers = managers_of("a:1");
+  assert_string_equal(pwi_managers_next(&managers), "tcp://a:1");
+  pwi_managers_found(&managers);
+  assert_int_equal(pwi_managers_lost(&managers), 0);
+  assert_string_equal(pwi_managers_next(&managers), "tcp://a:1");
+  assert_true(pwi_managers_failed(&managers) > 0); /* and then with pauses */
   pwi_managers_fini(&managers);
 }
 
@@ -157,6 +169,7 @@ int main(void) {
       cmocka_unit_test(test_one_address_is_tried_again_after_pauses_that_double),
       cmocka_unit_test(test_a_pause_comes_after_a_whole_round_only),
       cmocka_unit_test(test_a_lost_manager_is_not_the_first_to_be_asked),
+      cmocka_unit_test(test_a_lost_manager_that_is_the_only_one_is_asked_again_at_once),
       cmocka_unit_test(test_a_hint_is_followed_at_once_and_once),
       cmocka_unit_test(test_hints_never_make_a_round_without_a_pause),
       cmocka_unit_test(test_a_hint_to_nowhere_is_ignored),

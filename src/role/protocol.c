@@ -166,7 +166,7 @@ pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcom
   if (size != PWI_OUTCOME_SIZE) return PAWL_CORRUPT;
   uint32_t code = pwi_get_u32(from);
   int32_t status = (int32_t)pwi_get_u32(from + 4);
-  if (code > PWI_CODE_RESTORED || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
+  if (code > PWI_CODE_UNPROVEN || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
   *outcome_out = (struct pwi_outcome){
       .code = (enum pwi_code)code,
       .status = (pawl_status)status,
@@ -193,6 +193,7 @@ void pwi_join_encode(const struct pwi_join *join, struct pwi_writer *writer) {
   pwi_write_text(writer, join->job);
   write_flag(writer, join->reader);
   pwi_write_u64(writer, join->retired);
+  pwi_write_bytes(writer, join->key, sizeof join->key);
 }
 
 pawl_status pwi_join_decode(const void *bytes, size_t size, struct pwi_join *join_out) {
@@ -214,6 +215,8 @@ pawl_status pwi_join_decode(const void *bytes, size_t size, struct pwi_join *joi
   pwi_read_text(&reader, join.job, sizeof join.job);
   join.reader = read_flag(&reader);
   join.retired = pwi_read_u64(&reader);
+  const void *key = pwi_read_bytes(&reader, sizeof join.key);
+  if (key) memcpy(join.key, key, sizeof join.key);
   pawl_status status = as_corrupt(pwi_reader_end(&reader));
   if (status == PAWL_OK) *join_out = join;
   return status;
@@ -243,6 +246,21 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   pawl_status status = as_corrupt(pwi_reader_end(&reader));
   if (status == PAWL_OK) *joined_out = joined;
   return status;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer) {
+  pwi_write_u64(writer, terms->heard);
+  pwi_write_u64(writer, terms->former);
+  pwi_write_u64(writer, terms->secret);
+}
+
+struct pwi_ask_terms pwi_ask_terms_read(struct pwi_reader *reader) {
+  struct pwi_ask_terms terms = {.heard = pwi_read_u64(reader)};
+  terms.former = pwi_read_u64(reader);
+  terms.secret = pwi_read_u64(reader);
+  return terms;
 }
 
 /* --- moving ------------------------------------------------------------------------------------------------------- */
@@ -330,6 +348,29 @@ pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_comp
   complaint.status = read_status(&reader);
   if (pwi_reader_end(&reader) || complaint.node == 0) return PAWL_CORRUPT;
   *complaint_out = complaint;
+  return PAWL_OK;
+}
+
+/* --- probing ------------------------------------------------------------------------------------------------------ */
+
+void pwi_probe_encode(const struct pwi_probe *probe, struct pwi_writer *writer) {
+  pwi_write_u64(writer, probe->node);
+  pwi_write_u64(writer, probe->number);
+  pwi_write_u32(writer, probe->patience_ms);
+  pwi_write_u8(writer, (uint8_t)probe->verdict);
+}
+
+pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *probe_out) {
+  struct pwi_reader reader;
+  struct pwi_probe probe = {0};
+  pwi_reader_init(&reader, bytes, size);
+  probe.node = pwi_read_u64(&reader);
+  probe.number = pwi_read_u64(&reader);
+  probe.patience_ms = pwi_read_u32(&reader);
+  uint8_t verdict = pwi_read_u8(&reader);
+  if (pwi_reader_end(&reader) || probe.node == 0 || verdict > PWI_VERDICT_SILENT) return PAWL_CORRUPT;
+  probe.verdict = (enum pwi_verdict)verdict;
+  *probe_out = probe;
   return PAWL_OK;
 }
 

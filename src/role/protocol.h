@@ -55,6 +55,8 @@
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see role/save.h */                                \
   X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
+  X(PROBE, 20, "probe")       /* manager to server: is this other server alive? */                                     \
+  X(PROBED, 21, "probed")     /* back: the verdict */                                                                  \
   X(CALL, 24, "call")         /* client to client: run these functions, see role/call.h */                             \
   X(RETURN, 25, "return")     /* back: what they came to */                                                            \
   X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */                           \
@@ -67,17 +69,19 @@ enum pwi_say {
 };
 
 /* Sections besides those of wire/message.h. */
-#define PWI_SECTION_TERMS 16     /* of a request: one record, below */
-#define PWI_SECTION_OUTCOME 17   /* of an answer: one record, below */
-#define PWI_SECTION_PAYLOAD 18   /* bytes (records of size 1) whose form the kind of message decides */
-#define PWI_SECTION_VIEW 19      /* bytes: ring/view.h */
-#define PWI_SECTION_CATALOGUE 20 /* bytes: role/catalogue.h */
-#define PWI_SECTION_ROSTER 21    /* bytes: role/roster.h */
-#define PWI_SECTION_NOTE 22      /* of a CHAIN message: one record, below */
-#define PWI_SECTION_STATE 23     /* hidden state of rows, in their order; bytes */
-#define PWI_SECTION_STAMPS 24    /* of an update that is a sum: who is in it; u64 sender, u64 task each */
-#define PWI_SECTION_OPERATION 25 /* of a request of linear algebra: one record, below */
-#define PWI_SECTION_FILTERS 30   /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+#define PWI_SECTION_TERMS 16        /* of a request: one record, below */
+#define PWI_SECTION_OUTCOME 17      /* of an answer: one record, below */
+#define PWI_SECTION_PAYLOAD 18      /* bytes (records of size 1) whose form the kind of message decides */
+#define PWI_SECTION_VIEW 19         /* bytes: ring/view.h */
+#define PWI_SECTION_CATALOGUE 20    /* bytes: role/catalogue.h */
+#define PWI_SECTION_ROSTER 21       /* bytes: role/roster.h */
+#define PWI_SECTION_NOTE 22         /* of a CHAIN message: one record, below */
+#define PWI_SECTION_STATE 23        /* hidden state of rows, in their order; bytes */
+#define PWI_SECTION_STAMPS 24       /* of an update that is a sum: who is in it; u64 sender, u64 task each */
+#define PWI_SECTION_OPERATION 25    /* of a request of linear algebra: one record, below */
+#define PWI_SECTION_ROSTER_DELTA 26 /* bytes: role/roster_steps.h */
+#define PWI_SECTION_FILTERS 30      /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+#define PWI_SECTION_PROOF 31        /* of a request or call: that the link is its sender's (role/proof.h); 64 bytes */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
 
@@ -193,7 +197,9 @@ PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, s
   X(GONE, 8, "gone")       /* COLLECT: the clocks of that sender are not kept any more */                              \
   X(RESTORED, 9,                                                                                                       \
     "restored") /* the vector was loaded from a checkpoint: `found` is its incarnation, and nothing of an \
-                                  earlier one is taken */
+                                  earlier one is taken */            \
+  X(UNPROVEN, 10,                                                                                                      \
+    "unproven") /* a numbered request under an id that was not proved on this link: show a proof, and try again */
 
 enum pwi_code {
 #define PWI_CODE_ENUM(name, number, text) PWI_CODE_##name = (number),
@@ -209,9 +215,10 @@ const char *pwi_code_text(enum pwi_code code);
 struct pwi_outcome {
   enum pwi_code code;
   pawl_status status; /* why, for REFUSED and FAILED; else PAWL_OK */
-  uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation */
-  uint64_t next;      /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
-                         REFUSED: the end of the claim that was dealt with */
+  uint64_t
+      found; /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation; REFUSED: the first key that was */
+  uint64_t next; /* SCAN: where to go on; the end of the range if there is nothing more. LINEAR, FOLD, also where
+                         REFUSED: the end of the claim that was dealt with. Of others that were REFUSED: behind the last key */
 };
 
 #define PWI_OUTCOME_SIZE 32
@@ -253,6 +260,7 @@ struct pwi_join {
   /* clients */
   char job[PWI_LABEL_MAX + 1];
   bool reader;      /* pulls only: no sender id is needed */
+  uint8_t key[32];  /* the public half of what it proves itself by (role/proof.h) */
   uint64_t retired; /* a sender that this client was and whose clocks it has not collected yet; 0: none */
 };
 
@@ -276,15 +284,19 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
 
 /* --- asking the manager ------------------------------------------------------------------------------------------- */
 
-/* The head's `task` numbers the ask and its `tick` says what is asked; the reply repeats the number. Payloads with base/cursor.h; every reply begins with the status
- * as u32. An ask that is lost with its link is asked again by the client: all of them may be repeated, where CREATE and
- * DELETE may then answer EXISTS or NOT_FOUND, and the client knows that it has asked before. */
+/* The head's `task` numbers the ask and its `tick` says what is asked; the reply repeats the number. Payloads with
+ * base/cursor.h: of an ask the asker's terms (struct pwi_ask_terms), then what is listed here; every reply begins with the status
+ * as u32.
+ *
+ * The numbers of a client rise from 1, whatever its sender id is. A client whose link is lost asks again, in the order of
+ * numbers, for what it has no reply to. The manager carries an ask out at most once, and tells what came of it as often as it is
+ * asked (role/ledger.h). STATUS and SYNC change nothing, and are simply repeated. Readers may ask for these two only. */
 #define PWI_ASK_MAP(X)                                                                                                 \
   X(CREATE, 1, "create")    /* text name, options as in the catalogue; reply: u64 id */                                \
   X(DELETE, 2, "delete")    /* text name */                                                                            \
   X(GROUP, 3, "group")      /* text name, u32 size: join it, making it if need be; reply: u64 id */                    \
   X(UNGROUP, 4, "ungroup")  /* u64 id: leave it */                                                                     \
-  X(FORGET, 5, "forget")    /* u64 sender: all its clocks have been collected */                                       \
+  X(FORGET, 5, "forget")    /* u64 sender, u64 its secret: all its clocks have been collected */                       \
   X(STATUS, 6, "status")    /* reply: the cluster's state as JSON text bytes */                                        \
   X(MOVE, 7, "move")        /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */   \
   X(BALANCE, 8, "balance")  /* plan anew from the measured load, and move what should move */                          \
@@ -301,16 +313,35 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
                                        has begun: u64 number. STATUS tells how it goes */               \
   X(MISS, 15,                                                                                                          \
     "miss") /* u64 sender: nobody listens where it did. If it has no link to the manager either it is retired now, \
-                                 without its grace; EXISTS: it has */   \
+                                 without its grace; EXISTS: it has; FORBIDDEN as RETIRE */   \
   X(RETIRE, 16,                                                                                                        \
     "retire") /* u64 sender: it is dead, whatever it says itself, and is retired now. INVALID: the asker's own;   \
                                    FORBIDDEN: one whose key is for another space */
+
+/* What precedes the payload of an ask. u64 heard, u64 former, u64 secret. */
+struct pwi_ask_terms {
+  uint64_t heard;  /* the client has the replies to all asks up to this number */
+  uint64_t former; /* it was first asked under this id, which has been retired; 0: under the present one */
+  uint64_t secret; /* of the former id */
+};
 
 enum pwi_ask {
 #define PWI_ASK_ENUM(name, number, text) PWI_ASK_##name = (number),
   PWI_ASK_MAP(PWI_ASK_ENUM)
 #undef PWI_ASK_ENUM
 };
+
+/* About the asker itself, as it is now: asked again under a new id it is another ask. All others mean the same thing, whoever the
+ * client is by then. */
+static inline bool pwi_ask_is_about_asker(enum pwi_ask what) {
+  return what == PWI_ASK_GROUP || what == PWI_ASK_UNGROUP || what == PWI_ASK_LISTEN;
+}
+
+static inline bool pwi_ask_changes(uint64_t what) { return what != PWI_ASK_STATUS && what != PWI_ASK_SYNC; }
+
+struct pwi_reader;
+void pwi_ask_terms_write(const struct pwi_ask_terms *terms, struct pwi_writer *writer);
+struct pwi_ask_terms pwi_ask_terms_read(struct pwi_reader *reader);
 
 /* --- moving ------------------------------------------------------------------------------------------------------- */
 
@@ -416,6 +447,27 @@ struct pwi_complaint {
 
 void pwi_complaint_encode(const struct pwi_complaint *complaint, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_complaint_decode(const void *bytes, size_t size, struct pwi_complaint *complaint_out);
+
+/* --- probing ------------------------------------------------------------------------------------------------------ */
+
+/* What a server finds that tries to reach another: role/prober.h. */
+enum pwi_verdict {
+  PWI_VERDICT_NONE = 0,
+  PWI_VERDICT_ALIVE = 1,
+  PWI_VERDICT_GONE = 2,
+  PWI_VERDICT_SILENT = 3,
+};
+
+/* Payload of PROBE and PROBED: u64 node, u64 number, u32 patience_ms, u8 verdict. */
+struct pwi_probe {
+  uint64_t node;            /* that is to be tried; not 0 */
+  uint64_t number;          /* the manager's, repeated with the verdict */
+  uint32_t patience_ms;     /* without an answer for so long it is SILENT */
+  enum pwi_verdict verdict; /* of a PROBE: NONE */
+};
+
+void pwi_probe_encode(const struct pwi_probe *probe, struct pwi_writer *writer);
+PAWL_MUST_USE pawl_status pwi_probe_decode(const void *bytes, size_t size, struct pwi_probe *probe_out);
 
 /* --- reporting ---------------------------------------------------------------------------------------------------- */
 

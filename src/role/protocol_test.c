@@ -160,7 +160,7 @@ static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
   bytes[24] = 1;
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
   bytes[24] = 0;
-  bytes[0] = 10;
+  bytes[0] = 11;
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
   bytes[0] = 1;
   pwi_put_u32(bytes + 4, 1);
@@ -370,6 +370,24 @@ static void test_a_note_has_one_form(void **state) {
   }
 }
 
+static void test_a_probe_has_one_form(void **state) {
+  (void)state;
+  struct pwi_probe probe = {.node = 3, .number = 9, .patience_ms = 100, .verdict = PWI_VERDICT_SILENT}, back;
+  struct pwi_writer writer = {0};
+  pwi_probe_encode(&probe, &writer);
+  for (size_t size = 0; size < writer.size; size++)
+    assert_int_equal(pwi_probe_decode(writer.data, size, &back), PAWL_CORRUPT);
+  assert_int_equal(pwi_probe_decode(writer.data, writer.size, &back), PAWL_OK);
+  assert_true(back.node == 3 && back.number == 9 && back.patience_ms == 100 && back.verdict == PWI_VERDICT_SILENT);
+  ((uint8_t *)writer.data)[writer.size - 1] = 4;
+  assert_int_equal(pwi_probe_decode(writer.data, writer.size, &back), PAWL_CORRUPT);
+  probe.node = 0;
+  pwi_writer_reset(&writer);
+  pwi_probe_encode(&probe, &writer);
+  assert_int_equal(pwi_probe_decode(writer.data, writer.size, &back), PAWL_CORRUPT);
+  pwi_writer_fini(&writer);
+}
+
 static void test_a_complaint_has_one_form(void **state) {
   (void)state;
   struct pwi_complaint complaint = {.positions = {5, 6}, .node = 3, .status = PAWL_LINK_SILENT}, back;
@@ -403,6 +421,7 @@ int main(void) {
       cmocka_unit_test(test_move_has_one_form_and_something_may_follow),
       cmocka_unit_test(test_a_note_has_one_form),
       cmocka_unit_test(test_a_complaint_has_one_form),
+      cmocka_unit_test(test_a_probe_has_one_form),
       cmocka_unit_test(test_report_has_one_form),
       cmocka_unit_test(test_loads_out_of_order_are_corrupt),
       cmocka_unit_test(test_a_report_without_memory_for_its_loads_says_so),

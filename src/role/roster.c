@@ -11,9 +11,10 @@
 
 #include "base/cursor.h"
 #include "base/memory.h"
+#include "role/roster_steps.h"
 
 #define VERSION 1
-#define SENDER_LEAST 14 /* bytes of a sender with a job of one letter and no address */
+#define SENDER_LEAST 46 /* bytes of a sender with a job of one letter and no address */
 #define GROUP_SIZE 13
 #define MEMBER_SIZE 17
 
@@ -93,6 +94,10 @@ bool pwi_roster_is_retired(const struct pwi_roster *roster, struct pwi_sender se
   return found && found->retired;
 }
 
+bool pwi_roster_has_forgotten(const struct pwi_roster *roster, struct pwi_sender sender) {
+  return sender.id <= roster->last && !find_sender(roster, sender);
+}
+
 const struct pwi_roster_group *pwi_roster_group(const struct pwi_roster *roster, struct pwi_vector_id group) {
   size_t place = group_place(roster, group.id);
   bool found = place < roster->group_count && roster->groups[place].group.id == group.id;
@@ -129,12 +134,12 @@ static bool is_address(const char *address) {
   return size < room;
 }
 
-static uint64_t last_sender(const struct pwi_roster *roster) {
+static uint64_t last_listed(const struct pwi_roster *roster) {
   return roster->sender_count ? roster->senders[roster->sender_count - 1].sender.id : 0;
 }
 
-static bool can_follow(const struct pwi_roster *roster, const struct pwi_roster_sender *sender) {
-  return sender->sender.id > last_sender(roster) && is_job(sender->job) && is_address(sender->address);
+static bool can_follow(uint64_t last, const struct pwi_roster_sender *sender) {
+  return sender->sender.id > last && is_job(sender->job) && is_address(sender->address);
 }
 
 /* --- senders ---------------------------------------------------------------------------------------------------- */
@@ -150,12 +155,13 @@ static void *with_room(void *array, size_t count, size_t *room, size_t size) {
 }
 
 pawl_status pwi_roster_add(struct pwi_roster *roster, const struct pwi_roster_sender *sender) {
-  if (sender->retired || !can_follow(roster, sender)) return PAWL_INVALID;
+  if (sender->retired || !can_follow(roster->last, sender)) return PAWL_INVALID;
   if (roster->sender_count >= PWI_ROSTER_MAX) return PAWL_TOO_LARGE;
   void *senders = with_room(roster->senders, roster->sender_count, &roster->sender_room, sizeof *roster->senders);
   if (!senders) return PAWL_NO_MEMORY;
   roster->senders = senders;
   roster->senders[roster->sender_count++] = *sender;
+  roster->last = sender->sender.id;
   roster->number++;
   return PAWL_OK;
 }
@@ -269,14 +275,20 @@ pawl_status pwi_roster_leave(struct pwi_roster *roster, struct pwi_vector_id gro
 
 /* --- as bytes --------------------------------------------------------------------------------------------------- */
 
-static void encode_senders(const struct pwi_roster *roster, struct pwi_writer *writer) {
-  pwi_write_u32(writer, (uint32_t)roster->sender_count);
-  for (size_t i = 0; i < roster->sender_count; i++) {
-    pwi_write_u64(writer, roster->senders[i].sender.id);
-    pwi_write_u8(writer, roster->senders[i].retired);
-    pwi_write_text(writer, roster->senders[i].job);
-    pwi_write_text(writer, roster->senders[i].address);
-  }
+void pwi_roster_write_sender(struct pwi_writer *writer, const struct pwi_roster_sender *sender) {
+  pwi_write_u64(writer, sender->sender.id);
+  pwi_write_u8(writer, sender->retired);
+  pwi_write_text(writer, sender->job);
+  pwi_write_text(writer, sender->address);
+  pwi_write_bytes(writer, sender->key, sizeof sender->key);
+}
+
+static void encode_senders(const struct pwi_roster *roster, bool with_retired, struct pwi_writer *writer) {
+  size_t count = 0;
+  for (size_t i = 0; i < roster->sender_count; i++) count += with_retired || !roster->senders[i].retired;
+  pwi_write_u32(writer, (uint32_t)count);
+  for (size_t i = 0; i < roster->sender_count; i++)
+    if (with_retired || !roster->senders[i].retired) pwi_roster_write_sender(writer, &roster->senders[i]);
 }
 
 static void encode_groups(const struct pwi_roster *roster, struct pwi_writer *writer) {
@@ -288,10 +300,11 @@ static void encode_groups(const struct pwi_roster *roster, struct pwi_writer *wr
   }
 }
 
-void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *writer) {
+static void encode(const struct pwi_roster *roster, bool with_retired, struct pwi_writer *writer) {
   pwi_write_u8(writer, VERSION);
   pwi_write_u64(writer, roster->number);
-  encode_senders(roster, writer);
+  pwi_write_u64(writer, roster->last);
+  encode_senders(roster, with_retired, writer);
   encode_groups(roster, writer);
   pwi_write_u32(writer, (uint32_t)roster->member_count);
   for (size_t i = 0; i < roster->member_count; i++) {
@@ -299,6 +312,12 @@ void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *write
     pwi_write_u64(writer, roster->members[i].sender.id);
     pwi_write_u8(writer, roster->members[i].founder);
   }
+}
+
+void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *writer) { encode(roster, true, writer); }
+
+void pwi_roster_encode_live(const struct pwi_roster *roster, struct pwi_writer *writer) {
+  encode(roster, false, writer);
 }
 
 /* Each list is read up to its first broken rule, and the reader keeps what was wrong. */
@@ -320,17 +339,24 @@ static void *read_list(struct pwi_reader *reader, size_t each, size_t max, size_
   return list;
 }
 
+void pwi_roster_read_sender(struct pwi_reader *reader, struct pwi_roster_sender *sender) {
+  sender->sender.id = pwi_read_u64(reader);
+  sender->retired = read_flag(reader);
+  pwi_read_text(reader, sender->job, sizeof sender->job);
+  pwi_read_text(reader, sender->address, sizeof sender->address);
+  const void *key = pwi_read_bytes(reader, sizeof sender->key);
+  if (key) memcpy(sender->key, key, sizeof sender->key);
+}
+
 static void read_senders(struct pwi_reader *reader, struct pwi_roster *roster) {
   roster->senders = read_list(reader, SENDER_LEAST, PWI_ROSTER_MAX, sizeof *roster->senders, &roster->sender_room);
   while (!reader->status && roster->sender_count < roster->sender_room) {
     struct pwi_roster_sender *sender = &roster->senders[roster->sender_count];
-    sender->sender.id = pwi_read_u64(reader);
-    sender->retired = read_flag(reader);
-    pwi_read_text(reader, sender->job, sizeof sender->job);
-    pwi_read_text(reader, sender->address, sizeof sender->address);
-    if (!can_follow(roster, sender)) pwi_reader_fail(reader, PAWL_CORRUPT);
+    pwi_roster_read_sender(reader, sender);
+    if (!can_follow(last_listed(roster), sender)) pwi_reader_fail(reader, PAWL_CORRUPT);
     roster->sender_count++;
   }
+  if (last_listed(roster) > roster->last) pwi_reader_fail(reader, PAWL_CORRUPT);
 }
 
 static void read_groups(struct pwi_reader *reader, struct pwi_roster *roster) {
@@ -377,6 +403,7 @@ pawl_status pwi_roster_decode(const void *bytes, size_t size, struct pwi_roster 
   pwi_reader_init(&reader, bytes, size);
   if (pwi_read_u8(&reader) != VERSION) pwi_reader_fail(&reader, PAWL_UNSUPPORTED);
   roster.number = pwi_read_u64(&reader);
+  roster.last = pwi_read_u64(&reader);
   read_senders(&reader, &roster);
   read_groups(&reader, &roster);
   read_members(&reader, &roster);

@@ -9,8 +9,8 @@
  * A group's members are senders. Barriers and ticks wait for all of them, and for nobody else.
  *
  * The roster's number rises with each change, and every message carries the number its sender knows. Like the
- * catalogue it is a plain value that the manager changes and everybody else receives whole. Threads: belongs to one
- * thread at a time.
+ * catalogue it is a plain value that the manager changes and everybody else receives: whole, or as the changes since a number
+ * that they have (role/roster_steps.h). Threads: belongs to one thread at a time.
  */
 #ifndef PWI_ROLE_ROSTER_H
 #define PWI_ROLE_ROSTER_H
@@ -31,6 +31,7 @@ struct pwi_roster_sender {
   struct pwi_sender sender;
   bool retired;              /* its clocks are still kept */
   char job[PWI_JOB_MAX + 1]; /* a word of letters, digits, '.', '_' and '-'; for people and for groups */
+  uint8_t key[32];           /* by which what it shows of itself is checked (role/proof.h) */
   char address[256];         /* where it serves vectors that it opened locally; "" if nowhere */
 };
 
@@ -50,6 +51,7 @@ struct pwi_roster_group {
  * empty roster of number 0. */
 struct pwi_roster {
   uint64_t number;
+  uint64_t last; /* the highest id that was ever on it: of higher ones this roster knows nothing */
   struct pwi_roster_sender *senders;
   size_t sender_count, sender_room;
   struct pwi_roster_group *groups;
@@ -63,6 +65,10 @@ void pwi_roster_fini(struct pwi_roster *roster);
 const struct pwi_roster_sender *pwi_roster_find(const struct pwi_roster *roster, struct pwi_sender sender);
 bool pwi_roster_is_live(const struct pwi_roster *roster, struct pwi_sender sender);    /* on it, and not retired */
 bool pwi_roster_is_retired(const struct pwi_roster *roster, struct pwi_sender sender); /* on it, clocks kept */
+
+/* It was on the roster once and is not any more: nothing of it need be kept. Of a sender that came later than this roster it
+ * is not true: a member of a chain may be sent the pushes of one that it has not heard of yet. */
+bool pwi_roster_has_forgotten(const struct pwi_roster *roster, struct pwi_sender sender);
 const struct pwi_roster_group *pwi_roster_group(const struct pwi_roster *roster, struct pwi_vector_id group);
 
 /* The members of a group: a slice of roster->members. */
@@ -94,11 +100,14 @@ PAWL_MUST_USE pawl_status pwi_roster_join(struct pwi_roster *roster, struct pwi_
 PAWL_MUST_USE pawl_status pwi_roster_leave(struct pwi_roster *roster, struct pwi_vector_id group,
                                            struct pwi_sender sender);
 
-/* As bytes, with base/cursor.h: u8 version (1), u64 number; u32 count and per sender u64 id, u8 retired, text job, text
- * address; u32 count and per group u64 id, u32 size, u8 complete; u32 count and per member u64 group, u64 sender, u8
+/* As bytes, with base/cursor.h: u8 version (1), u64 number, u64 last; u32 count and per sender u64 id, u8 retired, text job,
+ * text address, 32 bytes key; u32 count and per group u64 id, u32 size, u8 complete; u32 count and per member u64 group, u64 sender, u8
  * founder. */
 struct pwi_writer;
 void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *writer);
+
+/* The same without retired senders: for those who have come after these went, and cannot have clocks of theirs. */
+void pwi_roster_encode_live(const struct pwi_roster *roster, struct pwi_writer *writer);
 
 /* Safe on any bytes. PAWL_TRUNCATED, PAWL_UNSUPPORTED (version), PAWL_CORRUPT, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_roster_decode(const void *bytes, size_t size, struct pwi_roster *roster_out);

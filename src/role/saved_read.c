@@ -6,6 +6,9 @@
 
 #include "ring/place.h"
 
+/* A chunk, and the file that it is in. */
+typedef pawl_status visit_of_file(void *context, const struct pwi_manifest_file *file, const struct pwi_chunk *chunk);
+
 /* One file being read. */
 struct reading {
   const struct pwi_manifest *layer;
@@ -14,7 +17,7 @@ struct reading {
   struct pwi_archive_reader *reader;
   size_t cuts; /* so far */
   struct pwi_problem *problem;
-  pawl_status (*visit)(void *context, const struct pwi_chunk *chunk);
+  visit_of_file *visit;
   void *context;
 };
 
@@ -64,7 +67,7 @@ static pawl_status read_chunk(struct reading *reading, const struct pwi_archive_
   if (status != PAWL_OK)
     return pwi_problem_tell(reading->problem, status, "%s: what begins at byte %" PRIu64 " is no chunk", reading->path,
                             record->offset);
-  return reading->visit(reading->context, &chunk);
+  return reading->visit(reading->context, reading->file, &chunk);
 }
 
 static pawl_status read_records(struct reading *reading) {
@@ -96,9 +99,8 @@ static pawl_status read_file(struct pwi_files *files, struct reading *reading) {
 }
 
 /* All files of a layer, in the order of the manifest. */
-static pawl_status read_layer(const struct pwi_saved *saved, const struct pwi_manifest *layer,
-                              pawl_status (*visit)(void *context, const struct pwi_chunk *chunk), void *context,
-                              struct pwi_problem *problem) {
+static pawl_status read_layer(const struct pwi_saved *saved, const struct pwi_manifest *layer, visit_of_file *visit,
+                              void *context, struct pwi_problem *problem) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < layer->file_count && status == PAWL_OK; i++) {
     struct reading reading = {
@@ -130,16 +132,54 @@ static pawl_status check_rows(const struct walk *walk, const struct pwi_manifest
                           walk->layer->name, vector->name);
 }
 
-static pawl_status visit_chunk(void *context, const struct pwi_chunk *chunk) {
+/* The number of the first row whose key is not below `key`. */
+static size_t first_row(const struct pwi_chunk *chunk, uint64_t key) {
+  size_t low = 0, high = chunk->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (pwi_chunk_key(chunk, middle) < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static struct pwi_chunk rows_of(const struct pwi_chunk *chunk, size_t from, size_t count) {
+  struct pwi_chunk some = *chunk;
+  some.count = count;
+  some.first += from;
+  if (some.keys) some.keys += from * sizeof(uint64_t);
+  some.values += from * chunk->row_bytes;
+  if (some.state) some.state += from * chunk->state_bytes;
+  return some;
+}
+
+/* Only rows on which the file has a cut count. An arc that was given up while its file went on has none there: its rows were copied
+ * in the middle of its life, some perhaps of a push that never was, and the file that has its cut need not have them all. */
+static pawl_status visit_cut(struct walk *walk, const struct pwi_manifest_file *file,
+                             const struct pwi_manifest_vector *vector, const struct pwi_chunk *chunk) {
+  struct pwi_place place = {.size = vector->is.size, .mixed = vector->is.placement == PAWL_PLACE_MIXED};
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < file->arc_count && status == PAWL_OK; i++) {
+    struct pawl_range keys = pwi_place_keys(&place, file->arcs[i].positions);
+    size_t from = first_row(chunk, keys.begin), to = first_row(chunk, keys.end);
+    if (from >= to) continue;
+    struct pwi_chunk some = rows_of(chunk, from, to - from);
+    walk->rows += some.count;
+    if (walk->visit) status = walk->visit(walk->context, &some);
+  }
+  return status;
+}
+
+static pawl_status visit_chunk(void *context, const struct pwi_manifest_file *file, const struct pwi_chunk *chunk) {
   struct walk *walk = context;
   if (!chunk->has_rows || (walk->vector && chunk->vector.id != walk->vector->id)) return PAWL_OK;
   const struct pwi_manifest_vector *vector = pwi_manifest_vector(walk->layer, chunk->vector.id);
   if (!vector) return PAWL_OK; /* deleted while it was saved */
   if (chunk->has_incarnation && chunk->incarnation != vector->incarnation) return PAWL_OK;
   pawl_status status = check_rows(walk, vector, chunk);
-  if (status != PAWL_OK) return status;
-  walk->rows += chunk->count;
-  return walk->visit ? walk->visit(walk->context, chunk) : PAWL_OK;
+  return status == PAWL_OK ? visit_cut(walk, file, vector, chunk) : status;
 }
 
 pawl_status pwi_saved_walk(const struct pwi_saved *saved, const struct pwi_manifest_vector *vector,

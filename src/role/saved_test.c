@@ -397,6 +397,32 @@ static void test_rows_of_an_earlier_incarnation_do_not_count(void **state) {
   for (size_t i = 0; i < 4; i++) assert_int_equal(pwi_get_u32(rows + 4 * i), i == 0 ? 2 : 0);
 }
 
+/* Node 1 had begun with an arc, gave it up, and went on with others: node 2 has its cut, and not all of those rows. */
+static void test_rows_of_an_arc_that_was_given_up_do_not_count(void **state) {
+  (void)state;
+  size_t sizes[2];
+  const int32_t early[] = {7, 7, 7, 7}, late = 5;
+  struct saving saving = saving_begin(files, "moved", 1, "");
+  saving_vector(&saving, 4, "test/renewed", example_options(4), 1);
+  saving_rows(&saving, 1, 4, NULL, 0, 4, early, 4); /* keys 2 and 3 are of the arc that node 2 has cut */
+  saving_rows(&saving, 2, 4, NULL, 2, 1, &late, 4);
+  saving_end(&saving, true);
+  export_npy("moved", "test/renewed", sizes);
+  const unsigned char *rows = npy_data(exported[0], sizes[0], "<i4", "(4, 1)");
+  static const uint32_t expected[] = {7, 7, 5, 0};
+  for (size_t i = 0; i < 4; i++) assert_int_equal(pwi_get_u32(rows + 4 * i), expected[i]);
+
+  const uint64_t keys[] = {5, SAVING_HALF + 1, SAVING_HALF + 2};
+  const int64_t values[] = {1, 2, 3};
+  saving = saving_begin(files, "sparse", 2, "");
+  saving_vector(&saving, 2, "test/sparse", example_options(2), 1);
+  saving_rows(&saving, 1, 2, keys, 0, 3, values, 8);
+  saving_end(&saving, true);
+  export_npy("sparse", "test/sparse", sizes);
+  const unsigned char *kept = npy_data(exported[1], sizes[1], "<u8", "(1,)");
+  assert_int_equal(pwi_get_u64(kept), 5);
+}
+
 static pawl_status export_safetensors(const struct pwi_saved *saved, const char *vector) {
   struct pwi_problem problem;
   struct pwi_file *file;
@@ -507,6 +533,7 @@ int main(void) {
       TEST(test_a_sparse_vector_is_its_keys_and_its_values),
       TEST(test_mixed_keys_come_out_as_users_know_them),
       TEST(test_rows_of_an_earlier_incarnation_do_not_count),
+      TEST(test_rows_of_an_arc_that_was_given_up_do_not_count),
       TEST(test_safetensors_have_one_tensor_or_two),
       TEST(test_a_walk_ends_when_the_visitor_says_so),
       TEST(test_running_out_of_memory_is_survived_anywhere),

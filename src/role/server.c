@@ -8,6 +8,7 @@
 #include "role/server_inside.h"
 
 #define RETRY_MIN INT64_C(20000000)
+#define GOOD_NS INT64_C(100000000) /* a link that held for so long was good */
 #define REPORT_NS INT64_C(1000000000)
 #define LOADS_MAX 512
 
@@ -22,6 +23,7 @@ static struct server_peer *add_peer(struct pwi_server *server, enum server_peer_
     pwi_free(peer);
     return NULL;
   }
+  peer->inbox.shared = &server->staging;
   peer->next = server->peers;
   if (peer->next) peer->next->before = peer;
   server->peers = peer;
@@ -87,6 +89,17 @@ static void look_after(struct pwi_server *server, int64_t delay) {
 
 static void retry_later(struct pwi_server *server) { look_after(server, pwi_managers_failed(&server->managers)); }
 
+/* A link that was good for a while and broke is made again at once: the manager waits for us. One that breaks as often as it
+ * is made waits as for any failure. */
+static void return_soon(struct pwi_server *server) {
+  bool was_good = server->joined_at != 0 && pwi_net_now(server->config.net) - server->joined_at >= GOOD_NS;
+  server->joined_at = 0;
+  if (was_good)
+    look_after(server, pwi_managers_lost(&server->managers));
+  else
+    retry_later(server);
+}
+
 static void seek_manager(struct pwi_server *server) {
   if (server->manager || server->has_left) return;
   server->manager = pwi_server_connect(server, PEER_MANAGER, pwi_managers_next(&server->managers));
@@ -141,13 +154,16 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
   server->node = joined->id;
   server->secret = joined->secret;
   server->numbers.node = joined->id;
+  server->numbers.cluster = joined->cluster;
   server->greeting.node = joined->id;
   server->greeting.cluster = joined->cluster;
   if (pwi_greeting_set(server->config.net, &server->greeting)) server->trouble = PAWL_NO_MEMORY;
   if (!server->joined)
     pwi_log(server->config.log, PAWL_LOG_INFO, "server.joined", "node=%llu", (unsigned long long)server->node);
   server->joined = true;
+  server->joined_at = pwi_net_now(server->config.net);
   if (server->is_leaving) pwi_server_say(server, server->manager, PWI_SAY_LEAVE, NULL, 0);
+  pwi_server_chains_afresh(server);
   pwi_server_moves_report(server);
 }
 
@@ -164,6 +180,24 @@ static void send_report(struct pwi_server *server) {
   pwi_report_encode(&report, loads, loads ? pwi_holding_loads(server->holding, loads, room) : 0, &server->writer);
   pwi_free(loads);
   pwi_server_say_payload(server, server->manager, PWI_SAY_REPORT);
+}
+
+static void was_probed(void *context, const struct pwi_probe *probe) {
+  struct pwi_server *server = context;
+  if (!server->joined) return;
+  pwi_writer_reset(&server->writer);
+  pwi_probe_encode(probe, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_PROBED);
+}
+
+/* The manager has lost a server, and asks us. One that we have not heard of is not tried: there is news on its way. */
+static pawl_status probe(struct pwi_server *server, const void *payload, size_t size) {
+  struct pwi_probe order;
+  pawl_status status = pwi_probe_decode(payload, size, &order);
+  if (status) return status;
+  const struct pwi_view_node *node = server->view ? pwi_view_find(server->view, (struct pwi_node){order.node}) : NULL;
+  if (node) pwi_prober_begin(&server->prober, &order, node->address);
+  return PAWL_OK;
 }
 
 static pawl_status from_manager(struct pwi_server *server, const struct pwi_letter *letter, const void *body) {
@@ -188,6 +222,8 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_lett
     status = pwi_move_decode(payload, size, &move, &used);
     if (!status) pwi_server_move_ordered(server, &move);
     return status;
+  case PWI_SAY_PROBE:
+    return probe(server, payload, size);
   case PWI_SAY_SAVE:
     return pwi_server_save_ordered(server, payload, size);
   case PWI_SAY_LEFT:
@@ -233,7 +269,6 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   peer->peering = *peering;
   peer->node = peering->hello.node;
   peer->is_up = true;
-  if (is_server) pwi_server_chain_up(server, peer);
 }
 
 static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
@@ -246,7 +281,10 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
     return;
   }
   if (!peer) {
-    accept_peer(server, link, info, &peering);
+    if (info->accepted)
+      accept_peer(server, link, info, &peering);
+    else
+      pwi_prober_link_up(&server->prober, link, &peering);
     return;
   }
   peer->peering = peering;
@@ -261,7 +299,10 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
-  if (!peer) return;
+  if (!peer) {
+    pwi_prober_link_down(&server->prober, link, why);
+    return;
+  }
   enum server_peer_kind kind = peer->kind;
   peer->is_up = false;
   if (kind == PEER_NEXT || kind == PEER_PREVIOUS) pwi_server_chain_down(server, peer);
@@ -279,7 +320,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
     pwi_log(server->config.log, PAWL_LOG_ERROR, "manager.other", "node=%llu why=%s", (unsigned long long)server->node,
             pawl_status_name(why));
   }
-  retry_later(server);
+  return_soon(server);
 }
 
 /* --- messages --------------------------------------------------------------------------------------------------------- */
@@ -359,6 +400,10 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     pwi_server_fill_timer(server);
     return;
   }
+  if (cookie == TIMER_PROBE) {
+    pwi_prober_timer(&server->prober);
+    return;
+  }
   if (cookie == TIMER_SAVE) {
     server->save_timer.id = 0;
     pwi_server_save_timer(server);
@@ -406,7 +451,9 @@ static pawl_status make_parts(struct pwi_server *server) {
   server->chains.pump = pwi_server_chain_pump;
   server->chains.starve = pwi_server_chain_starve;
   server->chains.context = server;
-  struct pwi_holding_config holding = {.memory_max = server->config.memory_max,
+  bool is_capped = server->config.memory_max != UINT64_MAX;
+  uint64_t set_aside = server->config.set_aside < server->config.memory_max ? server->config.set_aside : 0;
+  struct pwi_holding_config holding = {.memory_max = server->config.memory_max - (is_capped ? set_aside : 0),
                                        .functions = server->config.functions,
                                        .run = server->config.run,
                                        .run_context = server->config.run_context,
@@ -442,6 +489,7 @@ pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi
   server->config = *config;
   if (server->config.weight == 0) server->config.weight = 1;
   pwi_mailer_init(&server->mailer, config->net);
+  pwi_prober_init(&server->prober, config->net, TIMER_PROBE, was_probed, server);
   pawl_status status = begin(server);
   if (status) {
     pwi_server_destroy(server);
@@ -456,11 +504,13 @@ void pwi_server_destroy(struct pwi_server *server) {
   while (server->peers) remove_peer(server, server->peers);
   pwi_server_save_fini(server);
   pwi_server_moves_fini(server);
+  pwi_prober_fini(&server->prober);
   pwi_chains_fini(&server->chains);
   pwi_parcels_fini(&server->parcels);
   pwi_reading_fini(&server->reading);
   pwi_pages_fini(&server->stamps);
   pwi_pages_fini(&server->state);
+  pwi_staging_fini(&server->staging);
   pwi_holder_destroy(server->holder);
   pwi_holding_destroy(server->holding);
   pwi_view_release(server->view);

@@ -59,6 +59,7 @@ struct pwi_server_config {
   uint32_t shard_count;
   uint32_t weight;      /* 0: 1 */
   uint64_t memory_max;  /* of this shard; UINT64_MAX: no cap */
+  uint64_t set_aside;   /* of it, for what is being received; rows and lists have the rest */
   uint64_t cache_max;   /* bytes of kept key lists; 0: the holding's default */
   pwi_rights_of rights; /* NULL: everybody may do everything */
   void *rights_context;

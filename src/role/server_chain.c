@@ -1,7 +1,7 @@
 /* What members of chains tell one another (protocol.h, "chains").
  *
- * Whoever stands before somebody in a chain connects to it. One link serves all arcs of the pair. For each arc the one
- * behind says READY once it has the view that put the two together, and is sent everything that it lacks, then every change
+ * Whoever stands before somebody in a chain connects to it, and speaks first. One link serves all arcs of the pair. For each
+ * arc the one behind says READY once it has the view that put the two together, and is sent everything that it lacks, then every change
  * as it comes. After a lost link or a new view this begins again: nothing depends on what was under way.
  *
  * FENCING. Messages of another `since` are ignored: a head that was deposed and does not know it hears no confirmation any
@@ -20,14 +20,18 @@
 
 #define LOOK_NS INT64_C(50000000)
 #define COMPLAIN_NS INT64_C(200000000)
-#define SILENCES 3 /* looks, of one a second */
+#define CONNECT_NS                                                                                                     \
+  INT64_C(1000000000) /* a connection that takes longer is begun anew: packets of the first may be lost */
+#define SILENCES 3    /* looks, of one a second */
 
 /* --- links ------------------------------------------------------------------------------------------------------------ */
 
 static struct server_peer *find_peer(const struct pwi_server *server, enum server_peer_kind kind, uint64_t node) {
   struct server_peer *found = NULL;
   for (struct server_peer *peer = server->peers; peer; peer = peer->next)
-    if (peer->kind == kind && peer->node == node && (!found || (peer->is_up && !found->is_up))) found = peer;
+    if (peer->kind == kind && peer->node == node && (kind == PEER_NEXT || peer->has_spoken) &&
+        (!found || (peer->is_up && !found->is_up)))
+      found = peer;
   return found;
 }
 
@@ -53,7 +57,9 @@ struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node) {
   const struct pwi_view_node *known = server->view ? pwi_view_find(server->view, (struct pwi_node){node}) : NULL;
   if (!known || known->state == PWI_NODE_DOWN) return NULL;
   peer = pwi_server_connect(server, PEER_NEXT, known->address);
-  if (peer) peer->node = node;
+  if (!peer) return NULL;
+  peer->node = node;
+  peer->began_at = pwi_net_now(server->config.net);
   return NULL;
 }
 
@@ -212,7 +218,7 @@ void pwi_server_chains_unstick(struct pwi_server *server) {
 /* --- complaining -------------------------------------------------------------------------------------------------------- */
 
 static void complain(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {
-  if (!server->joined) return;
+  if (!server->joined || !server->manager || !server->manager->is_up) return;
   pwi_log(server->config.log, PAWL_LOG_WARN, "chain.complaint", "node=%llu about=%llu begin=%016llx why=%s",
           (unsigned long long)server->node, (unsigned long long)node, (unsigned long long)chain->positions.begin,
           pawl_status_name(why));
@@ -255,6 +261,24 @@ void pwi_server_chain_timer(struct pwi_server *server) {
   }
 }
 
+/* Links that are being made for longer than this are given up; link_down brings the next attempt about. */
+static void give_up_attempts(struct pwi_server *server, int64_t age) {
+  int64_t now = pwi_net_now(server->config.net);
+  for (struct server_peer *peer = server->peers; peer; peer = peer->next)
+    if (peer->kind == PEER_NEXT && !peer->is_up && now - peer->began_at >= age)
+      pwi_net_close(server->config.net, peer->link, PAWL_TIMED_OUT);
+}
+
+/* While we had no way to the manager we may have had none to anybody. Nobody is complained of for that time. */
+void pwi_server_chains_afresh(struct pwi_server *server) {
+  int64_t now = pwi_net_now(server->config.net);
+  give_up_attempts(server, LOOK_NS);
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (chain->cut_off_since != 0) chain->cut_off_since = now;
+  }
+}
+
 /* True if nothing has been confirmed for a while of what was sent. */
 static bool is_silent(struct pwi_chain *chain) {
   bool should_come = chain->is_open && !chain->following_fills && chain->following_peer && chain->sent_count > 0;
@@ -264,6 +288,7 @@ static bool is_silent(struct pwi_chain *chain) {
 }
 
 void pwi_server_chains_watch(struct pwi_server *server) {
+  give_up_attempts(server, CONNECT_NS);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
     if (!is_silent(chain)) continue;
@@ -581,6 +606,10 @@ static pawl_status deal_with(struct pwi_server *server, struct server_peer *peer
 }
 
 void pwi_server_chain_said(struct pwi_server *server, struct server_peer *peer) {
+  if (peer->kind == PEER_PREVIOUS && !peer->has_spoken) {
+    peer->has_spoken = true;
+    pwi_server_chain_up(server, peer);
+  }
   pawl_status status = deal_with(server, peer);
   if (status) {
     pwi_log(server->config.log, PAWL_LOG_WARN, "chain.bad", "node=%llu from=%llu why=%s",

@@ -18,6 +18,7 @@
 #include "role/mail.h"
 #include "role/managers.h"
 #include "role/parcel.h"
+#include "role/prober.h"
 #include "role/reading.h"
 #include "role/server.h"
 
@@ -33,7 +34,10 @@ struct server_peer {
   enum server_peer_kind kind;
   struct pwi_link link;
   bool is_up;
+  bool
+      has_spoken; /* PEER_PREVIOUS: it has said something about a chain. One that only tries us (role/prober.h) never does */
   struct pwi_peering peering;
+  int64_t began_at;               /* PEER_NEXT: when it was connected to */
   uint64_t node;                  /* PEER_PREVIOUS, PEER_NEXT */
   struct pwi_holder_link *holder; /* PEER_CLIENT */
   struct pwi_letter letter;       /* PEER_MANAGER */
@@ -74,12 +78,14 @@ struct pwi_server {
   struct pwi_mailer mailer;
   struct pwi_idmap links; /* to peers */
   struct server_peer *peers;
+  struct pwi_staging staging; /* for what neighbours in chains say */
   size_t client_links;
 
   /* Membership. */
   struct server_peer *manager; /* NULL: no link, not even one that is being made */
   struct pwi_managers managers;
   struct pwi_timer retry; /* until the next is tried, or this one is given up */
+  int64_t joined_at;      /* over the present link; 0: not yet */
   pawl_status trouble;
   bool has_complained; /* of a manager of another cluster, since we were last let in */
   uint64_t node, secret;
@@ -93,6 +99,7 @@ struct pwi_server {
 
   struct pwi_holding *holding;
   struct pwi_holder *holder;
+  struct pwi_prober prober;
   struct pwi_parcels parcels;
   struct pwi_chains chains;
   struct pwi_reading reading;
@@ -109,7 +116,7 @@ struct pwi_server {
 };
 
 /* Timers. */
-enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3, TIMER_SAVE = 4, TIMER_FILL = 5 };
+enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3, TIMER_SAVE = 4, TIMER_FILL = 5, TIMER_PROBE = 6 };
 
 /* A message on a link's own lane, with the numbers in force in its head. */
 void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
@@ -129,6 +136,7 @@ void pwi_server_chain_up(struct pwi_server *server, struct server_peer *peer);
 void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *peer);
 void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer);
 void pwi_server_chains_changed(struct pwi_server *server); /* a view has come */
+void pwi_server_chains_afresh(struct pwi_server *server);  /* the manager is back: so may be others */
 void pwi_server_chains_unstick(struct pwi_server *server); /* a catalogue has come */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);
 void pwi_server_chains_pump(struct pwi_server *server); /* what one of them put off can go now */

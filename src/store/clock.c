@@ -203,6 +203,11 @@ pawl_status pwi_clock_min_of(const struct pwi_clock *clock, const struct pwi_sen
   return PAWL_OK;
 }
 
+size_t pwi_clock_piece_count(const struct pwi_clock *clock, struct pwi_sender sender) {
+  size_t slot = pwi_table_find(clock, sender);
+  return slot < clock->room ? clock->lines[slot].count : 0;
+}
+
 bool pwi_clock_has(const struct pwi_clock *clock, struct pwi_sender sender) {
   size_t slot = pwi_table_find(clock, sender);
   return slot < clock->room && !pwi_line_is_blank(&clock->lines[slot]);

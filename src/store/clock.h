@@ -143,6 +143,9 @@ PAWL_MUST_USE pawl_status pwi_clock_max(const struct pwi_clock *clock, struct pw
 PAWL_MUST_USE pawl_status pwi_clock_min_of(const struct pwi_clock *clock, const struct pwi_sender *senders,
                                            size_t count, struct pawl_range range, uint64_t *time_out);
 
+/* In how many pieces the sender's time is kept: what it costs to keep and to walk over. */
+size_t pwi_clock_piece_count(const struct pwi_clock *clock, struct pwi_sender sender);
+
 /* True if the sender's time is not 0 everywhere. */
 bool pwi_clock_has(const struct pwi_clock *clock, struct pwi_sender sender);
 

@@ -190,6 +190,8 @@ static void test_ensure_opens_what_is_there_and_compares_options(void **state) {
   must_fail(pawl_vector_create(session, "t/ensured", &options, PATIENCE, &third), PAWL_EXISTS, "t/ensured");
   options.width = 2;
   must_fail(pawl_vector_ensure(session, "t/ensured", &options, PATIENCE, &third), PAWL_EXISTS, "other options");
+  must_fail(pawl_vector_ensure(session, "t/ensured", &options, PATIENCE, &third), PAWL_EXISTS, "its width is 1, not 2");
+  must_fail(pawl_vector_create(session, "t/ensured", &options, PATIENCE, &third), PAWL_EXISTS, "its width is 1, not 2");
   assert_null(third);
 }
 

@@ -16,6 +16,8 @@ struct node {
   atomic_uint ups, downs, can;
   atomic_int why;
   atomic_ullong pongs, refused;
+  pthread_mutex_t mutex; /* for `counts` */
+  struct pwi_net_counts counts;
   char address[PWI_NET_ADDRESS_MAX];
   uint8_t head[PWI_NET_HEAD_SIZE];
   struct {
@@ -79,9 +81,10 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
 }
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *message) {
-  (void)self;
+  struct node *node = self;
   (void)link;
-  return (struct pwi_receive){.how = message->body_size <= PWI_NET_COPY_MAX ? PWI_RECEIVE_WHOLE : PWI_RECEIVE_DROP};
+  size_t most = node->plan.gather > PWI_NET_COPY_MAX ? node->plan.gather : PWI_NET_COPY_MAX;
+  return (struct pwi_receive){.how = message->body_size <= most ? PWI_RECEIVE_WHOLE : PWI_RECEIVE_DROP};
 }
 
 static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
@@ -90,7 +93,8 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
   (void)context;
   (void)offset;
   if (!node->plan.connect) {
-    send_ball(node, link, data, size);
+    bool is_ball = size <= PWI_NET_COPY_MAX;
+    send_ball(node, link, is_ball ? bytes : bytes + size - 1, is_ball ? size : 1);
     return;
   }
   if (size != BALL_SIZE) return; /* a token */
@@ -123,8 +127,18 @@ static void *live(void *argument) {
     pwi_net_poll(node->net, pwi_net_now(node->net) + 20 * INT64_C(1000000));
     pwi_net_counts(node->net, &counts);
     atomic_store(&node->refused, counts.links_refused);
+    pthread_mutex_lock(&node->mutex);
+    node->counts = counts;
+    pthread_mutex_unlock(&node->mutex);
   }
   return NULL;
+}
+
+struct pwi_net_counts node_counts(struct node *node) {
+  pthread_mutex_lock(&node->mutex);
+  struct pwi_net_counts counts = node->counts;
+  pthread_mutex_unlock(&node->mutex);
+  return counts;
 }
 
 void node_plan_init(struct node_plan *plan, const char *name) {

@@ -15,6 +15,8 @@ struct node_plan {
   const char *listen;           /* or NULL */
   const char *connect;          /* or NULL */
   size_t share;                 /* each link is given a region of so many bytes: its token is the first message */
+  size_t gather;                /* messages of up to so many bytes are received whole; those beyond a ball are answered
+                                   with their last byte. 0: what fits a ball, and the rest is dropped */
 };
 
 void node_plan_init(struct node_plan *plan, const char *name);
@@ -32,6 +34,7 @@ pawl_status node_last_why(const struct node *node); /* of the last link_down */
 unsigned node_last_can(const struct node *node);    /* of the last link_up: enum pwi_link_can */
 uint64_t node_pongs(const struct node *node);
 uint64_t node_refused(const struct node *node); /* connections, as the net counts them */
+struct pwi_net_counts node_counts(struct node *node);
 
 /* Wait, with a bound: true once the node has seen so many. */
 bool node_wait_ups(struct node *node, unsigned count);

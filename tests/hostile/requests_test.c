@@ -147,6 +147,63 @@ static void test_a_push_without_its_values_is_refused(void **state) {
   end();
 }
 
+/* A number that is answered FAILED is used up by the client, so that what follows it does not wait for ever. */
+static bool follow_itself(struct liar *self, struct lie *lie) {
+  if (!is_mine(lie) || lie->terms.rows == 0 || self->told > 0) return false;
+  lie->terms.prior = lie->head.task;
+  return true;
+}
+
+static void test_a_push_that_failed_holds_up_nobody(void **state) {
+  (void)state;
+  for (int together = 0; together <= 1; together++) {
+    int64_t out = 0;
+    uint64_t key = SPAN - 1;
+    struct pwi_where where = {.keys = &key, .count = 1};
+    begin();
+    liar.lie = follow_itself;
+    assert_int_equal(push_one(&liar.client, mine, key, together ? group_id : 0), PAWL_INVALID);
+    assert_int_equal(liar.told, 1);
+    assert_int_equal(cluster_call(&liar.client, mine, PWI_REQUEST_PULL, &where, NULL, &out, NULL), PAWL_OK);
+    assert_int_equal(out, 0);
+    assert_int_equal(push_one(&liar.client, mine, key, 0), PAWL_OK);
+    assert_int_equal(cluster_call(&liar.client, mine, PWI_REQUEST_PULL, &where, NULL, &out, NULL), PAWL_OK);
+    assert_int_equal(out, 1);
+    end();
+  }
+}
+
+/* Servers that know less of a key's rights than the manager: what is forbidden was never in, and reading goes on. */
+static bool may_all_write = true;
+
+static struct pwi_rights rights_now(void *context, const char *identity) {
+  (void)context, (void)identity;
+  return (struct pwi_rights){.write = may_all_write};
+}
+
+static void test_a_push_that_is_forbidden_does_not_hold_up_reading(void **state) {
+  (void)state;
+  struct pwi_cluster_config config = {.seed = 16, .processes = 2, .shards = 1, .replicas = 1, .rights = rights_now};
+  struct pwi_cluster_client client = {.name = "reader"};
+  uint64_t key = 5;
+  int64_t out = -1;
+  struct pwi_where where = {.keys = &key, .count = 1};
+  may_all_write = true;
+  cluster_open(&cluster, &config);
+  cluster_client_add(&cluster, &client);
+  cluster_wait_joined(&client);
+  struct pwi_flow *flow = cluster_vector(&client, "sim/w", &sparse);
+  cluster_run_for(&cluster, 500 * MS);
+  may_all_write = false; /* from here on, of new links */
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(push_one(&client, flow, key, 0), PAWL_FORBIDDEN);
+    assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &where, NULL, &out, NULL), PAWL_OK);
+    assert_int_equal(out, 0);
+  }
+  may_all_write = true;
+  pwi_cluster_close(&cluster);
+}
+
 /* --- reads --------------------------------------------------------------------------------------------------------------- */
 
 static void test_a_pull_of_more_than_an_answer_carries_fails(void **state) {
@@ -182,6 +239,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_push_of_a_group_without_its_values_deposes_nobody),
       cmocka_unit_test(test_a_push_without_its_values_is_refused),
+      cmocka_unit_test(test_a_push_that_failed_holds_up_nobody),
+      cmocka_unit_test(test_a_push_that_is_forbidden_does_not_hold_up_reading),
       cmocka_unit_test(test_a_pull_of_more_than_an_answer_carries_fails),
       cmocka_unit_test(test_a_scan_finds_what_is_there_whatever_room_it_has),
   };

@@ -181,8 +181,10 @@ static void connect_unix(struct tcp_link *link, const struct pwi_address *addres
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   memcpy(name.sun_path, address->host, sizeof name.sun_path);
   int error = link->net->require_encryption ? EACCES : begin_connect(link, (const struct sockaddr *)&name, sizeof name);
-  if (error == EAGAIN) error = ECONNREFUSED; /* its backlog is full */
-  if (error) pwi_tcp_link_fail(link, status_of_connect(error), strerror(error));
+  if (error == EAGAIN) /* not refused: somebody listens, and is slow */
+    pwi_tcp_link_fail(link, PAWL_LINK_BUSY, "its backlog is full");
+  else if (error)
+    pwi_tcp_link_fail(link, status_of_connect(error), strerror(error));
 }
 
 pawl_status pwi_tcp_connect(struct pwi_net *base, const char *text, struct pwi_link *link_out) {

@@ -12,7 +12,7 @@
 
 static const char opening_magic[8] = "pawlink\n";
 
-#define PLANE_BODY_MAX 65536 /* a UCX worker's address is some hundred bytes */
+#define PLANE_BODY_MAX 4096 /* a UCX worker's address is some hundred bytes at most */
 
 size_t pwi_frame_fields(enum pwi_frame_kind kind) {
   switch (kind) {

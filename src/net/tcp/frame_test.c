@@ -13,7 +13,7 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 #define GIB (UINT64_C(1) << 30)
-#define PLANE_MAX 65536
+#define PLANE_MAX 4096
 
 static const struct {
   enum pwi_frame_kind kind;

@@ -4,25 +4,33 @@
 
 #include "base/memory.h"
 
-#define KEEP_MAX ((size_t)1 << 20) /* a gathering buffer larger than this is not kept */
+#define KEEP_MAX ((size_t)1 << 20)  /* a gathering buffer larger than this is not kept, */
+#define KEEP_ALL ((size_t)16 << 20) /* nor one with which all of a net's were larger than this */
 
-void pwi_incoming_fini(struct pwi_incoming *incoming) { pwi_free(incoming->whole); }
+static void free_whole(struct pwi_incoming *incoming, struct pwi_net *net) {
+  pwi_free(incoming->whole);
+  net->kept -= incoming->kept;
+  incoming->whole = NULL;
+  incoming->whole_capacity = incoming->kept = 0;
+}
+
+void pwi_incoming_fini(struct pwi_incoming *incoming, struct pwi_net *net) { free_whole(incoming, net); }
 
 /* Also for an empty body: its piece is no null pointer, which memcpy would not take. */
-static bool make_room(struct pwi_incoming *incoming) {
+static bool make_room(struct pwi_incoming *incoming, struct pwi_net *net) {
   if (incoming->whole && incoming->body_size <= incoming->whole_capacity) return true;
-  pwi_free(incoming->whole);
+  free_whole(incoming, net);
   incoming->whole = pwi_alloc(incoming->body_size);
   incoming->whole_capacity = incoming->whole ? incoming->body_size : 0;
   return incoming->whole != NULL;
 }
 
 /* False without memory. */
-static bool choose_places(struct pwi_incoming *incoming) {
+static bool choose_places(struct pwi_incoming *incoming, struct pwi_net *net) {
   const struct pwi_receive *plan = &incoming->plan;
   switch (plan->how) {
   case PWI_RECEIVE_WHOLE:
-    if (!make_room(incoming)) return false;
+    if (!make_room(incoming, net)) return false;
     incoming->places = pwi_places_one(incoming->whole, incoming->body_size);
     break;
   case PWI_RECEIVE_INTO:
@@ -52,7 +60,7 @@ bool pwi_incoming_begin(struct pwi_incoming *incoming, struct pwi_net *net, stru
     *why_out = PAWL_LINK_PROTOCOL;
     return false;
   }
-  if (!choose_places(incoming)) {
+  if (!choose_places(incoming, net)) {
     *why_out = PAWL_NO_MEMORY;
     return false;
   }
@@ -91,9 +99,11 @@ void pwi_incoming_end(struct pwi_incoming *incoming, struct pwi_net *net, struct
   if (incoming->plan.how == PWI_RECEIVE_WHOLE && status == PAWL_OK && net->actor->piece)
     net->actor->piece(net->self, link, incoming->plan.context, 0, incoming->whole, incoming->body_size);
   if (net->actor->message_end) net->actor->message_end(net->self, link, incoming->plan.context, status);
-  if (incoming->whole_capacity > KEEP_MAX) {
-    pwi_free(incoming->whole);
-    incoming->whole = NULL;
-    incoming->whole_capacity = 0;
+  if (incoming->kept > 0) return;
+  if (incoming->whole_capacity > KEEP_MAX || net->kept + incoming->whole_capacity > KEEP_ALL) {
+    free_whole(incoming, net);
+  } else {
+    incoming->kept = incoming->whole_capacity;
+    net->kept += incoming->kept;
   }
 }

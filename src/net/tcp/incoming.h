@@ -14,9 +14,10 @@ struct pwi_incoming {
   struct pwi_places places; /* where the rest goes that is not wanted in pieces */
   char *whole;              /* PWI_RECEIVE_WHOLE: gathers the body if it comes in parts; kept for the next */
   size_t whole_capacity;
+  size_t kept; /* of it, counted in what the net keeps */
 };
 
-void pwi_incoming_fini(struct pwi_incoming *incoming);
+void pwi_incoming_fini(struct pwi_incoming *incoming, struct pwi_net *net);
 
 /* A head has come: ask the actor. False if it refused the message, or if there is no memory to gather it: the caller
  * takes the link down with `*why_out`, which ends the message. */

@@ -68,7 +68,7 @@ static int make_incoming(void **state) {
 
 static int drop_incoming(void **state) {
   (void)state;
-  pwi_incoming_fini(&incoming);
+  pwi_incoming_fini(&incoming, &net);
   return 0;
 }
 

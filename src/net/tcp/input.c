@@ -114,6 +114,7 @@ static void body_is_complete(struct tcp_link *link) {
   link->body_left = padding;
   heard_frame(link);
   end_body(link);
+  pwi_tcp_inbound_release(link);
 }
 
 /* What may be said at this stage. */
@@ -193,9 +194,10 @@ static size_t take_body(struct tcp_link *link, const char *data, size_t size) {
   size_t step = link->body_left < size ? (size_t)link->body_left : size;
   struct pwi_places *places = places_of_body(link);
   if (!places && step < link->body_left) step -= step % PWI_NET_PIECE_STEP;
-  if (places)
+  if (places) {
     pwi_places_write(places, data, step);
-  else if (link->is_wanted && is_listening(link))
+    if (link->frame.kind == PWI_FRAME_MESSAGE) pwi_tcp_inbound_received(link, step);
+  } else if (link->is_wanted && is_listening(link))
     pwi_incoming_piece(&link->incoming, &link->net->base, link->id, data, step);
   link->body_left -= step;
   if (link->body_left == 0) body_is_complete(link);
@@ -281,17 +283,23 @@ static void count_heard(struct tcp_link *link, size_t size) {
 /* Bytes lie in the scratch as far past a multiple of 16 as they do in the stream. */
 static size_t phase(uint64_t position) { return (size_t)(position % PWI_FRAME_ALIGN); }
 
-/* A body with a place of its own: read it there, and what follows into the scratch with the same call. */
+/* A body with a place of its own: read it there, as far as there is memory for it, and what follows its end into the scratch
+ * with the same call. */
 static size_t read_into_places(struct tcp_link *link, struct pwi_places *places) {
+  bool is_counted = link->frame.kind == PWI_FRAME_MESSAGE;
+  size_t allowed = (size_t)link->body_left;
+  if (is_counted) allowed = pwi_tcp_inbound_allow(link, allowed);
+  if (allowed == 0) return 0;
   char *scratch = link->net->scratch + phase(link->position + link->body_left);
   struct iovec parts[3];
-  size_t count = pwi_places_next(places, (size_t)link->body_left, parts);
-  parts[count++] = (struct iovec){scratch, AFTER_BODY};
+  size_t count = pwi_places_next(places, allowed, parts);
+  if (allowed == link->body_left) parts[count++] = (struct iovec){scratch, AFTER_BODY};
   size_t moved;
   if (!read_some(link, parts, count, &moved)) return 0;
   count_heard(link, moved);
   size_t direct = moved < link->body_left ? moved : (size_t)link->body_left;
   pwi_places_advance(places, direct);
+  if (is_counted) pwi_tcp_inbound_received(link, direct);
   link->body_left -= direct;
   link->position += direct;
   if (link->body_left == 0) {
@@ -305,7 +313,8 @@ static size_t read_into_scratch(struct tcp_link *link) {
   char *scratch = link->net->scratch + phase(link->position);
   memcpy(scratch, link->carry, link->carry_size);
   /* Of a large body that has a place, little should come here first: it would have to be copied. */
-  size_t most = link->expects_place && link->input == INPUT_HEAD ? AFTER_BODY : SCRATCH_SIZE;
+  bool is_little = link->expects_place || pwi_tcp_inbound_is_full(link->net);
+  size_t most = is_little && link->input == INPUT_HEAD ? AFTER_BODY : SCRATCH_SIZE;
   struct iovec part = {scratch + link->carry_size, most - link->carry_size};
   size_t moved;
   if (!read_some(link, &part, 1, &moved)) return 0;
@@ -318,7 +327,7 @@ static size_t read_into_scratch(struct tcp_link *link) {
 
 void pwi_tcp_link_read(struct tcp_link *link) {
   size_t budget = READ_BUDGET;
-  while (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link)) {
+  while (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link) && !link->is_waiting) {
     struct pwi_places *places = link->input == INPUT_BODY && link->carry_size == 0 ? places_of_body(link) : NULL;
     size_t moved = places ? read_into_places(link, places) : read_into_scratch(link);
     if (moved == 0) break;
@@ -326,5 +335,5 @@ void pwi_tcp_link_read(struct tcp_link *link) {
     if (moved >= budget) break;
     budget -= moved;
   }
-  if (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link)) pwi_tcp_mark_ready(link);
+  if (link->can_read && is_reading(link) && !pwi_tcp_is_choked(link) && !link->is_waiting) pwi_tcp_mark_ready(link);
 }

@@ -60,10 +60,11 @@ void pwi_tcp_link_destroy(struct tcp_link *link) {
   pwi_plane_close(link->plane, PAWL_CANCELLED);
   pwi_plane_port_close(link->port);
   pwi_tcp_meet_end(link);
+  pwi_tcp_inbound_close(link);
   pwi_tls_destroy(link->tls);
   if (link->socket >= 0) close(link->socket);
-  pwi_incoming_fini(&link->incoming);
-  pwi_incoming_fini(&link->plane_incoming);
+  pwi_incoming_fini(&link->incoming, &net->base);
+  pwi_incoming_fini(&link->plane_incoming, &net->base);
   pwi_fifo_fini(&link->segments);
   pwi_fifo_fini(&link->questions);
   pwi_free(link->ring);
@@ -126,6 +127,7 @@ void pwi_tcp_link_finish(struct tcp_link *link) {
   pwi_incoming_end(&link->plane_incoming, base, link->id, lost);
   pwi_tcp_drop_output(link, lost);
   pwi_tcp_drop_questions(link, lost);
+  pwi_tcp_inbound_release(link);
 }
 
 /* Bringing it up. */
@@ -262,6 +264,10 @@ void pwi_tcp_link_come_up(struct tcp_link *link) {
     pwi_tcp_link_refuse(link, PAWL_LINK_PLANE, "no data plane to this peer");
     return;
   }
+  if (pwi_tcp_inbound_open(link) != PAWL_OK) {
+    pwi_tcp_link_fail(link, PAWL_NO_MEMORY, NULL);
+    return;
+  }
   pwi_tcp_forget_stranger(link);
   link->stage = STAGE_UP;
   link->is_announced = true;
@@ -360,6 +366,7 @@ void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
   }
   /* We are not listening to a peer that owes us room, so its silence says nothing; that it takes bytes does. */
   if (pwi_tcp_is_choked(link) && link->took > link->heard) link->heard = link->took;
+  if (link->is_waiting) link->heard = now; /* for memory of ours */
   if (now - link->heard > limits->silence_ns) {
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, NULL);
     return;

@@ -247,7 +247,7 @@ void pwi_tcp_link_flush(struct tcp_link *link) {
     if (!empty) link->can_write = false;
   }
   if (pwi_fifo_count(&link->segments) > 0 && link->can_write) pwi_tcp_mark_dirty(link);
-  if (link->can_read && !pwi_tcp_is_choked(link)) pwi_tcp_mark_ready(link);
+  if (link->can_read && !pwi_tcp_is_choked(link) && !link->is_waiting) pwi_tcp_mark_ready(link);
   if (link->bye_queued && pwi_fifo_count(&link->segments) == 0) link->bye_written = true;
 }
 

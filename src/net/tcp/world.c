@@ -196,6 +196,7 @@ static void tick(struct tcp_net *net, int64_t now) {
     pwi_tcp_link_check(link, now);
   }
   pwi_tcp_door_check(net, now);
+  pwi_tcp_inbound_check(net, now);
   net->last_tick = now;
   net->next_tick = now + limits->beat_ns / 2;
 }
@@ -467,6 +468,7 @@ pawl_status pwi_tcp_create(const struct pwi_tcp_config *config, const struct pwi
   struct tcp_net *net = pwi_alloc_zero(1, sizeof *net);
   if (!net) return PAWL_NO_MEMORY;
   net->base = (struct pwi_net){.ops = &ops, .actor = actor, .self = self, .limits = config->limits};
+  net->base.counts.inbound_max = config->limits.inbound_bytes == SIZE_MAX ? UINT64_MAX : config->limits.inbound_bytes;
   net->epoll = net->waker = net->spare = net->door = -1;
   for (size_t i = 0; i < PWI_GUESTS_MAX; i++) net->guests[i].socket = -1;
   net->keys = config->keys;

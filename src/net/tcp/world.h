@@ -10,6 +10,7 @@
  *   output.c    what is queued and how it is written
  *   input.c     what is read and how it is cut into frames
  *   onesided.c  regions, put, get, fence
+ *   inbound.c   memory for bodies on their way in
  *   incoming.c  a message on its way to the actor
  *   frame.c, tls.c, timers.c stand alone
  */
@@ -95,6 +96,14 @@ struct remote {
   size_t plane_remote; /* with a data plane */
 };
 
+/* Those who prove who they are in the same way: a key, a certificate, a user, or nothing. */
+struct pwi_account {
+  struct pwi_account *next;
+  size_t links;
+  size_t charged; /* bytes of bodies that are being received */
+  char name[64];
+};
+
 struct tcp_link {
   struct tcp_net *net;
   struct pwi_link id;
@@ -159,6 +168,12 @@ struct tcp_link {
   bool is_wanted;                     /* the message that is coming in has been announced to the actor */
   struct pwi_incoming incoming;       /* on the link */
   struct pwi_incoming plane_incoming; /* on the data plane */
+
+  struct pwi_account *account; /* once it is up */
+  size_t charged, received;    /* bytes of the body that is coming in: of memory, and there */
+  bool is_waiting;             /* for room to receive more */
+  int64_t body_at, pace_at;    /* when the body began to come, and when its pace was last looked at, */
+  size_t pace_delivered;       /* and how much was there */
 
   /* output */
   struct pwi_fifo segments;
@@ -257,6 +272,9 @@ struct tcp_net {
   struct tcp_link *ready, *dirty, *failed;
   struct tcp_link *oldest_stranger, *youngest_stranger;
   size_t stranger_count;
+  struct pwi_account *accounts;
+  struct pwi_link leader; /* may receive beyond the bound */
+  int64_t waiting_since;  /* while links wait for room: since the first did */
   struct tcp_region *regions;
   uint64_t last_region;
   struct pwi_plane *plane;
@@ -339,6 +357,15 @@ pawl_status pwi_tcp_queue_frame(struct tcp_link *link, enum pwi_frame_kind kind,
 void pwi_tcp_link_flush(struct tcp_link *link);
 void pwi_tcp_drop_output(struct tcp_link *link, pawl_status why);
 bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t size);
+
+/* inbound.c */
+pawl_status pwi_tcp_inbound_open(struct tcp_link *link); /* it has come up. PAWL_NO_MEMORY */
+void pwi_tcp_inbound_close(struct tcp_link *link);
+size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted); /* bytes that may be read now; 0: it waits */
+void pwi_tcp_inbound_received(struct tcp_link *link, size_t size);
+void pwi_tcp_inbound_release(struct tcp_link *link); /* its body has ended */
+bool pwi_tcp_inbound_is_full(const struct tcp_net *net);
+void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now); /* who is slow */
 
 /* input.c */
 void pwi_tcp_link_read(struct tcp_link *link);

@@ -1,0 +1,206 @@
+/* Memory for bodies on their way in: bounded by link, by key and in all.
+ *
+ * A body that the actor wants in memory costs as much as has arrived of it, so that is what is charged, in steps, before
+ * it is read. A link for which there is no room is not read from, and its sender feels that as back pressure;
+ * it is read on when others have finished. So that half-received bodies cannot block each other for ever, one link, the
+ * *leader*, may always go on, also beyond the bound, until its body is complete.
+ *
+ * While somebody waits, a sender that holds memory has to use it: one that delivers too little in half a second, or takes
+ * too long for the whole of a body while it is read from, loses its link. While nobody waits anybody may be slow.
+ */
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/memory.h"
+#include "net/tcp/world.h"
+
+#define STEP_MIN ((size_t)16 << 10)            /* charged at a time: as much as is there already, */
+#define STEP_MAX ((size_t)1 << 20)             /* between these */
+#define PACE_NS (500 * MILLISECOND)            /* while others wait: in so long */
+#define PACE_BYTES ((size_t)128 << 10)         /* so much has to come, */
+#define BODY_NS (1000 * MILLISECOND)           /* and a whole body in so long, */
+#define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* and as long as this takes (16 MiB a second) */
+
+/* Accounts: one for each proof of identity, as long as a link has it. */
+
+pawl_status pwi_tcp_inbound_open(struct tcp_link *link) {
+  struct tcp_net *net = link->net;
+  const char *name = link->tls ? pwi_tls_peer(link->tls) : link->identity;
+  struct pwi_account *account = net->accounts;
+  while (account && strcmp(account->name, name) != 0) account = account->next;
+  if (!account) {
+    account = pwi_alloc_zero(1, sizeof *account);
+    if (!account) return PAWL_NO_MEMORY;
+    strncpy(account->name, name, sizeof account->name - 1);
+    account->next = net->accounts;
+    net->accounts = account;
+  }
+  account->links++;
+  link->account = account;
+  return PAWL_OK;
+}
+
+static void leave_account(struct tcp_link *link) {
+  struct pwi_account *account = link->account;
+  link->account = NULL;
+  if (!account || --account->links > 0) return;
+  for (struct pwi_account **at = &link->net->accounts; *at; at = &(*at)->next)
+    if (*at == account) {
+      *at = account->next;
+      break;
+    }
+  pwi_free(account);
+}
+
+/* Charging. */
+
+static void charge(struct tcp_link *link, size_t size) {
+  link->charged += size;
+  if (link->account) link->account->charged += size;
+  link->net->base.counts.inbound_bytes += size;
+}
+
+/* A link has at most half, those of one key have three quarters. */
+static bool has_room(const struct tcp_link *link, size_t size) {
+  size_t most = link->net->base.limits.inbound_bytes;
+  if (link->charged + size > most / 2) return false;
+  if (link->account && link->account->charged + size > most - most / 4) return false;
+  return link->net->base.counts.inbound_bytes + size <= most;
+}
+
+bool pwi_tcp_inbound_is_full(const struct tcp_net *net) {
+  return net->base.counts.inbound_bytes >= net->base.limits.inbound_bytes;
+}
+
+/* Bytes that the sender has delivered and that we have not read. */
+static size_t unread(const struct tcp_link *link) {
+  int count = 0;
+  return ioctl(link->socket, FIONREAD, &count) == 0 && count > 0 ? (size_t)count : 0;
+}
+
+static void stop_waiting(struct tcp_link *link) {
+  if (!link->is_waiting) return;
+  link->is_waiting = false;
+  link->net->base.counts.inbound_waiting--;
+}
+
+static void wake(struct tcp_link *link) {
+  stop_waiting(link);
+  if (!link->is_failed) pwi_tcp_mark_ready(link);
+}
+
+static void wake_waiting(struct tcp_net *net) {
+  for (size_t i = 0; net->base.counts.inbound_waiting > 0 && i < net->slot_count; i++) {
+    struct tcp_link *link = net->slots[i].link;
+    if (link && link->is_waiting) wake(link);
+  }
+}
+
+/* Whoever has most ready to be read is likely to end first. */
+static void elect(struct tcp_net *net) {
+  struct tcp_link *best = NULL;
+  size_t most = 0;
+  for (size_t i = 0; net->base.counts.inbound_waiting > 0 && i < net->slot_count; i++) {
+    struct tcp_link *link = net->slots[i].link;
+    if (!link || !link->is_waiting || link->is_failed) continue;
+    size_t count = unread(link);
+    if (best && count <= most) continue;
+    best = link;
+    most = count;
+  }
+  if (!best) return;
+  net->leader = best->id;
+  wake(best);
+}
+
+static void wait_for_room(struct tcp_link *link) {
+  struct tcp_net *net = link->net;
+  if (link->is_waiting) return;
+  link->is_waiting = true;
+  net->base.counts.inbound_waiting++;
+  if (net->waiting_since == 0) net->waiting_since = pwi_tcp_now();
+}
+
+/* An announcement alone costs little, and whoever sends much need not ask often. */
+static size_t step_of(const struct tcp_link *link, size_t wanted) {
+  size_t step = link->received;
+  if (step < STEP_MIN) step = STEP_MIN;
+  if (step > STEP_MAX) step = STEP_MAX;
+  return step < wanted ? step : wanted;
+}
+
+size_t pwi_tcp_inbound_allow(struct tcp_link *link, size_t wanted) {
+  struct tcp_net *net = link->net;
+  size_t have = link->charged - link->received;
+  if (have >= wanted) return wanted;
+  size_t step = step_of(link, wanted - have);
+  bool is_small = link->frame.body_size <= PWI_NET_COPY_MAX;
+  if (!is_small && !has_room(link, step)) {
+    if (net->leader.id != link->id.id) {
+      if (have == 0) wait_for_room(link);
+      return have;
+    }
+  }
+  if (link->charged == 0) link->body_at = pwi_tcp_now();
+  charge(link, step);
+  return have + step;
+}
+
+void pwi_tcp_inbound_received(struct tcp_link *link, size_t size) {
+  link->received += size;
+  if (link->received <= link->charged) return;
+  if (link->charged == 0) link->body_at = pwi_tcp_now();
+  charge(link, link->received - link->charged); /* it came along with its head */
+}
+
+void pwi_tcp_inbound_release(struct tcp_link *link) {
+  struct tcp_net *net = link->net;
+  size_t charged = link->charged;
+  bool was_leader = net->leader.id == link->id.id;
+  if (was_leader) net->leader.id = 0;
+  net->base.counts.inbound_bytes -= charged;
+  if (link->account) link->account->charged -= charged;
+  link->charged = link->received = 0;
+  link->pace_at = 0;
+  stop_waiting(link);
+  if (charged > PWI_NET_COPY_MAX || was_leader) wake_waiting(net);
+}
+
+void pwi_tcp_inbound_close(struct tcp_link *link) {
+  pwi_tcp_inbound_release(link);
+  leave_account(link);
+}
+
+/* Pace. */
+
+/* A sender whose bytes pile up here is not slow: it is we who do not read. */
+static bool is_late(struct tcp_link *link, int64_t now) {
+  size_t waits = unread(link), delivered = link->received + waits;
+  if (link->pace_at >= link->net->waiting_since && now - link->pace_at < PACE_NS) return false;
+  bool is_first = link->pace_at < link->net->waiting_since;
+  bool is_little = delivered < link->pace_delivered + PACE_BYTES && waits < PACE_BYTES / 2;
+  link->pace_at = now;
+  link->pace_delivered = delivered;
+  return !is_first && is_little;
+}
+
+static bool is_slow(struct tcp_link *link, int64_t now) {
+  int64_t since = link->body_at > link->net->waiting_since ? link->body_at : link->net->waiting_since;
+  int64_t whole = BODY_NS + (int64_t)(link->frame.body_size / BODY_BYTES_PER_MS) * MILLISECOND;
+  if (!link->is_waiting && now - since > whole) return true;
+  return is_late(link, now);
+}
+
+void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now) {
+  if (net->base.counts.inbound_waiting == 0) {
+    net->waiting_since = 0;
+    return;
+  }
+  for (size_t i = 0; i < net->slot_count; i++) {
+    struct tcp_link *link = net->slots[i].link;
+    if (!link || link->is_failed || link->charged == 0 || !is_slow(link, now)) continue;
+    net->base.counts.inbound_dropped++;
+    pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "sends too slowly while others wait for memory to be received into");
+  }
+  if (net->leader.id == 0) elect(net);
+}

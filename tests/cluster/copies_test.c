@@ -1,0 +1,450 @@
+/* How many copies of each arc there are, whatever the manager believes: no arc loses more of them than servers were lost.
+ *
+ * After every event each arc's copies are counted at the servers themselves. A copy is a server process that runs, is a full
+ * member of the arc by the newest view that any server has, and has the arc. There must be as many as chains are to have
+ * members, less the servers that the test has taken away. Meanwhile a worker pushes, and in the end everything that it was
+ * told of is there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <pawl/log.h>
+
+#include "cluster.h"
+#include "ring/place.h"
+
+#define S PWI_SIM_SECOND
+
+static struct pwi_cluster cluster;
+static struct pwi_cluster_client worker;
+static struct pwi_flow *flow;
+static struct pwi_task task;
+static int64_t ones[1000], seen[1000];
+static int64_t pushed;
+static bool is_pushing, is_busy;
+
+static struct {
+  size_t wanted;     /* copies of each arc */
+  size_t lost;       /* servers that were taken away, and not yet replaced */
+  size_t fewest;     /* copies of any arc, ever */
+  uint64_t epoch;    /* of the newest view when all began */
+  int64_t end, next; /* of this stretch; and when copies are counted again at the latest */
+} watch;
+
+/* --- counting ---------------------------------------------------------------------------------------------------------- */
+
+static const struct pwi_view *newest_view(void) {
+  const struct pwi_view *newest = NULL;
+  for (size_t i = 0; i < cluster.server_count; i++) {
+    const struct pwi_view *view = cluster.servers[i].server ? pwi_server_view(cluster.servers[i].server) : NULL;
+    if (view && (!newest || view->epoch > newest->epoch)) newest = view;
+  }
+  return newest;
+}
+
+static bool has_copy(const struct pwi_cluster_server *server, const struct pwi_arc *arc, uint64_t position) {
+  struct pwi_server_arc arcs[128];
+  struct pwi_server_state state;
+  if (!server->server) return false;
+  pwi_server_state(server->server, &state);
+  size_t place = pwi_arc_find(arc, (struct pwi_node){state.node});
+  if (place == PWI_CHAIN_MAX || arc->chain[place].filling) return false;
+  size_t count = pwi_server_arcs(server->server, arcs, 128);
+  assert_true(count <= 128);
+  for (size_t i = 0; i < count; i++)
+    if (!arcs[i].filling && pawl_range_has(arcs[i].positions, position)) return true;
+  return false;
+}
+
+static size_t fewest_copies(void) {
+  const struct pwi_view *view = newest_view();
+  size_t fewest = SIZE_MAX;
+  for (size_t i = 0; view && i < view->arc_count; i++) {
+    size_t copies = 0;
+    for (size_t j = 0; j < cluster.server_count; j++)
+      copies += has_copy(&cluster.servers[j], &view->arcs[i], view->arcs[i].begin);
+    if (copies < fewest) fewest = copies;
+  }
+  return fewest;
+}
+
+/* Nothing but an event of the simulation changes anything; a millisecond is short enough to see what it did. */
+static bool watches(void *context) {
+  (void)context;
+  int64_t now = pwi_sim_now(cluster.sim);
+  if (now < watch.next) return now < watch.end;
+  watch.next = now + MS;
+  size_t copies = fewest_copies();
+  if (copies < watch.fewest) watch.fewest = copies;
+  if (copies + watch.lost < watch.wanted)
+    pwi_sim_fail(cluster.sim, PAWL_CORRUPT, "an arc has %zu copies, of %zu, and %zu servers were lost", copies,
+                 watch.wanted, watch.lost);
+  return now < watch.end;
+}
+
+static void watch_for(int64_t duration) {
+  watch.end = pwi_sim_now(cluster.sim) + duration;
+  pawl_status status = pwi_sim_run_while(cluster.sim, watches, NULL, watch.end);
+  cluster_check(&cluster, status == PAWL_TIMED_OUT ? PAWL_OK : status, "watching copies");
+}
+
+/* --- working ----------------------------------------------------------------------------------------------------------- */
+
+static void was_pushed(struct pwi_task *finished) {
+  assert_int_equal(finished->status, PAWL_OK);
+  pushed++;
+  is_busy = false;
+  pwi_cluster_timer(&worker, 20 * MS, 0);
+}
+
+static void push(void *context, uint64_t cookie) {
+  (void)context, (void)cookie;
+  struct pwi_where all = {.range = {0, 1000}};
+  if (!is_pushing) return;
+  is_busy = true;
+  task = (struct pwi_task){.finished = was_pushed};
+  assert_int_equal(pwi_client_start(worker.client, &task, flow, PWI_REQUEST_PUSH, &all, ones, NULL), PAWL_OK);
+}
+
+static void begin(uint64_t seed, uint32_t servers, uint32_t replicas) {
+  struct pwi_cluster_config config = {
+      .seed = seed, .processes = servers, .shards = 1, .late = 1, .replicas = replicas, .points = 2};
+  static const struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 1000};
+  cluster_open(&cluster, &config);
+  worker = (struct pwi_cluster_client){.job = "job", .timer = push};
+  strcpy(worker.name, "worker");
+  cluster_client_add(&cluster, &worker);
+  cluster_wait_joined(&worker);
+  flow = cluster_vector(&worker, "job/w", &options);
+  for (size_t i = 0; i < 1000; i++) ones[i] = 1;
+  memset(&watch, 0, sizeof watch);
+  watch.wanted = servers < replicas + 1 ? servers : replicas + 1;
+  watch.fewest = SIZE_MAX;
+  pushed = 0;
+  is_pushing = true;
+  push(NULL, 0);
+  watch_for(S);
+  watch.epoch = newest_view()->epoch;
+}
+
+static bool has_push(void *context) {
+  (void)context;
+  return is_busy;
+}
+
+/* Everything that was acknowledged is there, once. */
+static void end(void) {
+  struct pwi_where all = {.range = {0, 1000}};
+  is_pushing = false;
+  cluster_run_while(&cluster, has_push, NULL, 30 * S);
+  assert_int_equal(cluster_call(&worker, flow, PWI_REQUEST_PULL, &all, NULL, seen, NULL), PAWL_OK);
+  for (size_t i = 0; i < 1000; i++) assert_int_equal(seen[i], pushed);
+  pwi_cluster_close(&cluster);
+}
+
+/* --- the network of the manager ---------------------------------------------------------------------------------------- */
+
+static void cut(struct pwi_sim_node a, struct pwi_sim_node b) {
+  pwi_sim_cut(cluster.sim, a, b);
+  pwi_sim_cut(cluster.sim, b, a);
+}
+
+static void mend(struct pwi_sim_node a, struct pwi_sim_node b) {
+  pwi_sim_mend(cluster.sim, a, b);
+  pwi_sim_mend(cluster.sim, b, a);
+}
+
+static void cut_manager_from(size_t first, size_t past) {
+  for (size_t i = first; i < past; i++) cut(cluster.manager_node, cluster.servers[i].node);
+}
+
+static void mend_manager_to(size_t first, size_t past) {
+  for (size_t i = first; i < past; i++) mend(cluster.manager_node, cluster.servers[i].node);
+}
+
+static void crash(size_t server) {
+  watch.lost++;
+  pwi_cluster_kill(&cluster, server);
+}
+
+/* The chains are as they were: nobody was struck off, and nothing had to be copied. */
+static void assert_nothing_changed(void) {
+  assert_int_equal(watch.fewest, watch.wanted);
+  assert_int_equal(pwi_cluster_moves_done(&cluster), 0);
+}
+
+/* Pushes go on, and every arc has all its copies again, of those who are left. */
+static void assert_whole_again(size_t copies) {
+  int64_t before = pushed;
+  watch_for(10 * S);
+  assert_true(pushed >= before + 100);
+  assert_int_equal(fewest_copies(), copies);
+}
+
+/* --- scenes ------------------------------------------------------------------------------------------------------------ */
+
+/* One reset of the connection between the manager and each server, one after the other and all at once, and with quick
+ * repetitions; then a server crashes. */
+static void test_a_reset_costs_no_copy(void **state) {
+  (void)state;
+  for (uint32_t replicas = 0; replicas < 3; replicas++) {
+    begin(100 + replicas, 4, replicas);
+    for (size_t i = 0; i < 12; i++) {
+      pwi_sim_break(cluster.sim, cluster.manager_node, cluster.servers[i % 4].node);
+      watch_for(i < 8 ? S / 2 : 3 * MS);
+    }
+    watch_for(3 * S);
+    for (size_t i = 0; i < 4; i++) pwi_sim_break(cluster.sim, cluster.manager_node, cluster.servers[i].node);
+    watch_for(3 * S);
+    assert_nothing_changed();
+    if (replicas > 0) {
+      crash(0);
+      assert_whole_again(watch.wanted);
+    }
+    end();
+  }
+}
+
+/* A crash that follows a reset at once, before the other is back. */
+static void test_a_crash_after_a_reset_costs_one_copy(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    begin(200 + seed, 3, 1);
+    pwi_sim_break(cluster.sim, cluster.manager_node, cluster.servers[1].node);
+    watch_for((int64_t)seed * MS / 4);
+    crash(0);
+    assert_whole_again(2);
+    end();
+  }
+}
+
+static void test_an_outage_of_the_managers_network_costs_no_copy(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {S / 2, 2 * S, 10 * S, 60 * S};
+  for (size_t i = 0; i < 4; i++) {
+    for (uint32_t replicas = 0; replicas < 3; replicas++) {
+      begin(300 + 10 * i + replicas, 4, replicas);
+      cut_manager_from(0, 4);
+      watch_for(lengths[i]);
+      mend_manager_to(0, 4);
+      watch_for(20 * S);
+      assert_nothing_changed();
+      end();
+    }
+  }
+}
+
+/* Two servers are few: a manager that has lost both, and then finds one, has found half of them. */
+static void test_an_outage_costs_no_copy_where_there_are_two_servers(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 5; seed++) {
+    begin(400 + seed, 2, 1);
+    cut_manager_from(0, 2);
+    watch_for(2 * S);
+    mend_manager_to(0, 1);
+    watch_for((int64_t)seed * 5 * S);
+    mend_manager_to(1, 2);
+    watch_for(10 * S);
+    assert_nothing_changed();
+    end();
+  }
+}
+
+/* They find their way back one after the other, the last after half a minute. */
+static void test_servers_that_return_one_by_one_lose_no_copy(void **state) {
+  (void)state;
+  begin(500, 4, 1);
+  cut_manager_from(0, 4);
+  watch_for(2 * S);
+  for (size_t i = 0; i < 4; i++) {
+    mend_manager_to(i, i + 1);
+    watch_for(10 * S);
+  }
+  assert_nothing_changed();
+  end();
+}
+
+static void test_a_manager_that_is_started_again_waits_for_slow_returners(void **state) {
+  (void)state;
+  for (uint32_t replicas = 0; replicas < 3; replicas++) {
+    begin(600 + replicas, 4, replicas);
+    cut_manager_from(1, 4);
+    pwi_sim_kill(cluster.sim, cluster.manager_node);
+    watch_for(S / 2);
+    assert_int_equal(pwi_sim_start(cluster.sim, cluster.manager_node), PAWL_OK);
+    for (size_t i = 1; i < 4; i++) {
+      watch_for(8 * S);
+      mend_manager_to(i, i + 1);
+    }
+    watch_for(10 * S);
+    assert_int_equal(watch.fewest, watch.wanted);
+    end();
+  }
+}
+
+/* The others see that these are alive. */
+static void test_a_manager_that_does_not_reach_half_of_the_servers_strikes_nobody_off(void **state) {
+  (void)state;
+  for (uint32_t replicas = 1; replicas < 3; replicas++) {
+    begin(700 + replicas, 4, replicas);
+    cut_manager_from(0, 2);
+    watch_for(60 * S);
+    mend_manager_to(0, 2);
+    watch_for(10 * S);
+    assert_nothing_changed();
+    end();
+  }
+}
+
+/* The manager's machine has a server too, and its network is out: to both of them all others are silent. */
+static void test_a_manager_that_is_cut_off_with_a_server_strikes_nobody_off(void **state) {
+  (void)state;
+  begin(800, 4, 1);
+  cut_manager_from(1, 4);
+  for (size_t i = 1; i < 4; i++) cut(cluster.servers[0].node, cluster.servers[i].node);
+  watch_for(60 * S);
+  mend_manager_to(1, 4);
+  for (size_t i = 1; i < 4; i++) mend(cluster.servers[0].node, cluster.servers[i].node);
+  watch_for(10 * S);
+  assert_nothing_changed();
+  end();
+}
+
+/* During the outage one server really dies. Once somebody is back who can tell, it is followed. */
+static void test_a_death_during_an_outage_is_found_afterwards(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {2 * S, 10 * S, 60 * S};
+  for (size_t i = 0; i < 3; i++) {
+    for (uint32_t replicas = 1; replicas < 3; replicas++) {
+      begin(900 + 10 * i + replicas, 4, replicas);
+      cut_manager_from(0, 4);
+      watch_for(lengths[i] / 2);
+      crash(2);
+      watch_for(lengths[i] / 2);
+      mend_manager_to(0, 4);
+      watch_for(10 * S);
+      assert_whole_again(watch.wanted);
+      end();
+    }
+  }
+}
+
+static size_t server_of(uint64_t node) {
+  struct pwi_server_state state;
+  for (size_t i = 0; i < cluster.server_count; i++) {
+    if (!cluster.servers[i].server) continue;
+    pwi_server_state(cluster.servers[i].server, &state);
+    if (state.node == node) return i;
+  }
+  fail_msg("no server is node %llu", (unsigned long long)node);
+  return 0;
+}
+
+/* More are dead than replicas can stand. Arcs that a survivor has go on, and lose nothing more; others wait. */
+static void test_more_deaths_than_replicas_cost_no_more_copies_than_that(void **state) {
+  (void)state;
+  begin(1000, 4, 1);
+  cut_manager_from(0, 4);
+  watch_for(S);
+  const struct pwi_arc arc = newest_view()->arcs[0];
+  for (size_t i = 0; i < 2; i++) crash(server_of(arc.chain[i].node.id));
+  watch_for(S);
+  mend_manager_to(0, 4);
+  watch_for(20 * S);
+  struct pwi_manager_figures figures;
+  pwi_manager_figures(cluster.manager, &figures);
+  assert_true(figures.waiting > 0);
+  assert_int_equal(figures.under_replicated, 0); /* the survivors have filled one another */
+  assert_int_equal(figures.nodes_down, 2);
+  pwi_cluster_close(&cluster);
+}
+
+/* A crash is proved at once: nobody listens there any more. */
+static void test_a_crash_is_followed_within_milliseconds(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    begin(1100 + seed, 4, 1);
+    uint64_t epoch = newest_view()->epoch;
+    crash(seed % 4);
+    watch_for(15 * MS);
+    assert_true(newest_view()->epoch > epoch);
+    assert_whole_again(2);
+    end();
+  }
+}
+
+/* Two crash at once, which is as many as stay: that they are most does not delay what is proved. */
+static void test_crashes_of_most_are_followed_within_milliseconds(void **state) {
+  (void)state;
+  begin(1200, 4, 2);
+  uint64_t epoch = newest_view()->epoch;
+  crash(0);
+  crash(1);
+  watch_for(15 * MS);
+  assert_true(newest_view()->epoch > epoch);
+  watch_for(5 * S);
+  assert_whole_again(2);
+  end();
+}
+
+/* A server that stands still answers nobody, the manager as little as its neighbours. */
+static void test_a_server_that_stands_still_is_followed_within_half_a_second(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 10; seed++) {
+    begin(1300 + seed, 4, 1);
+    uint64_t epoch = newest_view()->epoch;
+    watch.lost++;
+    pwi_sim_pause(cluster.sim, cluster.servers[seed % 4].node, 5 * S);
+    watch_for(S / 2);
+    assert_true(newest_view()->epoch > epoch);
+    watch_for(10 * S);
+    assert_whole_again(2);
+    end();
+  }
+}
+
+/* A busy server, that does not come back at once. */
+static void test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 10; seed++) {
+    begin(1400 + seed, 4, 1);
+    pwi_sim_break(cluster.sim, cluster.manager_node, cluster.servers[0].node);
+    pwi_sim_pause(cluster.sim, cluster.servers[0].node, 150 * MS);
+    watch_for(5 * S);
+    assert_nothing_changed();
+    end();
+  }
+}
+
+static void print_line(void *context, const struct pawl_log_line *line) {
+  (void)context;
+  print_message("%9.3f %s %s\n", cluster.sim ? (double)pwi_sim_now(cluster.sim) / 1e9 : 0.0,
+                line->node ? line->node : "-", line->text);
+}
+
+/* A test's name as the argument runs it alone, and a second argument shows what happens. */
+int main(int count, char **arguments) {
+  if (count > 1) cmocka_set_test_filter(arguments[1]);
+  if (count > 2) pawl_log_set(print_line, NULL, PAWL_LOG_DEBUG);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_reset_costs_no_copy),
+      cmocka_unit_test(test_a_crash_after_a_reset_costs_one_copy),
+      cmocka_unit_test(test_an_outage_of_the_managers_network_costs_no_copy),
+      cmocka_unit_test(test_an_outage_costs_no_copy_where_there_are_two_servers),
+      cmocka_unit_test(test_servers_that_return_one_by_one_lose_no_copy),
+      cmocka_unit_test(test_a_manager_that_is_started_again_waits_for_slow_returners),
+      cmocka_unit_test(test_a_manager_that_does_not_reach_half_of_the_servers_strikes_nobody_off),
+      cmocka_unit_test(test_a_manager_that_is_cut_off_with_a_server_strikes_nobody_off),
+      cmocka_unit_test(test_a_death_during_an_outage_is_found_afterwards),
+      cmocka_unit_test(test_more_deaths_than_replicas_cost_no_more_copies_than_that),
+      cmocka_unit_test(test_a_crash_is_followed_within_milliseconds),
+      cmocka_unit_test(test_crashes_of_most_are_followed_within_milliseconds),
+      cmocka_unit_test(test_a_server_that_stands_still_is_followed_within_half_a_second),
+      cmocka_unit_test(test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* Peers that have a key and make a node receive more than it has memory for.
+ *
+ * What is being received is bounded: by link, by key and in all. Honest senders wait for their turn; those who hold memory
+ * and trickle are dropped when others wait. An honest pair plays on beside all this.
+ */
+/* timeout: 600 */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../faults/attack.h"
+
+#define BOUND ((size_t)64 << 20)
+#define BODY ((size_t)48 << 20)
+#define CROWD 100
+#define START ((size_t)1 << 20)  /* so much of it comes at once */
+#define SLACK ((size_t)96 << 20) /* buffers of TLS and sockets, the allocator's own */
+
+static void bound(struct node_plan *plan) {
+  plan->config.limits.inbound_bytes = BOUND;
+  plan->gather = BODY;
+}
+
+static char *block; /* of BODY bytes */
+
+static bool begin_body(struct raw *raw, size_t claimed, size_t sent) {
+  uint8_t head[PWI_NET_HEAD_SIZE] = {0};
+  return raw_frame(raw, PWI_FRAME_MESSAGE, head, claimed, block, sent);
+}
+
+/* Sends a whole body as fast as it is taken, and waits for the answer. */
+static bool push(struct raw *raw, size_t size) {
+  struct pwi_frame frame;
+  uint8_t fields[PWI_FRAME_FIELDS_MAX], body[64];
+  if (!begin_body(raw, size, size)) return false;
+  return raw_next(raw, &frame, fields, body, sizeof body) && frame.kind == PWI_FRAME_MESSAGE && frame.body_size == 1;
+}
+
+struct pusher {
+  struct scene *scene;
+  const char *key;
+  atomic_bool went_well;
+  pthread_t thread;
+};
+
+static void *push_thrice(void *argument) {
+  struct pusher *pusher = argument;
+  struct raw raw;
+  bool ok = raw_connect_tls(&raw, node_address(pusher->scene->host), &(struct raw_proof){.key = pusher->key}) &&
+            raw_come_up(&raw);
+  for (int i = 0; ok && i < 3; i++) ok = push(&raw, BODY);
+  raw_close(&raw);
+  atomic_store(&pusher->went_well, ok);
+  return NULL;
+}
+
+/* More than there is room for at once, and nobody is slow: all get their turn. */
+static void test_honest_senders_wait_for_their_turn(void **state) {
+  (void)state;
+  struct scene scene;
+  struct pusher pushers[6];
+  scene_begin(&scene, true, bound);
+  for (size_t i = 0; i < 6; i++) {
+    pushers[i] = (struct pusher){.scene = &scene, .key = scene.key};
+    assert_int_equal(pthread_create(&pushers[i].thread, NULL, push_thrice, &pushers[i]), 0);
+  }
+  for (size_t i = 0; i < 6; i++) {
+    pthread_join(pushers[i].thread, NULL);
+    assert_true(atomic_load(&pushers[i].went_well));
+  }
+  assert_int_equal(node_counts(scene.host).inbound_dropped, 0);
+  assert_int_equal(node_counts(scene.host).inbound_max, BOUND);
+  assert_true(node_wait_downs(scene.host, 6));
+  scene_end(&scene);
+}
+
+static bool is_empty(void *host) { return node_counts(host).inbound_bytes == 0; }
+
+struct crowd {
+  struct raw raws[CROWD];
+  atomic_bool is_over;
+  atomic_uint fallen;
+  size_t most; /* that was ever counted */
+  struct node *host;
+  pthread_t thread;
+};
+
+/* A little each, again and again: enough not to be silent. */
+static void *trickle(void *argument) {
+  struct crowd *crowd = argument;
+  while (!atomic_load(&crowd->is_over)) {
+    unsigned fallen = 0;
+    for (size_t i = 0; i < CROWD; i++)
+      if (!raw_send(&crowd->raws[i], block, 256)) fallen++;
+    atomic_store(&crowd->fallen, fallen);
+    size_t now = (size_t)node_counts(crowd->host).inbound_bytes;
+    if (now > crowd->most) crowd->most = now;
+    kit_sleep_ms(10);
+  }
+  return NULL;
+}
+
+/* A hundred links with the cluster's own key announce a large body each, send `sent` bytes and then trickle. */
+static uint64_t play_crowd(size_t sent) {
+  static struct crowd crowd;
+  struct scene scene;
+  memset(&crowd, 0, sizeof crowd);
+  scene_begin(&scene, true, bound);
+  crowd.host = scene.host;
+  size_t before = kit_resident();
+  for (size_t i = 0; i < CROWD; i++) {
+    scene_attack(&scene, &crowd.raws[i]);
+    assert_true(raw_come_up(&crowd.raws[i]));
+    begin_body(&crowd.raws[i], BODY, sent < START ? sent : START);
+  }
+  assert_int_equal(pthread_create(&crowd.thread, NULL, trickle, &crowd), 0);
+  struct pusher pusher = {.scene = &scene, .key = scene.key};
+  push_thrice(&pusher);
+  if (!atomic_load(&pusher.went_well)) kit_log_print();
+  assert_true(atomic_load(&pusher.went_well));
+  size_t after = kit_resident();
+  if (before) assert_true(after < before + BOUND + BODY + SLACK);
+  atomic_store(&crowd.is_over, true);
+  pthread_join(crowd.thread, NULL);
+  assert_true(crowd.most <= BOUND + BODY);
+  for (size_t i = 0; i < CROWD; i++) raw_close(&crowd.raws[i]);
+  assert_true(kit_wait(is_empty, scene.host));
+  assert_int_equal(node_counts(scene.host).inbound_waiting, 0);
+  assert_true(node_wait_downs(scene.host, CROWD + 1));
+  uint64_t dropped = node_counts(scene.host).inbound_dropped;
+  scene_end(&scene);
+  return dropped;
+}
+
+/* Announcing alone costs nothing, so nobody has to go. */
+static void test_large_announcements_cost_nothing(void **state) {
+  (void)state;
+  assert_int_equal(play_crowd(100), 0);
+}
+
+/* Those hold 64 MiB between them. */
+static void test_who_holds_memory_and_trickles_is_dropped(void **state) {
+  (void)state;
+  assert_true(play_crowd(START) > 0);
+}
+
+/* Those of one key have three quarters at most, so that nobody else has to wait. */
+static void test_one_key_cannot_take_everything(void **state) {
+  (void)state;
+  static struct crowd crowd;
+  struct scene scene;
+  char other[PWI_KEY_TEXT_MAX];
+  memset(&crowd, 0, sizeof crowd);
+  scene_begin(&scene, true, bound);
+  kit_new_key(other);
+  struct pwi_keyring *both = kit_keyring(scene.key, other, NULL);
+  struct node_plan plan;
+  node_plan_init(&plan, "two");
+  plan.config.keys = both;
+  plan.config.limits.silence_ns = INT64_C(5000000000);
+  plan.listen = "tcp://127.0.0.1:0";
+  bound(&plan);
+  struct node *host = node_open(&plan);
+  for (size_t i = 0; i < CROWD; i++) {
+    assert_true(raw_connect_tls(&crowd.raws[i], node_address(host), &(struct raw_proof){.key = other}));
+    assert_true(raw_come_up(&crowd.raws[i]));
+    begin_body(&crowd.raws[i], BODY, START);
+  }
+  struct raw honest;
+  assert_true(raw_connect_tls(&honest, node_address(host), &(struct raw_proof){.key = scene.key}));
+  assert_true(raw_come_up(&honest));
+  assert_true(push(&honest, BOUND / 8));
+  assert_true(node_counts(host).inbound_bytes <= BOUND + BODY);
+  raw_close(&honest);
+  for (size_t i = 0; i < CROWD; i++) raw_close(&crowd.raws[i]);
+  assert_true(kit_wait(is_empty, host));
+  node_close(host);
+  pwi_keyring_destroy(both);
+  scene_end(&scene);
+}
+
+int main(void) {
+  block = calloc(1, BODY);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_honest_senders_wait_for_their_turn),
+      cmocka_unit_test(test_large_announcements_cost_nothing),
+      cmocka_unit_test(test_who_holds_memory_and_trickles_is_dropped),
+      cmocka_unit_test(test_one_key_cannot_take_everything),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  free(block);
+  return failed;
+}
