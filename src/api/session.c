@@ -11,6 +11,7 @@
 #include "host/clock.h"
 #include "net/address.h"
 #include "net/net_ops.h" /* pwi_net.self */
+#include "net/seal.h"
 #include "net/tcp/tcp.h"
 #include "ring/view.h"
 
@@ -101,6 +102,8 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
     return pwi_error(PAWL_IO, "the system has no random numbers");
   pwi_random_init(&session->random, seed, 0);
+  uint8_t identity[PWI_SEAL_SECRET];
+  if (pwi_seal_draw(identity)) return pwi_error(PAWL_IO, "the system has no random numbers");
   struct pwi_client_config config = {
       .net = session->net,
       .random = &session->random,
@@ -111,6 +114,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
       .reader = options->read_only,
       .stays_dead = options->stays_dead,
       .memory_max = UINT64_MAX,
+      .identity = identity,
   };
   pawl_status status = pwi_client_create(&config, &session->client);
   if (status == PAWL_INVALID)

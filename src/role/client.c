@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "role/client_inside.h"
 
@@ -202,6 +203,14 @@ const struct pwi_actor pwi_client_actor = {
 
 /* --- life ------------------------------------------------------------------------------------------------------------- */
 
+static pawl_status take_identity(struct pwi_client *client) {
+  for (size_t i = 0; i < sizeof client->identity; i += sizeof(uint64_t))
+    pwi_put_u64(client->identity + i, client->config.identity ? 0 : pwi_random_u64(client->config.random));
+  if (client->config.identity) memcpy(client->identity, client->config.identity, sizeof client->identity);
+  client->config.identity = NULL;
+  return pwi_seal_public(client->identity, client->key);
+}
+
 static pawl_status begin(struct pwi_client *client) {
   const struct pwi_client_config *config = &client->config;
   const char *job = config->job && config->job[0] ? config->job : "default";
@@ -216,7 +225,8 @@ static pawl_status begin(struct pwi_client *client) {
   client->numbers.roster = client->roster;
   client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = client->host};
   client->trouble = PAWL_CLUSTER_UNKNOWN;
-  status = pwi_greeting_set(config->net, &client->greeting);
+  status = take_identity(client);
+  if (!status) status = pwi_greeting_set(config->net, &client->greeting);
   if (status) return status;
   pwi_client_seek_manager(client, pwi_net_now(config->net));
   return client->manager || client->trouble != PAWL_INVALID ? PAWL_OK : PAWL_INVALID;

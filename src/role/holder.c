@@ -112,6 +112,15 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
   return request->terms.kind == PWI_REQUEST_COLLECT && pwi_roster_is_live(numbers->roster, other);
 }
 
+/* A live sender's numbers are taken from nobody else. Who is not live is told so in any case. */
+static bool is_impostor(struct pwi_holder_link *link, const struct pwi_request *request) {
+  const struct pwi_holder_numbers *numbers = link->holder->config.numbers;
+  if (!pwi_request_is_numbered(request->terms.kind) || link->shown.bound == request->sender.id) return false;
+  uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
+  return pwi_roster_is_live(numbers->roster, request->sender) &&
+         !pwi_shown_is(&link->shown, numbers->roster, numbers->cluster, verifier, request->sender.id);
+}
+
 static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_request *request,
                        const struct pwi_entry *entry) {
   return pwi_request_is_numbered(request->terms.kind) ? pwi_rights_may_change(&link->rights, entry->name)
@@ -160,10 +169,12 @@ static bool decide_other(const struct pwi_holder_link *link, struct pwi_request 
 }
 
 /* Decided before the holding is asked: PAWL_OK in `outcome->code` if it is to be. */
-static bool decide_early(const struct pwi_holder_link *link, const struct pwi_request *request,
-                         const struct pwi_entry *entry, struct pwi_outcome *outcome) {
+static bool decide_early(struct pwi_holder_link *link, const struct pwi_request *request, const struct pwi_entry *entry,
+                         struct pwi_outcome *outcome) {
   if (is_behind(link, request, entry))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  else if (is_impostor(link, request))
+    *outcome = (struct pwi_outcome){.code = PWI_CODE_UNPROVEN};
   else if (!entry || !pwi_holding_has(link->holder->config.holding, entry->id))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_NOT_FOUND};
   else if (!is_allowed(link, request, entry))
@@ -494,6 +505,15 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
   }
 }
 
+/* Where only the beginning of a message is here the proof may be missing: it is then asked for. */
+static void take_proof(struct pwi_holder_link *link, const struct pwi_sections *sections) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_PROOF);
+  uint8_t scratch[PWI_SEAL_SIZE];
+  if (!section || section->length != sizeof scratch || link->inbox.is_dropped) return;
+  pwi_shown_take(&link->shown, link->inbox.head.sender,
+                 pwi_inbox_at(&link->inbox, section->offset, sizeof scratch, scratch), sizeof scratch);
+}
+
 /* Of what there was no memory to receive only the beginning is here: it is refused, or fails, by its terms alone. */
 static pawl_status deal_with(struct pwi_holder_link *link) {
   struct pwi_sections sections;
@@ -503,6 +523,7 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
   if (status) return status;
+  take_proof(link, &sections);
   request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};
 
   const struct pwi_entry *entry = pwi_catalogue_find(link->holder->config.numbers->catalogue, request.terms.vector);

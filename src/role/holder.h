@@ -35,7 +35,9 @@ struct pwi_holder_link;
 
 /* What the owner knows now; read at every request. */
 struct pwi_holder_numbers {
-  uint64_t node; /* our own id, for the heads of answers */
+  uint64_t node;    /* our own id, for the heads of answers; */
+  bool is_sender;   /* a session's, and not a server's */
+  uint64_t cluster; /* 0: not known yet */
   uint64_t view;
   const struct pwi_catalogue *catalogue;
   const struct pwi_roster *roster;

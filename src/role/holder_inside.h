@@ -4,6 +4,7 @@
 
 #include "role/coding.h"
 #include "role/holder.h"
+#include "role/proof.h"
 #include "role/inbox.h"
 #include "role/reading.h"
 #include "wire/filters.h"
@@ -40,6 +41,7 @@ struct pwi_holder_link {
   struct pwi_peering peering;
   struct pwi_rights rights;
   struct pwi_account *account; /* NULL: no quota */
+  struct pwi_shown shown;      /* who speaks */
 
   struct pwi_inbox inbox; /* the request on its way in */
 

@@ -153,6 +153,13 @@ static pawl_status read_ungroup(const struct peer *peer, struct pwi_reader *read
 
 /* --- senders -------------------------------------------------------------------------------------------------------- */
 
+/* Who is limited to a space has no say about clients of others, whether they are here or not. */
+static bool may_retire(const struct pwi_manager *manager, const struct peer *peer, uint64_t id) {
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, id);
+  if (peer->id == 0 || !peer->who.rights.write) return false;
+  return peer->who.rights.space[0] == '\0' || !sender || strcmp(peer->who.rights.space, sender->space) == 0;
+}
+
 static pawl_status decide_forget(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
   if (pwi_roster_is_live(&manager->ledger.roster, sender)) return PAWL_FORBIDDEN;
@@ -160,11 +167,15 @@ static pawl_status decide_forget(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-static pawl_status read_forget(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+/* By the client that it was, who knows its secret. */
+static pawl_status read_forget(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                               struct decision *decision) {
   decision->id = pwi_read_u64(reader);
+  uint64_t secret = pwi_read_u64(reader);
   decision->decide = decide_forget;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->who.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->id);
+  return peer->who.rights.write && (!sender || sender->secret == secret) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_miss(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -173,12 +184,13 @@ static void conclude_miss(struct pwi_manager *manager, const struct decision *de
 }
 
 /* A process that dies takes its listener and its link to us with it. Either alone may be an accident. */
-static pawl_status read_miss(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_miss(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                             struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   decision->decide = pwi_manager_decide_miss;
   decision->conclude = conclude_miss;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->id != 0 && peer->who.rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_retire(manager, peer, decision->id) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -196,10 +208,7 @@ static pawl_status read_retire(const struct pwi_manager *manager, const struct p
   decision->decide = pwi_manager_decide_retire;
   decision->conclude = conclude_retire;
   if (pwi_reader_end(reader) || decision->id == peer->id) return PAWL_INVALID;
-  if (peer->id == 0 || !peer->who.rights.write) return PAWL_FORBIDDEN;
-  const struct sender *sender = pwi_manager_sender(manager, decision->id);
-  const char *ours = peer->who.rights.space, *its = sender && sender->peer ? sender->peer->who.rights.space : ours;
-  return *ours == '\0' || strcmp(ours, its) == 0 ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_retire(manager, peer, decision->id) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static pawl_status decide_listen(struct pwi_manager *manager, struct decision *decision) {
@@ -365,9 +374,9 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
   case PWI_ASK_UNGROUP:
     return read_ungroup(peer, reader, decision);
   case PWI_ASK_FORGET:
-    return read_forget(peer, reader, decision);
+    return read_forget(manager, peer, reader, decision);
   case PWI_ASK_MISS:
-    return read_miss(peer, reader, decision);
+    return read_miss(manager, peer, reader, decision);
   case PWI_ASK_RETIRE:
     return read_retire(manager, peer, reader, decision);
   case PWI_ASK_LISTEN:

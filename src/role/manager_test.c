@@ -502,6 +502,13 @@ static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
   world_close(&world);
 }
 
+static pawl_status ask_forget(struct actor *actor, uint64_t sender, uint64_t secret) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, sender);
+  pwi_write_u64(&payload, secret);
+  return ask(actor, PWI_ASK_FORGET, &payload);
+}
+
 static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(void **state) {
   (void)state;
   world_open(&world, 17, 1);
@@ -509,7 +516,9 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   struct actor *client = add_client(&world, "client", false);
   run_until(client, is_in);
   assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
-  uint64_t old = client->joined.id;
+  uint64_t old = client->joined.id, secret = client->joined.secret;
+  struct actor *other = add_client(&world, "other", false);
+  run_until(other, is_in);
   client->keeps_away = true;
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_until(s, sees_it_retired);
@@ -524,13 +533,11 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   run_until(client, sees_it_retired);
   assert_true(client->joined.id > old);
   assert_true(pwi_roster_is_retired(&client->roster, (struct pwi_sender){old}));
-  struct pwi_writer payload = {0};
-  pwi_write_u64(&payload, client->joined.id);
-  assert_int_equal(ask(client, PWI_ASK_FORGET, &payload), PAWL_FORBIDDEN); /* that one is alive */
-  for (int i = 0; i < 2; i++) {
-    pwi_write_u64(&payload, old);
-    assert_int_equal(ask(client, PWI_ASK_FORGET, &payload), PAWL_OK);
-  }
+  assert_int_equal(ask_forget(client, client->joined.id, client->joined.secret), PAWL_FORBIDDEN); /* it is alive */
+  assert_int_equal(ask_forget(other, old, 0), PAWL_FORBIDDEN); /* and that one was somebody else */
+  assert_int_equal(ask_forget(other, old, secret + 1), PAWL_FORBIDDEN);
+  assert_true(pwi_roster_is_retired(&s->roster, (struct pwi_sender){old}));
+  for (int i = 0; i < 2; i++) assert_int_equal(ask_forget(client, old, secret), PAWL_OK);
   assert_null(pwi_roster_find(&client->roster, (struct pwi_sender){old}));
   world_close(&world);
 }
@@ -597,6 +604,12 @@ static void test_a_client_is_retired_though_it_is_here(void **state) {
   world_close(&world);
 }
 
+static pawl_status ask_miss(struct actor *actor, uint64_t sender) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, sender);
+  return ask(actor, PWI_ASK_MISS, &payload);
+}
+
 static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
   (void)state;
   world_open(&world, 28, 1);
@@ -614,6 +627,17 @@ static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
   assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
   assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
   assert_int_equal(ask_retire(reader, ours->joined.id), PAWL_FORBIDDEN);
+  others->keeps_away = free->keeps_away = true; /* nor while they are away */
+  pwi_sim_break(world.sim, others->node, world.manager_node);
+  pwi_sim_break(world.sim, free->node, world.manager_node);
+  run_for(&world, 100 * PWI_SIM_MILLISECOND);
+  assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_miss(ours, others->joined.id), PAWL_FORBIDDEN);
+  free->keeps_away = false;
+  world.rights = (struct pwi_rights){.write = true};
+  OK(pwi_net_connect(free->net, MANAGER, &free->link));
+  run_until(free, is_in);
   assert_int_equal(ask_retire(ours, mate->joined.id), PAWL_OK);
   assert_int_equal(ask_retire(free, others->joined.id), PAWL_OK);
   assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){ours->joined.id}));

@@ -157,6 +157,7 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
   server->node = joined->id;
   server->secret = joined->secret;
   server->numbers.node = joined->id;
+  server->numbers.cluster = joined->cluster;
   server->greeting.node = joined->id;
   server->greeting.cluster = joined->cluster;
   if (pwi_greeting_set(server->config.net, &server->greeting)) server->trouble = PAWL_NO_MEMORY;
