@@ -10,8 +10,8 @@
 
 #define CLASSES                                                                                                        \
   {                                                                                                                    \
-    PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W",                                                                     \
-        "rows with label L count W times (for each of the two labels, if\nneed be); or 'balanced': both classes "      \
+    PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W[,L=W]",                                                               \
+        "rows with label L count W times; or 'balanced': both classes "                                                \
         "count the same"                                                                                               \
   }
 

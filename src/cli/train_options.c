@@ -103,18 +103,27 @@ static bool read_model_format(struct pwi_train_options *options, const char *val
   return true;
 }
 
-/* `LABEL=WEIGHT`, or `balanced`. */
-static bool read_class(struct pwi_train_options *options, const char *value) {
+static bool read_class(struct pwi_train_options *options, const char *value, char **stop_out) {
   struct pwi_train_class class;
   char *stop;
-  if (strcmp(value, "balanced") == 0) return options->is_balanced = true;
   class.label = strtod(value, &stop);
   if (stop == value || *stop != '=' || !isfinite(class.label)) return false;
-  if (!pwi_train_real_read(stop + 1, &class.weight, &stop) || *stop || class.weight <= 0) return false;
+  if (!pwi_train_real_read(stop + 1, &class.weight, &stop) || class.weight <= 0) return false;
   if (options->class_count == 2 || (options->class_count == 1 && options->classes[0].label == class.label))
     return false;
   options->classes[options->class_count++] = class;
+  *stop_out = stop;
   return true;
+}
+
+/* `LABEL=WEIGHT`, one or two with a comma between them, or `balanced`. */
+static bool read_classes(struct pwi_train_options *options, const char *value) {
+  char *stop;
+  if (strcmp(value, "balanced") == 0) return options->is_balanced = true;
+  for (;; value = stop + 1) {
+    if (!read_class(options, value, &stop)) return false;
+    if (*stop != ',') return *stop == 0;
+  }
 }
 
 static bool read_valid(struct pwi_train_options *options, const char *value) {
@@ -135,7 +144,7 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
   case PWI_TRAIN_METHOD:
     return read_method(options, value) ? NULL : "blocks, subgradient, sgd, adagrad, ftrl or dual";
   case PWI_TRAIN_CLASS_WEIGHT:
-    return read_class(options, value) ? NULL : "LABEL=WEIGHT, at most twice and for two labels, or balanced";
+    return read_classes(options, value) ? NULL : "LABEL=WEIGHT, or two of them with a comma, or balanced";
   case PWI_TRAIN_VALID:
     return read_valid(options, value) ? NULL : "one of the first 64 files: use a pattern";
   case PWI_TRAIN_FORMAT:
