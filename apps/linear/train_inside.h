@@ -78,6 +78,8 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
 
 /* Validation. */
+/* How one part of the rows is read, where some are held out. */
+void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading);
 pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);

@@ -18,6 +18,8 @@
 #define FURTHER                                                                                                        \
   {PWI_TRAIN_START, "start", "MODEL", "begin with this model instead of zeros"},                                       \
       {PWI_TRAIN_VALID, "valid", "FILE", "measure the loss on this data too; may be given several times"},             \
+      {PWI_TRAIN_VALID_SPLIT, "valid-split", "X",                                                                      \
+       "hold out this share of the rows, and measure the loss on them;\n--seed draws which"},                          \
       {PWI_TRAIN_EARLY_STOP, "early-stop", "N", "end after N rounds without a better loss on --valid"},                \
       {PWI_TRAIN_OUTPUT, "output", "MODEL", "where the model goes (default: the data's name with .model)"}, {          \
     PWI_TRAIN_MODEL_FORMAT, "model-format", "F", "pawl, liblinear or npy (default: by the model's name, else pawl)"    \

@@ -63,6 +63,8 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(linear.seed), 0, 1e19, "a whole number"},
     {PWI_TRAIN_SKIP_BAD, PWI_TRAIN_COUNT64, PLACE(linear.reading.skip_bad), 0, 1e19, "a number of rows"},
     {PWI_TRAIN_TOLERANCE, PWI_TRAIN_REAL, PLACE(linear.tolerance), 1e-15, 1, "a number from 1e-15 to 1"},
+    {PWI_TRAIN_VALID_SPLIT, PWI_TRAIN_REAL, PLACE(linear.valid_split), 1e-9, 0.999999,
+     "a share of the rows, above 0 and below 1"},
     {PWI_TRAIN_RATE, PWI_TRAIN_REAL, PLACE(linear.rate), 1e-300, 1e300, "a number above 0"},
     {PWI_TRAIN_CHECKPOINT_EVERY, PWI_TRAIN_REAL, PLACE(linear.checkpoint_every_s), 1e-3, 1e9,
      "a number of seconds above 0"},
@@ -218,8 +220,8 @@ static int check(struct pwi_train_options *options) {
   char error[LINEAR_TEXT_MAX] = "";
   if (options->is_balanced && options->class_count)
     return pwi_cli_usage(command, "--class-weight is balanced or LABEL=WEIGHT, not both");
-  if (options->linear.patience && !options->valid_count)
-    return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE");
+  if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)
+    return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE or --valid-split SHARE");
   options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
   if (!linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
   return PWI_EXIT_OK;

@@ -190,3 +190,22 @@ expect 2 "$pawl" train logistic train.svm --class-weight 1=10,1=2
 expect 2 "$pawl" train logistic train.svm --class-weight 1=10,
 expect 0 "$pawl" train logistic train.svm --workers 9 -o crowd.model
 [ "$(nproc)" -ge 9 ] || complained '9 workers on [0-9]* processors* take turns'
+
+# --- rows that are held out ---------------------------------------------------------------------------------------------------------------
+
+for workers in 1 2; do
+  expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --seed 5 --workers $workers --tolerance 1e-6 --json -o split$workers.model
+  [ "$(figure rows)" -lt 270 ] && [ "$(figure rows)" -gt 210 ] || fail "a fifth of 300 rows: $(cat out)"
+  [ "$(figure valid_loss)" != null ] || fail "no validation loss: $(cat out)"
+  figure rows >rows.$workers
+done
+cmp -s rows.1 rows.2 || fail 'which rows are held out depends on workers'
+expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --seed 6 --json -o split.model
+expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --early-stop 3 -o split.model
+said '^  validation  '
+expect 2 "$pawl" train logistic train.csv --label y --valid-split 0.2 --valid test.csv
+complained 'give one of the two'
+expect 2 "$pawl" train logistic train.csv --valid-split 1
+expect 1 "$pawl" train logistic train.csv --label y --valid-split 0.000001
+complained 'holds out no row'
+expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --method ftrl --passes 2 -o split.model
