@@ -94,7 +94,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct forget forget = {.command = command};
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
-  pwi_session_choice_init(&forget.choice, "forget", true);
+  pwi_session_choice_init(&forget.choice, "forget", false);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) forget.json = true;

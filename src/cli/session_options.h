@@ -37,6 +37,7 @@ enum {
 struct pwi_session_choice {
   struct pawl_session_options options;
   int64_t timeout_ns;
+  bool is_patient; /* the time was given: a manager that is not there may be about to start */
 };
 
 /* Defaults: the address of the environment, five seconds. */
