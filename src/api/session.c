@@ -69,7 +69,7 @@ static pawl_status find_cluster(struct pawl_session *session, const struct pawl_
   bool has_key = (credentials.key && *credentials.key) || (credentials.key_file && *credentials.key_file);
   if (!has_key && !options->certificate && pwi_embedded_key(address, key)) credentials.key = key;
   status = pwi_credentials_read(&credentials, &session->keys);
-  memset(key, 0, sizeof key);
+  explicit_bzero(key, sizeof key);
   return status;
 }
 

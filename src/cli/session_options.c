@@ -1,13 +1,42 @@
 #include "cli/session_options.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cli/role_options.h" /* pwi_role_seconds */
 
-#define DEFAULT_ADDRESS "127.0.0.1:7295" /* the manager's own default */
+#define DEFAULT_PORT 7295 /* the manager's own default */
+#define DEFAULT_ADDRESS "127.0.0.1:7295"
+#define PROBE_MS 500
 #define DEFAULT_NS (5 * PAWL_SECOND)
+
+const char pwi_session_default_address[] = DEFAULT_ADDRESS;
+
+static bool connects(int descriptor) {
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons(DEFAULT_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct pollfd poll_for = {.fd = descriptor, .events = POLLOUT};
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) == 0) return true;
+  if (errno != EINPROGRESS || poll(&poll_for, 1, PROBE_MS) != 1) return false;
+  return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
+bool pwi_session_default_answers(void) {
+  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  bool answers = connects(descriptor);
+  close(descriptor);
+  return answers;
+}
 
 void pwi_session_choice_init(struct pwi_session_choice *choice, const char *job, bool read_only) {
   const char *address = getenv("PAWL_ADDRESS");

@@ -52,6 +52,11 @@ bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_comm
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
                       struct pawl_session **session_out);
 
+/* Whether somebody answers at the address that commands use unless they are told another one. For commands that can do without a
+ * cluster. */
+bool pwi_session_default_answers(void);
+extern const char pwi_session_default_address[];
+
 /* Closes it. After a failure nothing is waited for: what had no answer in time gets none. The status is that of the close. */
 pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl_session *session, int exit_code);
 

@@ -164,7 +164,7 @@ static void print_costs(const struct pwi_train_end *end, const struct linear_res
 }
 
 static void print_path(const struct pwi_train_end *end) {
-  bool has_valid = end->options->linear.valid_count > 0;
+  bool has_valid = end->options->linear.valid_count > 0 || end->options->linear.valid_split > 0;
   printf("%10s %10s %16s %10s %9s %10s %7s  model\n", "l1", "l2", "objective", "non-zeros", "accuracy",
          has_valid ? "valid" : "", "rounds");
   for (size_t i = 0; i < end->options->linear.point_count; i++) {

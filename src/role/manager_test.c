@@ -227,6 +227,76 @@ static void test_keys_limit_what_clients_change(void **state) {
   world_close(&world);
 }
 
+static pawl_status ask_delete(struct actor *actor, const char *vector) {
+  struct pwi_writer name = {0};
+  pwi_write_text(&name, vector);
+  return ask(actor, PWI_ASK_DELETE, &name);
+}
+
+/* Orders yes, values no. */
+static void test_an_operator_gives_orders_and_makes_nothing(void **state) {
+  (void)state;
+  world_open(&world, 12, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *owner = add_client(&world, "owner", false);
+  run_until(owner, is_in);
+  assert_int_equal(ask_create(owner, "mine/w"), PAWL_OK);
+  assert_int_equal(ask_create(owner, "yours/w"), PAWL_OK);
+  world.rights = (struct pwi_rights){.is_operator = true};
+  struct actor *ops = add_client(&world, "operator", false);
+  run_until(ops, is_in);
+  assert_int_equal(ops->joined.id, 0);
+  assert_false(ops->joined.may_write);
+  assert_int_equal(ask_create(ops, "mine/v"), PAWL_FORBIDDEN);
+  assert_int_equal(ask(ops, PWI_ASK_BALANCE, NULL), PAWL_OK);
+  assert_int_equal(ask_delete(ops, "mine/w"), PAWL_OK);
+  world.rights = (struct pwi_rights){.is_operator = true, .space = "mine"};
+  struct actor *limited = add_client(&world, "limited", false);
+  run_until(limited, is_in);
+  assert_int_equal(ask(limited, PWI_ASK_BALANCE, NULL), PAWL_FORBIDDEN);
+  assert_int_equal(ask_delete(limited, "yours/w"), PAWL_FORBIDDEN);
+  world_close(&world);
+}
+
+/* The links in this world have one identity. */
+static void test_one_connection_too_many_is_refused(void **state) {
+  (void)state;
+  world_open(&world, 13, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  world.rights = (struct pwi_rights){.write = true, .connections = 3};
+  run_until(add_client(&world, "first", false), is_in);
+  struct actor *second = add_client(&world, "second", false);
+  run_until(second, is_in);
+  struct actor *third = add_client(&world, "third", false);
+  third->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(third->why_down, PAWL_QUOTA_LINKS);
+  assert_int_equal(ask_create(second, "mine/w"), PAWL_OK);
+  world_close(&world);
+}
+
+/* Read anew, a key is gone: its links are ended, whoever they belong to, and it cannot come back. */
+static void test_links_of_a_key_that_is_gone_are_ended(void **state) {
+  (void)state;
+  world_open(&world, 14, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  pwi_manager_review(world.manager);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(ask_create(client, "mine/w"), PAWL_OK); /* nothing has changed */
+  client->keeps_away = true;
+  world.rights = (struct pwi_rights){.is_nobody = true};
+  pwi_manager_review(world.manager);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(client->why_down, PAWL_LINK_KEY);
+  struct actor *again = add_client(&world, "again", false);
+  again->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(again->why_down, PAWL_LINK_KEY);
+  world_close(&world);
+}
+
 /* --- vectors -------------------------------------------------------------------------------------------------------- */
 
 static void test_a_vector_is_announced_and_its_id_never_used_again(void **state) {
@@ -753,6 +823,9 @@ int main(void) {
       cmocka_unit_test(test_bytes_that_are_no_join_close_the_link),
       cmocka_unit_test(test_servers_need_a_key_without_limits),
       cmocka_unit_test(test_keys_limit_what_clients_change),
+      cmocka_unit_test(test_an_operator_gives_orders_and_makes_nothing),
+      cmocka_unit_test(test_one_connection_too_many_is_refused),
+      cmocka_unit_test(test_links_of_a_key_that_is_gone_are_ended),
       cmocka_unit_test(test_a_vector_is_announced_and_its_id_never_used_again),
       cmocka_unit_test(test_clients_hear_of_a_change_after_all_servers_that_are_up),
       cmocka_unit_test(test_whoever_asks_to_be_brought_up_to_date_is),

@@ -195,8 +195,9 @@ void pwi_tcp_link_opened(struct tcp_link *link, const uint8_t *opening) {
   pawl_status status = pwi_opening_read(opening, &link->theirs);
   if (status == PAWL_OK) status = pwi_opening_agree(&link->ours, &link->theirs, &version);
   if (status != PAWL_OK) {
-    pwi_tcp_link_fail(link, status,
-                      status == PAWL_LINK_VERSION ? "other version of the framing" : "not the opening of a link");
+    snprintf(link->words, sizeof link->words, "other version of the framing: ours=%u..%u theirs=%u..%u",
+             link->ours.lowest, link->ours.highest, link->theirs.lowest, link->theirs.highest);
+    pwi_tcp_link_fail(link, status, status == PAWL_LINK_VERSION ? link->words : "not the opening of a link");
     return;
   }
   struct tcp_net *net = link->net;
