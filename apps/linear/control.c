@@ -13,6 +13,7 @@ enum { ACTIVE_ROUNDS = 2 };
 #define FLAT 0.05        /* of the tolerance: what the last quadratic of Newton's may have promised */
 #define GUESSED 0.1      /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
 
+#define LEFT_LEAST 1e-12 /* of the objective: what double precision leaves of it */
 #define STILL 1e-10      /* of the objective: a full round that brings less brings nothing */
 
 enum { CHECK_AFTER = 20 }; /* rounds since the last look */
@@ -144,7 +145,7 @@ static void hear_newton(struct linear_control *control, const struct linear_outc
   control->is_stuck = outcome->is_stuck;
   if (control->tolerance <= LINEAR_NEVER_DONE) return;
   bool is_nothing = outcome->objective == 0 || (!control->has_penalty && outcome->objective <= 1e-9 * control->start);
-  bool is_flat = outcome->left <= (control->is_smooth ? FLAT : FLAT * 0.02) * control->tolerance;
+  bool is_flat = outcome->left <= fmax((control->is_smooth ? FLAT : FLAT * 0.02) * control->tolerance, LEFT_LEAST);
   control->flat_rounds = is_flat ? control->flat_rounds + 1 : 0;
   is_flat = control->flat_rounds >= (control->is_smooth ? 1 : 2);
   control->is_done = is_nothing || is_flat || control->gap <= control->tolerance;
