@@ -113,6 +113,9 @@ struct pawl_data_info {
 };
 
 PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out);
+/* File number `file`, below info.files: its path, which lives with the handle, and how many bytes it had when it was opened. NULL: no such. */
+PAWL_API const char *pawl_data_file(const struct pawl_data *data, size_t file, uint64_t *size_out);
+
 /* The name of column `column`, counted from 1, of the first file, if it is csv with a head line: its length, and as much of it in `name` as
  * there is room for, with a 0 behind it. 0: it has none. */
 PAWL_API size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room);

@@ -110,6 +110,12 @@ struct pawl_session_figures {
 /* Never fails, sends nothing and waits for nobody's answer: for progress lines. */
 PAWL_API void pawl_session_figures(struct pawl_session *session, struct pawl_session_figures *figures_out);
 
+/* Whether every key has a server that is up, as far as the session has heard: PAWL_OK. PAWL_CLUSTER_WAITING: some wait for
+ * servers that are down and have the only copy, and calls on them wait too. Such a server may come back, if only its network is
+ * away; if its process has ended, what it held is lost, and an operator has to decide. pawl_error_text names the servers and
+ * the commands. Sends nothing and waits for nobody. PAWL_INVALID. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_session_check(struct pawl_session *session);
+
 /* The cluster's state as JSON (docs/cmd-status.md); freed with pawl_text_free. */
 PAWL_API pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out);
 PAWL_API void pawl_text_free(char *text);

@@ -66,7 +66,8 @@ extern "C" {
   X(CLUSTER_UNKNOWN, -501, "no cluster answers")                                                                       \
   X(CLUSTER_OTHER, -502, "that is another cluster")                                                                    \
   X(CLUSTER_LOST, -503, "acknowledged data was lost")                                                                  \
-  X(CLUSTER_HISTORY, -504, "two histories contradict each other")
+  X(CLUSTER_HISTORY, -504, "two histories contradict each other")                                                      \
+  X(CLUSTER_WAITING, -505, "some keys wait for servers that are down and have the only copy")
 
 typedef enum pawl_status {
 #define PAWL_STATUS_ENUM(name, number, text) PAWL_##name = (number),

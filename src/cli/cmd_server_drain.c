@@ -111,7 +111,7 @@ static int run_drain(const struct drain *drain) {
   if (exit_code == PWI_EXIT_OK) exit_code = order(drain, session, &seen);
   if (exit_code == PWI_EXIT_OK) exit_code = look(drain, session, &seen);
   if (exit_code == PWI_EXIT_OK) exit_code = await(drain, session, &seen);
-  pawl_status ignored = pawl_session_close(session, drain->choice.timeout_ns);
+  pawl_status ignored = pwi_session_end(&drain->choice, session, exit_code);
   (void)ignored; /* all there was to say has been said */
   return exit_code;
 }

@@ -1,6 +1,8 @@
 #include "cli/session_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/role_options.h" /* pwi_role_seconds */
 
@@ -87,17 +89,48 @@ static int explain_open(const struct pwi_command *command, const char *address, 
   }
 }
 
+/* The session of this command, for what a failure may have to do with; NULL: none is open. */
+static struct pawl_session *opened;
+static bool has_told; /* that keys wait */
+
+static void tell_waiting(const struct pwi_command *command) {
+  if (!opened || has_told || pawl_session_check(opened) != PAWL_CLUSTER_WAITING) return;
+  has_told = true;
+  fprintf(stderr, "pawl %s: the cluster is not whole: %s\n", command->name, pawl_error_text());
+}
+
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
                       struct pawl_session **session_out) {
   struct pawl_session_options options = choice->options;
   options.timeout_ns = choice->timeout_ns;
   options.impatient = !choice->is_patient;
   pawl_status status = pawl_session_open(&options, session_out);
-  return status ? explain_open(command, options.address, status) : PWI_EXIT_OK;
+  if (status) return explain_open(command, options.address, status);
+  opened = *session_out;
+  has_told = choice->deals_with_loss;
+  tell_waiting(command);
+  return PWI_EXIT_OK;
+}
+
+pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl_session *session, int exit_code) {
+  if (opened == session) opened = NULL;
+  return pawl_session_close(session, exit_code == PWI_EXIT_OK ? choice->timeout_ns : 0);
+}
+
+/* The library's tasks go on after a time-out; a command ends. */
+static int explain_delay(const struct pwi_command *command) {
+  char text[512];
+  snprintf(text, sizeof text, "%s", pawl_error_text());
+  char *end = strstr(text, "; not finished after");
+  if (end) *end = '\0';
+  tell_waiting(command);
+  return pwi_cli_failure(command, "%s: no answer in time%s", text,
+                         has_told ? "" : "; 'pawl status' shows who is there, --timeout waits longer");
 }
 
 int pwi_session_failure(const struct pwi_command *command, pawl_status status) {
   const char *text = pawl_error_text(), *hint = "";
+  if (status == PAWL_TIMED_OUT && *text && opened) return explain_delay(command);
   if (status == PAWL_FORBIDDEN) hint = "; the key in use does not permit it ('pawl key show' names its limits)";
   if (status == PAWL_TIMED_OUT) hint = "; 'pawl status' shows who is there, --timeout waits longer";
   return pwi_cli_failure(command, "%s%s", *text ? text : pawl_status_text(status), hint);

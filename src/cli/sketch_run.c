@@ -124,7 +124,7 @@ int pwi_sketch_run_open(struct pwi_sketch_run *run, const char *name) {
 
 int pwi_sketch_run_close(struct pwi_sketch_run *run, int exit_code) {
   pawl_sketch_close(run->sketch);
-  pawl_status status = pawl_session_close(run->session, run->choice.timeout_ns);
+  pawl_status status = pwi_session_end(&run->choice, run->session, exit_code);
   if (status && exit_code == PWI_EXIT_OK) return pwi_sketch_run_fail(run, status);
   return exit_code;
 }

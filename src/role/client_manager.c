@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "role/client_inside.h"
+#include "role/roster_steps.h"
 
 /* --- finding it ------------------------------------------------------------------------------------------------------- */
 
@@ -200,6 +201,20 @@ static pawl_status take_roster(struct pwi_client *client, const void *bytes, siz
   return PAWL_OK;
 }
 
+static void forget_sender(void *client, struct pwi_sender sender) {
+  struct pwi_holding *holding = ((struct pwi_client *)client)->holding;
+  if (holding) pwi_holding_forget(holding, sender);
+}
+
+/* What was applied before it failed counts: the number says how far it is. */
+static pawl_status take_roster_delta(struct pwi_client *client, const void *bytes, size_t size) {
+  pawl_status status = pwi_roster_apply_delta(client->roster, bytes, size, forget_sender, client);
+  if (client->holding) pwi_holding_roster_changed(client->holding);
+  look_at_nodes(client);
+  pwi_client_calls_look(client);
+  return status;
+}
+
 static pawl_status take_view(struct pwi_client *client, const void *bytes, size_t size) {
   struct pwi_view *view;
   pawl_status status = pwi_view_decode(bytes, size, &view);
@@ -243,6 +258,8 @@ static pawl_status take_news(struct pwi_client *client, const struct pwi_letter 
   if (bytes) status = take_catalogue(client, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
   if (!status && bytes) status = take_roster(client, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER_DELTA, &size);
+  if (!status && bytes) status = take_roster_delta(client, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
   if (!status && bytes) status = take_view(client, bytes, size);
   if (status) return status;

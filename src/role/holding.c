@@ -293,15 +293,35 @@ static void strike_senders(struct pwi_clock *clock, const struct pwi_roster *ros
   } while (count == sizeof struck / sizeof *struck);
 }
 
+static void strike_all(struct pwi_holding *holding) {
+  for (size_t i = 0; i < holding->vector_count; i++) {
+    for (int which = 0; which < PWI_CLOCKS; which++) {
+      strike_senders(&holding->vectors[i]->clocks[which], holding->roster);
+      strike_senders(&holding->vectors[i]->staged[which], holding->roster);
+    }
+  }
+}
+
 void pwi_holding_set_roster(struct pwi_holding *holding, const struct pwi_roster *roster) {
   holding->roster = roster;
+  strike_all(holding);
+  pwi_holding_roster_changed(holding);
+}
+
+void pwi_holding_forget(struct pwi_holding *holding, struct pwi_sender sender) {
+  for (size_t i = 0; i < holding->vector_count; i++) {
+    for (int which = 0; which < PWI_CLOCKS; which++) {
+      pwi_clock_retire(&holding->vectors[i]->clocks[which], sender);
+      pwi_clock_retire(&holding->vectors[i]->staged[which], sender);
+    }
+  }
+}
+
+void pwi_holding_roster_changed(struct pwi_holding *holding) {
+  if (pwi_is_planted(PWI_PLANTED_DROP_RETIRED)) strike_all(holding);
   for (size_t i = 0; i < holding->vector_count; i++) {
     struct pwi_held *vector = holding->vectors[i];
-    for (int which = 0; which < PWI_CLOCKS; which++) {
-      strike_senders(&vector->clocks[which], roster);
-      strike_senders(&vector->staged[which], roster);
-    }
-    pwi_refusals_strike(&vector->refusals, roster);
+    pwi_refusals_strike(&vector->refusals, holding->roster);
     vector->ranked = false;
     if (vector->is_group) pwi_group_examine(holding, vector);
   }

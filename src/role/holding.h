@@ -95,6 +95,10 @@ bool pwi_holding_next(const struct pwi_holding *holding, struct pwi_vector_id *i
  * looked at again. Before the first call nobody may push. */
 void pwi_holding_set_roster(struct pwi_holding *holding, const struct pwi_roster *roster);
 
+/* The roster that was set has changed in its place. Of each sender that it has forgotten the holding is told before. */
+void pwi_holding_forget(struct pwi_holding *holding, struct pwi_sender sender);
+void pwi_holding_roster_changed(struct pwi_holding *holding);
+
 /* Hold these positions too, empty: nobody has ever pushed there. PAWL_INVALID if any is held already. */
 PAWL_MUST_USE pawl_status pwi_holding_hold(struct pwi_holding *holding, struct pawl_range positions);
 

@@ -361,7 +361,9 @@ static pawl_status remember(struct pwi_manager *manager) {
   manager->greeting.cluster = manager->ledger.cluster;
   status = pwi_greeting_set(manager->config.net, &manager->greeting);
   if (!status) status = pwi_fifo_reserve(&manager->decisions, 1);
-  if (!status) pwi_manager_follow_ledger(manager);
+  if (status) return status;
+  manager->roster_since = manager->ledger.roster.number;
+  pwi_manager_follow_ledger(manager);
   return status;
 }
 
@@ -373,6 +375,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   pwi_prober_init(&manager->prober, config->net, (uint64_t)TIMER_PROBE << TIMER_SHIFT, pwi_manager_tried, manager);
   pwi_fifo_init(&manager->decisions, sizeof(struct decision));
   pwi_fifo_init(&manager->waiters, sizeof(struct waiter));
+  pwi_manager_roster_begin(manager);
   pawl_status status = remember(manager);
   if (status) {
     pwi_manager_destroy(manager);
@@ -415,6 +418,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_free(manager->begun);
   pwi_filter_totals_fini(&manager->filters);
   pwi_manager_news_fini(manager);
+  pwi_manager_roster_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
   pwi_writer_fini(&manager->record);

@@ -8,6 +8,7 @@
  *   manager_probe.c   whether a server that is missing is lost: witnesses
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
+ *   manager_roster.c  the roster, as the changes since what a peer has
  *   manager_answer.c  what was answered, for those who ask again
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
@@ -56,7 +57,7 @@ struct numbers {
   uint64_t of[PWI_TOPICS];
 };
 
-/* One edition of a topic, encoded once for all who are sent it. */
+/* One edition of a topic, encoded once for all who are sent it; but for the roster's, which has a number and no bytes. */
 struct edition {
   size_t references;
   uint64_t number;
@@ -284,6 +285,11 @@ struct pwi_manager {
   struct topic topics[PWI_TOPICS];
   struct pwi_fifo waiters; /* struct waiter, with numbers that never fall */
 
+  struct pwi_fifo roster_steps; /* manager_roster.c: the last changes, and the number before them */
+  uint64_t roster_since;
+  size_t roster_history_bytes, roster_history_max;
+  struct pwi_roster roster_settled; /* as clients know it */
+
   struct pwi_fifo decisions; /* struct decision */
   struct pwi_writer record;  /* of the first of them; */
   struct pwi_writer change;  /* and what it says besides the answer to an ask, while it is written */
@@ -412,6 +418,18 @@ void pwi_manager_checkpoints_begin(struct pwi_manager *manager); /* those that a
 void pwi_manager_save_fini(struct pwi_manager *manager);
 struct json_t;
 bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root);
+
+/* manager_roster.c */
+#define PWI_ROSTER_HISTORY ((size_t)1 << 20) /* bytes of changes that are kept */
+void pwi_manager_roster_begin(struct pwi_manager *manager);
+void pwi_manager_roster_fini(struct pwi_manager *manager);
+void pwi_manager_roster_changed(struct pwi_manager *manager, const void *record, size_t size, uint64_t before);
+void pwi_manager_roster_settle(struct pwi_manager *manager, uint64_t number);
+void pwi_manager_roster_resume(struct pwi_manager *manager, struct peer *peer); /* it may know some number already */
+
+/* What a peer is to be sent: the section's type, its bytes, and the number that it then has. 0: nothing. */
+uint16_t pwi_manager_roster_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
+                                 uint64_t *number_out);
 
 /* manager_news.c */
 void pwi_manager_announce(struct pwi_manager *manager);

@@ -320,6 +320,7 @@ void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void
   }
   const struct pwi_message_head *head = &peer->letter.head;
   peer->knew = (struct numbers){{head->view, head->catalogue, head->roster}};
+  pwi_manager_roster_resume(manager, peer);
   pwi_manager_timer_cancel(manager, &peer->patience);
   peer->state = PEER_JOINING;
   peer->is_server = peer->join.role == PWI_ROLE_SERVER;

@@ -69,18 +69,19 @@ enum pwi_say {
 };
 
 /* Sections besides those of wire/message.h. */
-#define PWI_SECTION_TERMS 16     /* of a request: one record, below */
-#define PWI_SECTION_OUTCOME 17   /* of an answer: one record, below */
-#define PWI_SECTION_PAYLOAD 18   /* bytes (records of size 1) whose form the kind of message decides */
-#define PWI_SECTION_VIEW 19      /* bytes: ring/view.h */
-#define PWI_SECTION_CATALOGUE 20 /* bytes: role/catalogue.h */
-#define PWI_SECTION_ROSTER 21    /* bytes: role/roster.h */
-#define PWI_SECTION_NOTE 22      /* of a CHAIN message: one record, below */
-#define PWI_SECTION_STATE 23     /* hidden state of rows, in their order; bytes */
-#define PWI_SECTION_STAMPS 24    /* of an update that is a sum: who is in it; u64 sender, u64 task each */
-#define PWI_SECTION_OPERATION 25 /* of a request of linear algebra: one record, below */
-#define PWI_SECTION_PROOF 31     /* of a request or call: that the link is its sender's (role/proof.h); 64 bytes */
-#define PWI_SECTION_FILTERS 30   /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+#define PWI_SECTION_TERMS 16        /* of a request: one record, below */
+#define PWI_SECTION_OUTCOME 17      /* of an answer: one record, below */
+#define PWI_SECTION_PAYLOAD 18      /* bytes (records of size 1) whose form the kind of message decides */
+#define PWI_SECTION_VIEW 19         /* bytes: ring/view.h */
+#define PWI_SECTION_CATALOGUE 20    /* bytes: role/catalogue.h */
+#define PWI_SECTION_ROSTER 21       /* bytes: role/roster.h */
+#define PWI_SECTION_NOTE 22         /* of a CHAIN message: one record, below */
+#define PWI_SECTION_STATE 23        /* hidden state of rows, in their order; bytes */
+#define PWI_SECTION_STAMPS 24       /* of an update that is a sum: who is in it; u64 sender, u64 task each */
+#define PWI_SECTION_OPERATION 25    /* of a request of linear algebra: one record, below */
+#define PWI_SECTION_ROSTER_DELTA 26 /* bytes: role/roster_steps.h */
+#define PWI_SECTION_FILTERS 30      /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+#define PWI_SECTION_PROOF 31        /* of a request or call: that the link is its sender's (role/proof.h); 64 bytes */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
 

@@ -122,6 +122,7 @@ static void say_standby(struct pwi_standby *standby, struct caller *caller) {
 
 static void caller_up(struct pwi_standby *standby, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_net *net = standby->config.manager.net;
+  if (!info->accepted) return; /* the manager that we were tried to reach somebody */
   struct caller *caller = pwi_alloc_zero(1, sizeof *caller);
   pawl_status status = caller ? pwi_greeting_check(&standby->greeting, info, &caller->peering) : PAWL_NO_MEMORY;
   if (!status) status = pwi_idmap_put(&standby->callers, link.id, caller);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -160,6 +161,12 @@ static bool load_certificates(SSL_CTX *ssl, const char *certificate, const char 
   if (SSL_CTX_load_verify_file(ssl, authority) != 1) return false;
   SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
   return true;
+}
+
+/* OpenSSL frees what it has when the process exits, also under threads that are using it. Whoever uses it first in a process decides
+ * whether it does: so this comes before anything else of ours. (Where somebody was first, api/parking.c keeps our threads away.) */
+__attribute__((constructor)) static void keep_until_the_end(void) {
+  (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
 pawl_status pwi_tls_context_create(const struct pwi_keyring *keys, const char *certificate, const char *private_key,
