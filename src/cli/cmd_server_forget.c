@@ -114,7 +114,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct forget forget = {.command = command};
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
-  pwi_session_choice_init(&forget.choice, "forget", true);
+  pwi_session_choice_init(&forget.choice, "forget", false);
   forget.choice.deals_with_loss = true;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {

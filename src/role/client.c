@@ -78,7 +78,7 @@ static void accept_asker(struct pwi_client *client, struct pwi_link link, const 
   pawl_status status = make_holding(client);
   struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
   if (!status && !fresh) status = PAWL_NO_MEMORY;
-  if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, &fresh->holder);
+  if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, NULL, &fresh->holder);
   if (status) {
     pwi_net_close(client->config.net, link, status);
     return;

@@ -53,13 +53,15 @@ void pwi_holder_destroy(struct pwi_holder *holder) {
 }
 
 pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, const struct pwi_peering *peering,
-                               const struct pwi_rights *rights, struct pwi_holder_link **link_out) {
+                               const struct pwi_rights *rights, struct pwi_account *account,
+                               struct pwi_holder_link **link_out) {
   struct pwi_holder_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
   if (!fresh) return PAWL_NO_MEMORY;
   fresh->holder = holder;
   fresh->link = link;
   fresh->peering = *peering;
   fresh->rights = *rights;
+  fresh->account = account;
   fresh->inbox.shared = &holder->staging;
   fresh->next = holder->links;
   if (fresh->next) fresh->next->before = fresh;
@@ -67,6 +69,8 @@ pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, 
   *link_out = fresh;
   return PAWL_OK;
 }
+
+void pwi_holder_set_rights(struct pwi_holder_link *link, const struct pwi_rights *rights) { link->rights = *rights; }
 
 void pwi_holder_link_down(struct pwi_holder_link *link) {
   if (!link) return;
@@ -119,8 +123,21 @@ static bool is_impostor(struct pwi_holder_link *link, const struct pwi_request *
 
 static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_request *request,
                        const struct pwi_entry *entry) {
-  if (pwi_request_is_numbered(request->terms.kind) && !link->rights.write) return false;
-  return !link->rights.space[0] || pwi_name_is_in(entry->name, link->rights.space);
+  return pwi_request_is_numbered(request->terms.kind) ? pwi_rights_may_change(&link->rights, entry->name)
+                                                      : pwi_rights_may_read(&link->rights, entry->name);
+}
+
+/* Past its rate a link is refused what moves values. Ticks and pushes that others of a group wait for are counted, and go
+ * through. */
+static pawl_status charge(struct pwi_holder_link *link, const struct pwi_request *request) {
+  if (!link->account) return PAWL_OK;
+  int64_t now = pwi_net_now(link->holder->config.net);
+  bool may = pwi_account_may(link->account, now);
+  if (may || is_together(request) || !pwi_request_has_rows(request->terms.kind)) {
+    pwi_account_take(link->account, link->inbox.body_size, now);
+    return PAWL_OK;
+  }
+  return PAWL_QUOTA_RATE;
 }
 
 /* What is meant is not what is here: it was loaded from a checkpoint since, or we have not heard of that yet. */
@@ -144,7 +161,7 @@ static bool decide_other(const struct pwi_holder_link *link, struct pwi_request 
   if (is_behind || operation->incarnation > pwi_holding_incarnation(link->holder->config.holding, operation->other))
     return true;
   pawl_status status = entry ? PAWL_OK : PAWL_NOT_FOUND;
-  if (entry && link->rights.space[0] && !pwi_name_is_in(entry->name, link->rights.space)) status = PAWL_FORBIDDEN;
+  if (entry && !pwi_rights_may_read(&link->rights, entry->name)) status = PAWL_FORBIDDEN;
   if (status == PAWL_OK) return false;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
   request->refusal = status;
@@ -372,6 +389,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     say_failed(link, chain, request, status);
     return;
   }
+  if (link->account) pwi_account_take(link->account, served.value_bytes, pwi_net_now(holder->config.net));
   answer(link, chain, request, entry, &served, buffer, values, form);
 }
 
@@ -478,7 +496,8 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
     pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
     if (!status)
       pwi_holding_end_sum(holding, sum, tell_in, &telling);
-    else if (status == PAWL_NODE_FULL || status == PAWL_REFUSED || status == PAWL_TOO_LARGE)
+    else if (status == PAWL_NODE_FULL || status == PAWL_QUOTA_MEMORY || status == PAWL_REFUSED ||
+             status == PAWL_TOO_LARGE)
       /* then each uses up its own number */
       pwi_holding_break_sum(holding, sum);
     else /* nothing has happened: they send it again */
@@ -513,6 +532,12 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
     pwi_holder_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
   }
+  status = charge(link, &request);
+  if (status && !pwi_request_is_numbered(request.terms.kind)) {
+    say_failed(link, NULL, &request, status);
+    return PAWL_OK;
+  }
+  if (status) request.refusal = status;
   request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
   status = link->inbox.is_dropped ? PAWL_NO_MEMORY
                                   : pwi_reading_body(&link->holder->reading, &link->inbox, &sections, &request);

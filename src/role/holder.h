@@ -27,7 +27,7 @@
 #include "role/chain.h"
 #include "role/holding.h"
 #include "role/mail.h"
-#include "role/manager.h" /* struct pwi_rights */
+#include "role/quota.h"
 #include "role/roster.h"
 
 struct pwi_holder;
@@ -62,10 +62,12 @@ void pwi_holder_destroy(struct pwi_holder *holder);
 /* A link over which requests may come. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link,
                                              const struct pwi_peering *peering, const struct pwi_rights *rights,
+                                             struct pwi_account *account, /* of its quotas; NULL: none */
                                              struct pwi_holder_link **link_out);
 
 /* From `link_down`: ends it. NULL is fine. */
 void pwi_holder_link_down(struct pwi_holder_link *link);
+void pwi_holder_set_rights(struct pwi_holder_link *link, const struct pwi_rights *rights);
 
 /* A message whose head says REQUEST begins; the result is what the actor returns. Its context is the holder link: the
  * owner tells its own contexts from it by what it returned from `message`. */

@@ -196,11 +196,6 @@ static pawl_status on_greet(void *self, struct pwi_link link, const struct pwi_l
   return pwi_greeting_check(&manager->greeting, info, &peering);
 }
 
-static struct pwi_rights rights_of(const struct pwi_manager *manager, const char *identity) {
-  if (!manager->config.rights) return (struct pwi_rights){.write = true};
-  return manager->config.rights(manager->config.rights_context, identity);
-}
-
 static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_manager *manager = self;
   struct pwi_peering found;
@@ -210,13 +205,13 @@ static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_i
   }
   struct peer *peer = pwi_alloc_zero(1, sizeof *peer);
   pawl_status status = peer ? pwi_greeting_check(&manager->greeting, info, &peer->peering) : PAWL_NO_MEMORY;
+  if (!status) status = pwi_manager_admit(manager, info, peer);
   if (status) {
     pwi_free(peer);
     pwi_net_close(manager->config.net, link, status);
     return;
   }
   peer->link = link;
-  peer->rights = rights_of(manager, info->identity);
   add_peer(manager, peer);
   pwi_manager_expect_join(manager, peer);
 }

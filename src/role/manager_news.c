@@ -127,8 +127,8 @@ void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl
     joined.cluster = manager->ledger.cluster;
     joined.id = peer->id;
     joined.secret = secret;
-    joined.may_write = peer->rights.write;
-    memcpy(joined.space, peer->rights.space, sizeof joined.space);
+    joined.may_write = peer->who.rights.write;
+    memcpy(joined.space, peer->who.rights.space, sizeof joined.space);
   }
   pwi_joined_encode(&joined, &payload);
   pwi_manager_say(manager, peer, PWI_SAY_JOINED, 0, &payload);
