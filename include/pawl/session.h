@@ -64,7 +64,11 @@ struct pawl_session_options {
   uint64_t server_memory; /* cap of each server in bytes; 0: none */
   uint32_t replicas;      /* of each key, on servers besides the one that is asked: so many may die; below `servers` */
 
-  int64_t timeout_ns; /* for opening; 0: 30 seconds */
+  int64_t timeout_ns; /* for opening; 0: 30 seconds, and impatient */
+
+  /* That nobody listens at the address, that the host is unknown, or that somebody answers who is not pawl, is reported within
+   * about a second. Otherwise it is tried again until the time is up: the manager may be about to start. */
+  bool impatient;
 };
 
 /* Fills in the defaults: all zeros. */

@@ -38,6 +38,7 @@ struct pwi_session_choice {
   struct pawl_session_options options;
   int64_t timeout_ns;
   bool deals_with_loss; /* keys that wait for servers which are down are this command's own matter */
+  bool is_patient;      /* the time was given: a manager that is not there may be about to start */
 };
 
 /* Defaults: the address of the environment, five seconds. */

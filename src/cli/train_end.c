@@ -138,9 +138,8 @@ static const char *reason(const char *why) {
 }
 
 static void print_quality(const struct linear_result *result) {
-  printf("  %-12s %.10g", "objective", result->objective);
-  if (result->gap < 0.5) printf(", at most %.2g %% above the optimum", 100 * result->gap);
-  putchar('\n');
+  printf("  %-12s %.10g\n", "objective", result->objective);
+  if (result->gap < 0.5) printf("  %-12s at most %.2g %% above the optimum\n", "distance", 100 * result->gap);
   printf("  %-12s %" PRIu64 " of %" PRIu64 " features\n", "non-zeros", result->nonzeros, result->features);
   if (!isnan(result->accuracy))
     printf("  %-12s %.2f %% of %" PRIu64 " rows\n", "accuracy", 100 * result->accuracy, result->rows);

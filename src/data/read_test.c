@@ -534,11 +534,6 @@ static void test_a_byte_order_mark_hides_no_column_and_no_place(void **state) {
   pwi_batch_destroy(batch);
   pwi_data_close(data);
   options = default_options();
-  assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"
-                                                   "1 x:1\n"),
-                              &options, &status),
-                      "marked: its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, "
-                      "uci); name the format if it is one, or if it is plain text");
   options.format = PAWL_DATA_LIBSVM;
   assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"
                                                    "1 x:1\n"),

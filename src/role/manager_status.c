@@ -315,12 +315,12 @@ static bool count_job(json_t *counts, const char *job) {
 }
 
 /* Live senders by job, in the order in which the jobs came: an object keeps it, and finds a job by its name. */
-/* Who works in a space is seen there, while it has a link to us. */
+/* Who works in a space is seen there. */
 static bool is_seen(const struct pwi_manager *manager, const struct pwi_rights *rights,
                     const struct pwi_roster_sender *sender) {
   if (rights->space[0] == '\0') return true;
-  const struct sender *known = pwi_manager_sender(manager, sender->sender.id);
-  return known && known->peer && strcmp(known->peer->who.rights.space, rights->space) == 0;
+  const struct pwi_ledger_sender *known = pwi_ledger_sender(&manager->ledger, sender->sender.id);
+  return known && strcmp(known->space, rights->space) == 0;
 }
 
 static bool put_jobs(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
