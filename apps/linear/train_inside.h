@@ -120,6 +120,8 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
                                 const double *values, size_t count); /* all others become zero */
 
 /* Validation. */
+/* How one part of the rows is read, where some are held out. */
+void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading);
 pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);

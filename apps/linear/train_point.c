@@ -217,7 +217,7 @@ static const char *why_to_end(struct linear_run *run) {
   uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
   if (linear_is_stopping(run)) return "interrupted";
   if (run->control.is_done) return "converged";
-  if (run->control.is_stuck) return "stuck";
+  if (run->control.is_stuck && run->control.tolerance > LINEAR_NEVER_DONE) return "stuck";
   if (options->patience && run->validation.worse >= options->patience) return "early stop";
   if (run->control.rounds >= most + run->resumed) return streams ? "streamed" : "rounds";
   return NULL;

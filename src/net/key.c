@@ -12,11 +12,14 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
+#include "base/secret.h"
 
 #define PREFIX "pawl1-"
 #define PREFIX_SIZE (sizeof PREFIX - 1)
 
+#define FILE_BUFFER 4000
 #define BLANKS " \t\r\n\v\f"
 #define READ_ONLY "read-only"
 #define OPERATOR "operator"
@@ -204,8 +207,7 @@ pawl_status pwi_keyring_create(struct pwi_keyring **keyring_out) {
 
 void pwi_keyring_destroy(struct pwi_keyring *keyring) {
   if (!keyring) return;
-  if (keyring->entries) OPENSSL_cleanse(keyring->entries, keyring->count * sizeof *keyring->entries);
-  pwi_free(keyring->entries);
+  pwi_secret_free(keyring->entries, keyring->count * sizeof *keyring->entries);
   pthread_mutex_destroy(&keyring->mutex);
   pwi_free(keyring);
 }
@@ -220,12 +222,13 @@ static const struct entry *find(const struct pwi_keyring *keyring, const char *n
 static pawl_status append(struct pwi_keyring *keyring, const struct entry *entry) {
   if (find(keyring, entry->key.name, PWI_KEY_NAME_SIZE)) return PAWL_EXISTS;
   /* Not resized in place: the allocator would leave secrets behind in the old block. */
-  struct entry *grown = pwi_alloc_zero(keyring->count + 1, sizeof *grown);
+  size_t size;
+  if (!pwi_mul_size(keyring->count + 1, sizeof *entry, &size)) return PAWL_NO_MEMORY;
+  struct entry *grown = pwi_secret_alloc(size);
   if (!grown) return PAWL_NO_MEMORY;
   if (keyring->entries) {
     memcpy(grown, keyring->entries, keyring->count * sizeof *grown);
-    OPENSSL_cleanse(keyring->entries, keyring->count * sizeof *grown);
-    pwi_free(keyring->entries);
+    pwi_secret_free(keyring->entries, keyring->count * sizeof *grown);
   }
   grown[keyring->count++] = *entry;
   keyring->entries = grown;
@@ -278,9 +281,14 @@ pawl_status pwi_keyring_load(struct pwi_keyring *keyring, const char *path, size
   if (!file) return errno == EACCES ? PAWL_FORBIDDEN : PAWL_NOT_FOUND;
   struct stat about;
   pawl_status status = PAWL_FORBIDDEN;
-  if (fstat(fileno(file), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+  char *buffer = pwi_secret_alloc(FILE_BUFFER); /* the C library's own would keep what was read */
+  if (!buffer)
+    status = PAWL_NO_MEMORY;
+  else if (setvbuf(file, buffer, _IOFBF, FILE_BUFFER) == 0 && fstat(fileno(file), &about) == 0 &&
+           (about.st_mode & (S_IRWXG | S_IRWXO)) == 0)
     status = load_lines(keyring, file, line_out);
   fclose(file);
+  pwi_secret_free(buffer, FILE_BUFFER);
   return status;
 }
 

@@ -78,6 +78,8 @@ bool pwi_key_space_is_valid(const char *space);
 pawl_status pwi_keyring_create(struct pwi_keyring **keyring_out);
 void pwi_keyring_destroy(struct pwi_keyring *keyring); /* the secrets are overwritten; NULL is fine */
 
+/* Keys are kept in memory that is left out of core dumps (base/secret.h). */
+
 /* Append a key, with its limits if any. Errors as pwi_key_parse_line, PAWL_EXISTS (whatever its limits: those that came
  * first stay), PAWL_NO_MEMORY. */
 pawl_status pwi_keyring_add(struct pwi_keyring *keyring, const char *text);

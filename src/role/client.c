@@ -102,7 +102,10 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   }
   ours->peering = peering;
   ours->is_up = true;
-  if (ours == client->manager) pwi_client_join(client);
+  if (ours == client->manager) {
+    client->trouble = PAWL_OK;
+    pwi_client_join(client);
+  }
   if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_link_up(client, ours->peer);
 }
 
@@ -223,7 +226,8 @@ static pawl_status begin(struct pwi_client *client) {
   if (status) return status;
   client->numbers.catalogue = &client->catalogue;
   client->numbers.roster = client->roster;
-  client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = client->host};
+  client->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_CLIENT, .host = client->host, .log = client->config.log, .net = client->config.net};
   client->trouble = PAWL_CLUSTER_UNKNOWN;
   status = take_identity(client);
   if (!status) status = pwi_greeting_set(config->net, &client->greeting);

@@ -335,7 +335,8 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   size_t size = strnlen(host, sizeof manager->host - 1);
   memcpy(manager->host, host, size);
   c->host = manager->host;
-  manager->greeting = (struct pwi_greeting){.role = PWI_ROLE_MANAGER, .host = manager->host};
+  manager->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_MANAGER, .host = manager->host, .log = manager->config.log, .net = manager->config.net};
 }
 
 static pawl_status replay_record(void *context, const void *record, size_t size) {

@@ -8,8 +8,8 @@
  *   manager_probe.c   whether a server that is missing is lost: witnesses
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
- *   manager_access.c  what they may ask for, and the audit
  *   manager_roster.c  the roster, as the changes since what a peer has
+ *   manager_access.c  what they may ask for, and the audit
  *   manager_answer.c  what was answered, for those who ask again
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making

@@ -480,7 +480,8 @@ static pawl_status begin(struct pwi_server *server) {
   if (status) return status;
   server->numbers.catalogue = &server->catalogue;
   server->numbers.roster = server->roster;
-  server->greeting = (struct pwi_greeting){.role = PWI_ROLE_SERVER, .host = server->host};
+  server->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_SERVER, .host = server->host, .log = server->config.log, .net = server->config.net};
   server->trouble = PAWL_CLUSTER_UNKNOWN;
   status = pwi_greeting_set(server->config.net, &server->greeting);
   if (!status) status = make_parts(server);

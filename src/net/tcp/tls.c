@@ -17,6 +17,7 @@
 #define RECORD_OVERHEAD 256
 /* Encrypted bytes that are gathered for one write, and read at once: few enough to stay in the cache. */
 #define GATHER (2 * (RECORD_MAX + RECORD_OVERHEAD))
+#define OUT_MAX (8 * GATHER)
 #define READ_AHEAD (2 * (RECORD_MAX + RECORD_OVERHEAD))
 #define IDENTITY_PREFIX "pawl:"
 #define IDENTITY_PREFIX_SIZE (sizeof IDENTITY_PREFIX - 1)
@@ -79,9 +80,15 @@ static bool make_room(struct pwi_tls *tls, size_t size) {
   return true;
 }
 
+/* Of our own we write no more than GATHER and a record at a time. What goes beyond are answers that OpenSSL gives by itself,
+ * to requests for new keys: a peer that asks and does not read should cost little. */
 static int bottom_write(BIO *bio, const char *from, int size) {
   struct pwi_tls *tls = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
+  if (tls->out_end - tls->out_begin + (size_t)size > OUT_MAX) {
+    tls->broken = true;
+    return -1;
+  }
   if (!make_room(tls, (size_t)size)) return -1;
   memcpy(tls->out + tls->out_end, from, (size_t)size);
   tls->out_end += (size_t)size;
@@ -341,6 +348,13 @@ static void note_certificate(struct pwi_tls *tls) {
   add_alternatives(tls, certificate);
 }
 
+/* After the handshake nothing is made from the key any more: OpenSSL's copy of it need not lie about as long as the link. */
+static void forget_key(struct pwi_tls *tls) {
+  static const unsigned char nothing[PWI_KEY_SIZE];
+  SSL_SESSION *session = SSL_get_session(tls->ssl);
+  if (session) SSL_SESSION_set1_master_key(session, nothing, sizeof nothing);
+}
+
 pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
   ERR_clear_error();
   int result = SSL_do_handshake(tls->ssl);
@@ -353,6 +367,7 @@ pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
       return PAWL_LINK_KEY;
     }
     note_certificate(tls);
+    if (tls->context->keys) forget_key(tls);
     *finished_out = true;
     return PAWL_OK;
   }
