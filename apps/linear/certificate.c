@@ -43,9 +43,9 @@ void linear_certificate_add(struct linear_certificate *certificate, double weigh
     if (above > 0) certificate->squares[k] += above * above;
   }
   double slope = is_regression ? g[0] : g[0] + g[1];
-  double violation = weight != 0           ? fabs(slope + l2 * weight + (weight > 0 ? l1 : -l1))
+  double violation = weight != 0        ? fabs(slope + l2 * weight + (weight > 0 ? l1 : -l1))
                      : fabs(slope) > l1 ? fabs(slope) - l1
-                                          : 0;
+                                        : 0;
   certificate->violation += violation;
   certificate->violation_most = fmax(certificate->violation_most, violation);
 }

@@ -31,9 +31,9 @@
 struct linear_certificate {
   enum linear_loss loss;
   double l1, l2;
-  double factors[2];  /* of the sums of each class */
-  double most;        /* the highest |g_j| */
-  double squares[LINEAR_SHRINKS]; /* sum_j max(0, |s g_j| - l1)^2 */
+  double factors[2];                /* of the sums of each class */
+  double most;                      /* the highest |g_j| */
+  double squares[LINEAR_SHRINKS];   /* sum_j max(0, |s g_j| - l1)^2 */
   double violation, violation_most; /* of the optimality conditions at the weights: sum and largest */
 };
 

@@ -14,9 +14,10 @@ struct linear_outcome {
   bool was_full;
   double objective; /* NAN if not known */
   double violation, violation_max;
-  double dual; /* of dual methods */
+  double dual;   /* of dual methods */
   double before; /* the objective before the round, if it was the first; else NAN */
-  double gap;    /* a bound on how far it is to the optimum, as a part of the objective (certificate.h); NAN if there is none */
+  double
+      gap; /* a bound on how far it is to the optimum, as a part of the objective (certificate.h); NAN if there is none */
   double left;   /* of Newton steps: how far it is by the quadratic that the step came from */
   bool is_stuck; /* of Newton steps: none brings the objective down */
 };
@@ -39,9 +40,9 @@ struct linear_control {
   double first_violation, last_violation; /* of full rounds; first: 0 while not known */
   double log_slope;                       /* of the violation, per round: for guessing how long it will take */
   uint32_t since_full, since_check, rises, flat_rounds;
-  double check_below; /* the violation from which on it is worth another look at how far it is */
+  double check_below;          /* the violation from which on it is worth another look at how far it is */
   bool has_penalty, is_smooth; /* the loss has a second derivative everywhere */
-  double balance; /* rows of the rarer class, as a part of all; 1 for regression */
+  double balance;              /* rows of the rarer class, as a part of all; 1 for regression */
 
   /* For the next round: */
   bool is_full;

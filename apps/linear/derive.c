@@ -113,7 +113,7 @@ struct panel {
   uint32_t *begins;         /* features + 1: entries of the panel that each has, */
   struct place {
     uint32_t row, at; /* the row, and the entry's number, counted from the first of the panel */
-  } *places;
+  } * places;
 };
 
 /* Where the row of a key begins, less the key: what lies before the diagonal is left out. */
@@ -167,7 +167,8 @@ static pawl_status add_rows(struct linear_worker *worker, const double *curvatur
   for (size_t j = 0; j < features && keys; j++) keys[j] = (uint32_t)share->keys[j];
   panel.keys = keys;
   for (size_t first = 0, last = 0; first < share->rows && !status; first = last) {
-    while (last < share->rows && (last == first || worker->rows.starts[last] - worker->rows.starts[first] < PANEL_ENTRIES))
+    while (last < share->rows &&
+           (last == first || worker->rows.starts[last] - worker->rows.starts[first] < PANEL_ENTRIES))
       last++;
     sort_panel(&panel, features, first, last);
     add_panel(&panel, features, first);
@@ -178,7 +179,8 @@ static pawl_status add_rows(struct linear_worker *worker, const double *curvatur
   return status;
 }
 
-static pawl_status push_hessian(struct linear_worker *worker, const struct linear_order *order, const double *curvatures) {
+static pawl_status push_hessian(struct linear_worker *worker, const struct linear_order *order,
+                                const double *curvatures) {
   uint64_t size = order->features + 1, count = size * (size + 1) / 2;
   struct pawl_vector *vector = NULL;
   if (!worker->rows.starts && !linear_rows_init(&worker->rows, &worker->share)) return PAWL_NO_MEMORY;
@@ -203,8 +205,8 @@ pawl_status linear_derive(struct linear_worker *worker, const struct linear_orde
   int64_t begun = linear_now();
   double bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
   double *curvatures = calloc(share->rows + 1, sizeof *curvatures);
-  pawl_status status = w && z && curvatures ? linear_pull_weights(worker, share->keys, share->features, w, &bias)
-                                            : PAWL_NO_MEMORY;
+  pawl_status status =
+      w && z && curvatures ? linear_pull_weights(worker, share->keys, share->features, w, &bias) : PAWL_NO_MEMORY;
   if (!status) add_scores(share, w, bias, z);
   for (size_t i = 0; i < share->rows && !status; i++) judge(worker, order, i, &z[i], &curvatures[i], reply);
   if (!status) status = push_gradient(worker, order, z);
@@ -219,7 +221,8 @@ pawl_status linear_derive(struct linear_worker *worker, const struct linear_orde
 }
 
 /* The step of our features, and of the bias. */
-static pawl_status pull_step(struct linear_worker *worker, const struct linear_order *order, double *step, double *bias) {
+static pawl_status pull_step(struct linear_worker *worker, const struct linear_order *order, double *step,
+                             double *bias) {
   const struct linear_share *share = &worker->share;
   struct pawl_vector *vector = NULL;
   struct pawl_task *task = NULL, *bias_task = NULL;
@@ -237,8 +240,8 @@ pawl_status linear_search(struct linear_worker *worker, const struct linear_orde
   int64_t begun = linear_now();
   double bias = 0, by_bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
   double *by = calloc(share->rows + 1, sizeof *by);
-  pawl_status status = w && z && by ? linear_pull_weights(worker, share->keys, share->features, w, &bias)
-                                    : PAWL_NO_MEMORY;
+  pawl_status status =
+      w && z && by ? linear_pull_weights(worker, share->keys, share->features, w, &bias) : PAWL_NO_MEMORY;
   if (!status) add_scores(share, w, bias, z);
   if (!status) status = pull_step(worker, order, w, &by_bias);
   if (!status) add_scores(share, w, by_bias, by);

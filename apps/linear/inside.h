@@ -68,10 +68,10 @@ struct linear_order {
   double labels[2];
   uint32_t blocks;
   uint64_t seed;
-  bool is_full;   /* look at features that the KKT filter leaves out, too */
-  double slack;   /* of the KKT filter */
-  double damping; /* what curvatures are multiplied by; 1 if all goes well */
-  double rate;    /* of methods with a learning rate, in this round */
+  bool is_full;    /* look at features that the KKT filter leaves out, too */
+  double slack;    /* of the KKT filter */
+  double damping;  /* what curvatures are multiplied by; 1 if all goes well */
+  double rate;     /* of methods with a learning rate, in this round */
   uint64_t serial; /* of DERIVE: which vectors the derivatives are added up in */
   bool is_first;   /* of SWEEP: the loss before it is wanted, too */
   bool is_curved;  /* of DERIVE: the Hessian, too */
@@ -85,11 +85,11 @@ struct linear_reply {
   uint64_t looked_at;              /* features, in this round */
   double waited_s, worked_s;
   uint64_t bytes_sent, bytes_received;
-  double dual; /* of dual methods: this worker's part of the dual objective */
-  double loss_before, loss_of_nothing;   /* before a sweep that is the first; with all weights zero */
-  double slopes[2];                      /* of DERIVE: their sums over rows of each class; for regression: certificate.h */
-  double conjugates[2][LINEAR_SHRINKS];  /* likewise: certificate.h */
-  double trials[LINEAR_TRIALS];          /* of SEARCH: losses */
+  double dual;                         /* of dual methods: this worker's part of the dual objective */
+  double loss_before, loss_of_nothing; /* before a sweep that is the first; with all weights zero */
+  double slopes[2]; /* of DERIVE: their sums over rows of each class; for regression: certificate.h */
+  double conjugates[2][LINEAR_SHRINKS]; /* likewise: certificate.h */
+  double trials[LINEAR_TRIALS];         /* of SEARCH: losses */
 };
 
 /* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is not whole. */
@@ -107,9 +107,9 @@ enum linear_vector {
   LINEAR_WEIGHTS,
   LINEAR_BIAS,
   LINEAR_ALPHA,
-  LINEAR_GRADIENT,  /* derivatives: by key, of each class; */
-  LINEAR_HESSIAN,   /* the upper triangle, row after row, by key, the bias last; */
-  LINEAR_STEP,      /* a step that is searched along, by key, the bias last */
+  LINEAR_GRADIENT, /* derivatives: by key, of each class; */
+  LINEAR_HESSIAN,  /* the upper triangle, row after row, by key, the bias last; */
+  LINEAR_STEP,     /* a step that is searched along, by key, the bias last */
 };
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,

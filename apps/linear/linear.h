@@ -35,7 +35,8 @@ enum linear_method {
   LINEAR_METHOD_FTRL = 5,
   LINEAR_METHOD_DUAL =
       6, /* dual coordinate ascent at each worker, sums of steps on the servers; hinge losses, l2 only */
-  LINEAR_METHOD_NEWTON = 7, /* Newton steps with the whole Hessian: data with few features, dense, correlated or unscaled */
+  LINEAR_METHOD_NEWTON =
+      7, /* Newton steps with the whole Hessian: data with few features, dense, correlated or unscaled */
 };
 
 #define LINEAR_NEVER_DONE 1e-15 /* a tolerance with which Algorithm 3 goes on for all its rounds */
@@ -69,8 +70,10 @@ struct linear_progress {
 struct linear_result {
   /* Why it ended: "converged", which was measured; "rounds", "stuck", "early stop", "interrupted", "streamed", "diverged", "failed". */
   const char *why;
-  bool is_certain;   /* the result is what was asked for: converged, streamed without diverging, or stopped as the user wanted */
-  double gap;        /* a bound, from a point of the dual, on how far above the optimum it is, as a part of it; NAN if not known */
+  bool
+      is_certain; /* the result is what was asked for: converged, streamed without diverging, or stopped as the user wanted */
+  double
+      gap; /* a bound, from a point of the dual, on how far above the optimum it is, as a part of it; NAN if not known */
   const char *advice; /* what to try if it did not converge; NULL if it did */
   const char *method; /* that was used */
   uint64_t rounds;
@@ -99,9 +102,9 @@ struct linear_options {
   bool bias;
   double class_weights[2]; /* of the lower and the higher label; 0: 1 */
 
-  uint32_t tau;    /* block steps that may be under way: OSDI'14's bounded delay */
-  uint32_t blocks; /* 0: chosen from the data */
-  bool keep_all;   /* no KKT filter: look at every feature in every round */
+  uint32_t tau;       /* block steps that may be under way: OSDI'14's bounded delay */
+  uint32_t blocks;    /* 0: chosen from the data */
+  bool keep_all;      /* no KKT filter: look at every feature in every round */
   double tolerance;   /* how far the objective may be from the optimum, as a part of it; 0: 1e-3 */
   uint64_t rounds;    /* at most; 0: 1000, or one pass for methods that stream */
   uint32_t patience;  /* rounds without a better validation loss before it ends; 0: does not end by it */

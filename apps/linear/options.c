@@ -37,7 +37,8 @@ static bool check_points(const struct linear_options *options, enum linear_metho
 }
 
 static bool check_method(const struct linear_options *options, enum linear_method method, char error[LINEAR_TEXT_MAX]) {
-  if (options->loss == LINEAR_HINGE && (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_NEWTON || method == LINEAR_METHOD_AUTO))
+  if (options->loss == LINEAR_HINGE &&
+      (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_NEWTON || method == LINEAR_METHOD_AUTO))
     return wrong(error, "the hinge loss has no curvature to step by: use --method dual, or --loss squared-hinge");
   if (method == LINEAR_METHOD_DUAL && options->loss != LINEAR_HINGE)
     return wrong(error, "--method dual is for the hinge loss: `pawl train svm --loss hinge`");

@@ -67,8 +67,8 @@ static inline double best_of_one(const struct problem *problem, size_t id, const
       for (size_t row = 0; row < problem->rows->count; row++) {
         double x = x_of(problem, row, id);
         if (x != 0)
-          slope += c_of(problem, row) * x *
-                   linear_loss_slope(problem->loss, y_of(problem, row), z[row] + (v - w[id]) * x);
+          slope +=
+              c_of(problem, row) * x * linear_loss_slope(problem->loss, y_of(problem, row), z[row] + (v - w[id]) * x);
       }
       if (widen ? slope >= 0 : slope <= 0) break;
       if (widen)
@@ -116,8 +116,8 @@ struct counts {
 };
 
 /* One training, and what must hold of it. Returns what is wrong, or NULL. */
-static inline const char *judge(const struct problem *problem, enum linear_method method, uint32_t workers, uint32_t tau,
-                                double best, struct counts *counts, struct outcome *outcome) {
+static inline const char *judge(const struct problem *problem, enum linear_method method, uint32_t workers,
+                                uint32_t tau, double best, struct counts *counts, struct outcome *outcome) {
   static struct linear_options options;
   static struct linear_point point;
   static const char *path;
@@ -143,9 +143,7 @@ static inline const char *judge(const struct problem *problem, enum linear_metho
   return NULL;
 }
 
-static const struct {
-  double l1, l2;
-} penalties[] = {{1, 0}, {0, 1}, {0.5, 0.5}, {0.05, 0}, {0, 1e-3}};
+static const struct { double l1, l2; } penalties[] = {{1, 0}, {0, 1}, {0.5, 0.5}, {0.05, 0}, {0, 1e-3}};
 
 /* Every kind of data, with a choice of the rest that goes through all of it as `seed` counts. */
 static inline void check_kinds(enum linear_method method, uint64_t first_seed, uint64_t seeds) {

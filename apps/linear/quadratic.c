@@ -8,10 +8,10 @@
 
 enum { TURNS = 400, STILL_TURNS = 6 };
 
-#define ENOUGH 1e-9   /* of the first violation: then it is solved */
-#define STILL 1e-7   /* of all that it has fallen: a turn that brings no more brings nothing */
+#define ENOUGH 1e-9     /* of the first violation: then it is solved */
+#define STILL 1e-7      /* of all that it has fallen: a turn that brings no more brings nothing */
 #define DEPENDENT 1e-10 /* of a curvature: what is added to it */
-#define NOTHING 1e-300 /* curvatures below are zero */
+#define NOTHING 1e-300  /* curvatures below are zero */
 
 struct solver {
   const struct linear_quadratic *is;
@@ -21,7 +21,7 @@ struct solver {
   double *diagonal; /* of H with its ridge */
   double *factor;   /* of Cholesky: room for count rows of as many */
   double *answer;
-  size_t *free; /* variables of the system */
+  size_t *free;                     /* variables of the system */
   size_t *factored, factored_count; /* those that the factor is of */
 };
 
@@ -184,8 +184,7 @@ pawl_status linear_quadratic_solve(const struct linear_quadratic *is, double *st
   if (is_there) {
     memcpy(solver.v, is->w, count * sizeof *solver.v);
     memcpy(solver.slope, is->g, count * sizeof *solver.slope);
-    for (size_t j = 0; j < count; j++)
-      solver.diagonal[j] = is->hessian[j * count + j] * (1 + is->ridge);
+    for (size_t j = 0; j < count; j++) solver.diagonal[j] = is->hessian[j * count + j] * (1 + is->ridge);
     solve(&solver);
     for (size_t j = 0; j < count; j++) step_out[j] = solver.v[j] - is->w[j];
     *fall_out = fall(&solver);

@@ -10,7 +10,7 @@
 
 /* A struct of zeros is none. */
 struct linear_rows {
-  uint64_t *starts; /* rows + 1: where the entries of each begin */
+  uint64_t *starts;     /* rows + 1: where the entries of each begin */
   uint32_t *feature_of; /* numbers in the share, rising in a row */
   float *values;
 };

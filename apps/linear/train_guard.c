@@ -155,7 +155,8 @@ static bool has_diverged(const struct linear_run *run) {
 
 void linear_judge_end(struct linear_run *run) {
   struct linear_result *result = &run->result;
-  bool asked_for = run->options->rounds > 0; /* as many rounds as were asked for, and it says that it is not converged */
+  bool asked_for =
+      run->options->rounds > 0; /* as many rounds as were asked for, and it says that it is not converged */
   bool diverged = has_diverged(run);
   if (diverged) result->why = "diverged";
   result->gap = run->control.gap;
@@ -168,5 +169,6 @@ void linear_judge_end(struct linear_run *run) {
   else if (is(result->why, "diverged") || is(result->why, "stuck"))
     result->advice = "values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
   else if (is(result->why, "rounds"))
-    result->advice = "more --rounds, values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
+    result->advice =
+        "more --rounds, values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
 }

@@ -43,7 +43,7 @@ struct linear_run {
   struct linear_validation validation;
   struct pawl_vector *weights, *bias, *alpha;
   struct linear_kept kept;      /* train_guard.c */
-  struct linear_newton *newton;         /* NULL before the first Newton step */
+  struct linear_newton *newton; /* NULL before the first Newton step */
   bool has_vectors;
   struct linear_progress progress;
   char slowest_host[256];
@@ -59,7 +59,7 @@ struct linear_run {
   bool is_best;           /* the weights on the servers are those that are kept */
   uint64_t resumed_round; /* the first one after resuming */
   double nothing;         /* the loss with all weights zero */
-  bool zero_based; /* ids of features begin at 0 */
+  bool zero_based;        /* ids of features begin at 0 */
   double class_rows[2];
   char *error; /* LINEAR_TEXT_MAX */
 };

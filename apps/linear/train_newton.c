@@ -29,10 +29,10 @@ struct linear_newton {
   size_t count; /* features and the bias */
   double *w, *step, *g, *hessian;
   double ridge;           /* of the next Hessian */
-  double objective;     /* at w */
+  double objective;       /* at w */
   struct linear_reply at; /* what the workers said of w */
   double gap, fall;
-  bool is_exact;  /* the fall is that of a quadratic without a ridge */
+  bool is_exact; /* the fall is that of a quadratic without a ridge */
 };
 
 void linear_newton_end(struct linear_run *run) {
@@ -66,8 +66,7 @@ static pawl_status write_weights(struct linear_run *run, const struct linear_new
   struct pawl_task *task = NULL, *bias_task = NULL;
   size_t features = newton->count - 1;
   pawl_status status = pawl_vector_push(run->weights, pawl_at_range(0, features), newton->w, &task);
-  if (!status && run->bias)
-    status = pawl_vector_push(run->bias, pawl_at_range(0, 1), newton->w + features, &bias_task);
+  if (!status && run->bias) status = pawl_vector_push(run->bias, pawl_at_range(0, 1), newton->w + features, &bias_task);
   status = finish(status, task);
   return finish(status, bias_task);
 }
@@ -95,7 +94,8 @@ static pawl_status read_hessian(struct linear_run *run, struct linear_newton *ne
     status = finish(status, task);
   }
   for (size_t i = 0; i < count && !status; i++)
-    for (size_t k = i; k < count; k++, at++) newton->hessian[i * count + k] = newton->hessian[k * count + i] = triangle[at];
+    for (size_t k = i; k < count; k++, at++)
+      newton->hessian[i * count + k] = newton->hessian[k * count + i] = triangle[at];
   for (size_t i = 0; i < count && !status && !run->bias; i++) /* no step of it */
     newton->hessian[i * count + count - 1] = newton->hessian[(count - 1) * count + i] = 0;
   free(triangle);
@@ -194,14 +194,15 @@ static bool is_finite(const double *values, size_t count) {
 
 /* Solves, searches, and takes the step. `*moved_out`: there was one. */
 static pawl_status step(struct linear_run *run, struct linear_newton *newton, bool *moved_out) {
-  struct linear_quadratic quadratic = {newton->count, newton->hessian, newton->g,       newton->w,
+  struct linear_quadratic quadratic = {newton->count, newton->hessian, newton->g,    newton->w,
                                        run->order.l1, run->order.l2,   newton->ridge};
   double length = 0;
   *moved_out = false;
   if (!is_finite(newton->g, newton->count) || !is_finite(newton->hessian, newton->count * newton->count))
-    return linear_fail(run, PAWL_INVALID,
-                       "the derivatives of the loss are not finite: values of the data, or of the model to start with, are "
-                       "too large; divide them, or give --unit-rows");
+    return linear_fail(
+        run, PAWL_INVALID,
+        "the derivatives of the loss are not finite: values of the data, or of the model to start with, are "
+        "too large; divide them, or give --unit-rows");
   pawl_status status = linear_quadratic_solve(&quadratic, newton->step, &newton->fall);
   if (status) return status;
   if (newton->fall > 0 && is_finite(newton->step, newton->count)) {

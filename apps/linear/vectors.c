@@ -8,8 +8,8 @@
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                         char name[PAWL_NAME_MAX + 1]) {
-  static const char letters[] = {[LINEAR_WEIGHTS] = 'w',  [LINEAR_BIAS] = 'b',      [LINEAR_ALPHA] = 'a',
-                                 [LINEAR_GRADIENT] = 'g', [LINEAR_HESSIAN] = 'h',   [LINEAR_STEP] = 's'};
+  static const char letters[] = {[LINEAR_WEIGHTS] = 'w',  [LINEAR_BIAS] = 'b',    [LINEAR_ALPHA] = 'a',
+                                 [LINEAR_GRADIENT] = 'g', [LINEAR_HESSIAN] = 'h', [LINEAR_STEP] = 's'};
   if (which == LINEAR_WEIGHTS || which == LINEAR_BIAS)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%u", spec->job, letters[which], order->point, order->generation);
   else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN)

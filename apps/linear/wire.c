@@ -95,17 +95,17 @@ bool linear_order_read(const void *bytes, size_t size, struct linear_order *orde
   int what, full, first, curved;
   json_int_t point, generation, blocks;
   bool is_whole =
-      !json_unpack(object, "{s:i, s:o, s:I, s:I, s:F, s:F, s:o, s:o, s:[F, F], s:I, s:o, s:b, s:F, s:F, s:F, s:o, s:b, s:b}", "do",
-                   &what, "round", &round, "point", &point, "generation", &generation, "l1", &order.l1, "l2", &order.l2,
-                   "features", &features, "rows", &rows, "labels", &order.labels[0], &order.labels[1], "blocks",
-                   &blocks, "seed", &seed, "full", &full, "slack", &order.slack, "damping", &order.damping, "rate",
-                   &order.rate, "serial", &serial, "first", &first, "curved", &curved) &&
-      apps_json_wide_of(serial, &order.serial) &&
-      apps_json_wide_of(round, &order.round) && apps_json_wide_of(features, &order.features) &&
-      apps_json_wide_of(rows, &order.rows) && apps_json_wide_of(seed, &order.seed) && what >= LINEAR_DESCRIBE &&
-      what <= LINEAR_SEARCH && point >= 0 && generation >= 0 && generation <= UINT32_MAX &&
-      order.features <= UINT64_C(1) << 63 && blocks >= 0 && blocks < (1 << 24) &&
-      (what == LINEAR_DESCRIBE || (order.features > 0 && blocks > 0)) &&
+      !json_unpack(object,
+                   "{s:i, s:o, s:I, s:I, s:F, s:F, s:o, s:o, s:[F, F], s:I, s:o, s:b, s:F, s:F, s:F, s:o, s:b, s:b}",
+                   "do", &what, "round", &round, "point", &point, "generation", &generation, "l1", &order.l1, "l2",
+                   &order.l2, "features", &features, "rows", &rows, "labels", &order.labels[0], &order.labels[1],
+                   "blocks", &blocks, "seed", &seed, "full", &full, "slack", &order.slack, "damping", &order.damping,
+                   "rate", &order.rate, "serial", &serial, "first", &first, "curved", &curved) &&
+      apps_json_wide_of(serial, &order.serial) && apps_json_wide_of(round, &order.round) &&
+      apps_json_wide_of(features, &order.features) && apps_json_wide_of(rows, &order.rows) &&
+      apps_json_wide_of(seed, &order.seed) && what >= LINEAR_DESCRIBE && what <= LINEAR_SEARCH && point >= 0 &&
+      generation >= 0 && generation <= UINT32_MAX && order.features <= UINT64_C(1) << 63 && blocks >= 0 &&
+      blocks < (1 << 24) && (what == LINEAR_DESCRIBE || (order.features > 0 && blocks > 0)) &&
       !(curved && order.features > LINEAR_NEWTON_MOST + 1);
   json_decref(object);
   if (!is_whole) return false;
@@ -145,14 +145,13 @@ char *linear_reply_write(const struct linear_reply *reply) {
                 apps_json_wide(census->max_id), "skipped", apps_json_wide(census->skipped), "labels", labels);
   return apps_json_print(
       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "census",
-                described, "rows",
-                apps_json_wide(reply->rows), "correct", apps_json_wide(reply->correct), "loss",
+                described, "rows", apps_json_wide(reply->rows), "correct", apps_json_wide(reply->correct), "loss",
                 apps_json_number(reply->loss), "violation", apps_json_number(reply->violation), "violation_max",
                 apps_json_number(reply->violation_max), "looked_at", apps_json_wide(reply->looked_at), "waited_s",
                 reply->waited_s, "worked_s", reply->worked_s, "bytes_sent", apps_json_wide(reply->bytes_sent),
-                "bytes_received", apps_json_wide(reply->bytes_received), "dual", apps_json_number(reply->dual), "before",
-                apps_json_number(reply->loss_before), "nothing", apps_json_number(reply->loss_of_nothing), "slopes",
-                numbers(reply->slopes, 2), "first", numbers(reply->conjugates[0], LINEAR_SHRINKS), "second",
+                "bytes_received", apps_json_wide(reply->bytes_received), "dual", apps_json_number(reply->dual),
+                "before", apps_json_number(reply->loss_before), "nothing", apps_json_number(reply->loss_of_nothing),
+                "slopes", numbers(reply->slopes, 2), "first", numbers(reply->conjugates[0], LINEAR_SHRINKS), "second",
                 numbers(reply->conjugates[1], LINEAR_SHRINKS), "trials", numbers(reply->trials, LINEAR_TRIALS)));
 }
 
@@ -179,17 +178,17 @@ bool linear_reply_read(const void *bytes, size_t size, struct linear_reply *repl
   json_t *object = apps_json_parse(bytes, size), *census, *rows, *correct, *looked_at, *sent, *received, *loss, *sum,
          *most, *dual, *before, *nothing, *slopes, *first, *second, *trials;
   struct linear_reply reply = {0};
-  bool is_whole = !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:F, s:F, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "census",
-                               &census, "rows", &rows, "correct", &correct, "loss", &loss, "violation", &sum,
-                               "violation_max", &most, "looked_at", &looked_at, "waited_s", &reply.waited_s, "worked_s",
-                               &reply.worked_s, "bytes_sent", &sent, "bytes_received", &received, "dual", &dual, "before", &before, "nothing", &nothing,
-                               "slopes", &slopes, "first", &first, "second", &second, "trials", &trials) &&
-                  numbers_of(slopes, 2, reply.slopes) && numbers_of(first, LINEAR_SHRINKS, reply.conjugates[0]) &&
-                  numbers_of(second, LINEAR_SHRINKS, reply.conjugates[1]) &&
-                  numbers_of(trials, LINEAR_TRIALS, reply.trials) &&
-                  read_census(census, &reply.census) && apps_json_wide_of(rows, &reply.rows) &&
-                  apps_json_wide_of(correct, &reply.correct) && apps_json_wide_of(looked_at, &reply.looked_at) &&
-                  apps_json_wide_of(sent, &reply.bytes_sent) && apps_json_wide_of(received, &reply.bytes_received);
+  bool is_whole =
+      !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:F, s:F, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                   "census", &census, "rows", &rows, "correct", &correct, "loss", &loss, "violation", &sum,
+                   "violation_max", &most, "looked_at", &looked_at, "waited_s", &reply.waited_s, "worked_s",
+                   &reply.worked_s, "bytes_sent", &sent, "bytes_received", &received, "dual", &dual, "before", &before,
+                   "nothing", &nothing, "slopes", &slopes, "first", &first, "second", &second, "trials", &trials) &&
+      numbers_of(slopes, 2, reply.slopes) && numbers_of(first, LINEAR_SHRINKS, reply.conjugates[0]) &&
+      numbers_of(second, LINEAR_SHRINKS, reply.conjugates[1]) && numbers_of(trials, LINEAR_TRIALS, reply.trials) &&
+      read_census(census, &reply.census) && apps_json_wide_of(rows, &reply.rows) &&
+      apps_json_wide_of(correct, &reply.correct) && apps_json_wide_of(looked_at, &reply.looked_at) &&
+      apps_json_wide_of(sent, &reply.bytes_sent) && apps_json_wide_of(received, &reply.bytes_received);
   if (is_whole) {
     reply.loss = apps_json_number_of(loss);
     reply.violation = apps_json_number_of(sum);

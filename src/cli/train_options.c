@@ -72,14 +72,11 @@ static const struct pwi_train_rule rules[] = {
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
 static bool read_method(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"blocks", LINEAR_METHOD_BLOCKS},
-                                                {"subgradient", LINEAR_METHOD_SUBGRADIENT},
-                                                {"sgd", LINEAR_METHOD_SGD},
-                                                {"adagrad", LINEAR_METHOD_ADAGRAD},
-                                                {"ftrl", LINEAR_METHOD_FTRL},
-                                                {"dual", LINEAR_METHOD_DUAL},
-                                                {"newton", LINEAR_METHOD_NEWTON},
-                                                {0}};
+  static const struct pwi_train_word words[] = {
+      {"blocks", LINEAR_METHOD_BLOCKS}, {"subgradient", LINEAR_METHOD_SUBGRADIENT},
+      {"sgd", LINEAR_METHOD_SGD},       {"adagrad", LINEAR_METHOD_ADAGRAD},
+      {"ftrl", LINEAR_METHOD_FTRL},     {"dual", LINEAR_METHOD_DUAL},
+      {"newton", LINEAR_METHOD_NEWTON}, {0}};
   int method;
   if (!pwi_train_word_read(words, value, &method)) return false;
   options->linear.method = (enum linear_method)method;
