@@ -34,6 +34,7 @@ struct linear_spec {
   uint64_t fingerprint; /* of the data as the scheduler sees it, */
   uint64_t pieces;      /* of which there are so many */
   bool bias;
+  bool digests; /* workers digest what they read: there will be checkpoints */
   double class_weights[2];
   uint32_t tau, threads, minibatch;
   double rate;

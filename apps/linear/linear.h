@@ -76,7 +76,8 @@ struct linear_result {
       gap; /* a bound, from a point of the dual, on how far above the optimum it is, as a part of it; NAN if not known */
   const char *advice; /* what to try if it did not converge; NULL if it did */
   const char *method; /* that was used */
-  uint64_t rounds;
+  uint64_t rounds;    /* of this run, */
+  uint64_t resumed;   /* and of the one that it was resumed from */
   double seconds, load_s, train_s;
   double objective; /* at the end, with one more look at all data */
   uint64_t nonzeros;
@@ -95,6 +96,7 @@ struct linear_options {
   size_t path_count;
   const char *const *valid_paths; /* read by linear_train itself */
   size_t valid_count;
+  double valid_split; /* instead: this share of the rows is held out, drawn by `seed`; 0: none is */
   struct pawl_data_options reading;
   bool zero_based; /* ids begin at 0; found out if one of them is 0. Ids stay those of the files either way */
   const struct linear_point *points; /* one model for each, in this order, each beginning with the one before */
@@ -106,7 +108,7 @@ struct linear_options {
   uint32_t blocks;    /* 0: chosen from the data */
   bool keep_all;      /* no KKT filter: look at every feature in every round */
   double tolerance;   /* how far the objective may be from the optimum, as a part of it; 0: 1e-3 */
-  uint64_t rounds;    /* at most; 0: 1000, or one pass for methods that stream */
+  uint64_t rounds;    /* at most, not counting those before `resume`; 0: 1000, or one pass for methods that stream */
   uint32_t patience;  /* rounds without a better validation loss before it ends; 0: does not end by it */
   double rate;        /* of SGD, AdaGrad, FTRL, subgradient; 0: chosen */
   uint32_t minibatch; /* rows; 0: 1000 */
@@ -123,7 +125,8 @@ struct linear_options {
 
   const char *checkpoints;   /* a directory that servers can write to; NULL: none are made */
   double checkpoint_every_s; /* 0: 60 */
-  bool resume;               /* from the newest checkpoint there; PAWL_NOT_FOUND if there is none */
+  bool
+      resume; /* from the newest checkpoint there; PAWL_NOT_FOUND if there is none, PAWL_MISMATCH if it is of other options or data */
 
   /* All may be NULL. They are called by the thread that calls linear_train. */
   void (*progress)(void *context, const struct linear_progress *progress);

@@ -64,6 +64,8 @@ static void add_census(struct linear_census *sum, const struct linear_census *pa
   sum->squares += part->squares;
   if (part->max_id > sum->max_id) sum->max_id = part->max_id;
   sum->has_zero |= part->has_zero;
+  sum->digest.sum += part->digest.sum;
+  sum->digest.pieces += part->digest.pieces;
   for (size_t i = 0; i < part->label_count; i++) {
     size_t k = 0;
     while (k < sum->label_count && sum->labels[k] != part->labels[i]) k++;
@@ -258,6 +260,7 @@ static pawl_status describe(struct linear_run *run) {
   }
   run->order.round = 1;
   run->result.load_s = (double)(linear_now() - run->begun_ns) * 1e-9;
+  linear_state_digest(run, &sum.census.digest);
   return settle(run, &sum.census);
 }
 
@@ -285,11 +288,13 @@ static pawl_status write_spec(struct linear_run *run) {
   }
   if (!spec->paths) return PAWL_NO_MEMORY;
   spec->reading = options->reading;
+  linear_split(options, PAWL_PART_TRAIN, &spec->reading);
   if (options->reading.label) snprintf(spec->label, sizeof spec->label, "%s", options->reading.label);
   pawl_data_info(run->data, &info);
   spec->fingerprint = info.fingerprint;
   spec->pieces = info.pieces;
   spec->bias = options->bias;
+  spec->digests = options->checkpoints != NULL;
   for (size_t i = 0; i < 2; i++) spec->class_weights[i] = options->class_weights[i] > 0 ? options->class_weights[i] : 1;
   spec->tau = options->tau;
   spec->threads = options->threads;
@@ -339,7 +344,9 @@ static pawl_status check_labels(struct linear_run *run) {
 
 static pawl_status open_data(struct linear_run *run) {
   const struct linear_options *options = run->options;
-  pawl_status status = pawl_data_open(options->paths, options->path_count, &options->reading, &run->data);
+  struct pawl_data_options reading = options->reading;
+  linear_split(options, PAWL_PART_TRAIN, &reading);
+  pawl_status status = pawl_data_open(options->paths, options->path_count, &reading, &run->data);
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   status = check_labels(run);
   if (status) return status;

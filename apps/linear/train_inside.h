@@ -22,6 +22,7 @@ struct linear_state {
   size_t point;
   uint32_t generation, blocks;
   double labels[2], damping, rate, objective;
+  struct apps_digest digest;
 };
 
 /* The weights of the best round that are not zero, by rising key. */
@@ -50,7 +51,9 @@ struct linear_run {
   struct linear_result result;
   char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1]; /* the newest checkpoints, the newer first: the others are removed */
   int64_t begun_ns, trained_ns, saved_ns;
-  uint64_t first_round; /* of the point */
+  uint64_t first_round;      /* of the point */
+  uint64_t resumed;          /* rounds of it that an earlier run has done */
+  struct apps_digest digest; /* of the data; its pieces are 0 while it is not known */
   double waited_s, worked_s;
   uint64_t moved,
       seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
@@ -117,11 +120,15 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
                                 const double *values, size_t count); /* all others become zero */
 
 /* Validation. */
+/* How one part of the rows is read, where some are held out. */
+void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading);
 pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);
 
 /* Checkpoints. */
+/* A digest that workers have sent: taken if it is of all pieces. */
+void linear_state_digest(struct linear_run *run, const struct apps_digest *digest);
 pawl_status linear_state_save(struct linear_run *run);
 pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out);
 

@@ -159,6 +159,7 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   outcome->violation_max = sum->violation_max;
   outcome->dual = sum->dual - penalty - *extra;
   if (is_whole) outcome->objective = sum->loss + penalty + *extra;
+  if (is_whole) linear_state_digest(run, &sum->census.digest); /* a pass over a stream */
   if (is_whole && run->order.is_first && run->spec.method != LINEAR_METHOD_DUAL)
     outcome->before = sum->loss_before + before;
   return PAWL_OK;
@@ -218,7 +219,7 @@ static const char *why_to_end(struct linear_run *run) {
   if (run->control.is_done) return "converged";
   if (run->control.is_stuck && run->control.tolerance > LINEAR_NEVER_DONE) return "stuck";
   if (options->patience && run->validation.worse >= options->patience) return "early stop";
-  if (run->control.rounds >= most) return streams ? "streamed" : "rounds";
+  if (run->control.rounds >= most + run->resumed) return streams ? "streamed" : "rounds";
   return NULL;
 }
 
@@ -279,7 +280,8 @@ static pawl_status evaluate(struct linear_run *run) {
 static void sum_up(struct linear_run *run) {
   struct linear_result *result = &run->result;
   double busy = run->waited_s + run->worked_s;
-  result->rounds = run->order.round - run->first_round;
+  result->rounds = run->order.round - run->first_round - run->resumed;
+  result->resumed = run->resumed;
   result->seconds = (double)(linear_now() - run->begun_ns) * 1e-9;
   result->train_s = (double)(linear_now() - run->trained_ns) * 1e-9;
   result->wait_pct = busy > 0 ? 100 * run->waited_s / busy : 0;
@@ -320,11 +322,12 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->progress.point = point;
   run->progress.l1 = run->order.l1;
   run->progress.l2 = run->order.l2;
-  run->progress.rounds = run->options->rounds;
+  run->progress.rounds = run->options->rounds ? run->options->rounds + (resumes ? run->resumed : 0) : 0;
   run->control.has_penalty = run->order.l1 > 0 || run->order.l2 > 0;
   run->resumed_round = resumes ? run->order.round : 0;
   if (resumes) return linear_make_vectors(run);
   run->first_round = run->order.round;
+  run->resumed = 0;
   linear_control_next(&run->control);
   if (point > 0 && run->weights && !linear_calls_of(run->spec.method)->streams &&
       !linear_calls_of(run->spec.method)->gathers)

@@ -26,24 +26,26 @@ void linear_spec_fini(struct linear_spec *spec) {
 char *linear_spec_write(const struct linear_spec *spec) {
   json_t *paths = apps_json_texts(spec->paths, spec->path_count); /* no memory, or no UTF-8: linear_check looks */
   json_t *reading = apps_json_reading(&spec->reading, spec->label);
-  return apps_json_print(json_pack(
-      "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:[f, f], s:I, s:I, s:I, s:f}", "app", "linear", "job", spec->job,
-      "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading", reading, "fingerprint",
-      apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces), "bias", spec->bias, "class_weights",
-      spec->class_weights[0], spec->class_weights[1], "tau", (json_int_t)spec->tau, "threads",
-      (json_int_t)spec->threads, "minibatch", (json_int_t)spec->minibatch, "rate", spec->rate));
+  return apps_json_print(
+      json_pack("{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[f, f], s:I, s:I, s:I, s:f}", "app", "linear",
+                "job", spec->job, "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading",
+                reading, "fingerprint", apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces),
+                "bias", spec->bias, "digests", spec->digests, "class_weights", spec->class_weights[0],
+                spec->class_weights[1], "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads, "minibatch",
+                (json_int_t)spec->minibatch, "rate", spec->rate));
 }
 
 static bool read_spec(json_t *object, struct linear_spec *spec) {
   const char *job, *app;
-  int loss, method, bias;
+  int loss, method, bias, digests;
   json_int_t tau, threads, minibatch;
   json_t *paths, *reading, *fingerprint, *pieces;
   double *class_weights = spec->class_weights;
-  if (json_unpack(object, "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:[F, F], s:I, s:I, s:I, s:F}", "app", &app,
-                  "job", &job, "loss", &loss, "method", &method, "paths", &paths, "reading", &reading, "fingerprint",
-                  &fingerprint, "pieces", &pieces, "bias", &bias, "class_weights", &class_weights[0], &class_weights[1],
-                  "tau", &tau, "threads", &threads, "minibatch", &minibatch, "rate", &spec->rate))
+  if (json_unpack(object, "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[F, F], s:I, s:I, s:I, s:F}", "app",
+                  &app, "job", &job, "loss", &loss, "method", &method, "paths", &paths, "reading", &reading,
+                  "fingerprint", &fingerprint, "pieces", &pieces, "bias", &bias, "digests", &digests, "class_weights",
+                  &class_weights[0], &class_weights[1], "tau", &tau, "threads", &threads, "minibatch", &minibatch,
+                  "rate", &spec->rate))
     return false;
   if (strcmp(app, "linear") || strlen(job) >= sizeof spec->job || tau < 0 || tau > UINT16_MAX || threads < 0 ||
       threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || loss < LINEAR_LOGISTIC || loss > LINEAR_SQUARED ||
@@ -54,6 +56,7 @@ static bool read_spec(json_t *object, struct linear_spec *spec) {
   spec->loss = (enum linear_loss)loss;
   spec->method = (enum linear_method)method;
   spec->bias = bias;
+  spec->digests = digests;
   spec->tau = (uint32_t)tau;
   spec->threads = (uint32_t)threads;
   spec->minibatch = (uint32_t)minibatch;
@@ -140,8 +143,9 @@ char *linear_reply_write(const struct linear_reply *reply) {
   for (size_t i = 0; i < census->label_count; i++)
     json_array_append_new(labels, json_pack("[f, o]", census->labels[i], apps_json_wide(census->label_rows[i])));
   json_t *described =
-      json_pack("{s:f, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "has_zero", (int)census->has_zero,
-                "rows", apps_json_wide(census->rows), "entries", apps_json_wide(census->entries), "max_id",
+      json_pack("{s:f, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "digest",
+                apps_digest_write(&census->digest), "has_zero", (int)census->has_zero, "rows",
+                apps_json_wide(census->rows), "entries", apps_json_wide(census->entries), "max_id",
                 apps_json_wide(census->max_id), "skipped", apps_json_wide(census->skipped), "labels", labels);
   return apps_json_print(
       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "census",
@@ -156,11 +160,13 @@ char *linear_reply_write(const struct linear_reply *reply) {
 }
 
 static bool read_census(json_t *object, struct linear_census *census) {
-  json_t *rows, *entries, *max_id, *skipped, *labels;
+  json_t *rows, *entries, *max_id, *skipped, *labels, *digest;
   int has_zero;
-  if (json_unpack(object, "{s:F, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "has_zero", &has_zero,
-                  "rows", &rows, "entries", &entries, "max_id", &max_id, "skipped", &skipped, "labels", &labels))
+  if (json_unpack(object, "{s:F, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "digest", &digest,
+                  "has_zero", &has_zero, "rows", &rows, "entries", &entries, "max_id", &max_id, "skipped", &skipped,
+                  "labels", &labels))
     return false;
+  if (!apps_digest_of(digest, &census->digest)) return false;
   census->has_zero = has_zero;
   census->label_count = json_array_size(labels);
   if (census->label_count > sizeof census->labels / sizeof *census->labels) return false;

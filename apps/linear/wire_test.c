@@ -64,6 +64,7 @@ static struct linear_reply make_reply(void) {
                                           .entries = 2,
                                           .max_id = PAWL_ID_MAX,
                                           .has_zero = true,
+                                          .digest = {3, UINT64_MAX},
                                           .skipped = 4,
                                           .label_count = 3,
                                           .labels = {-1, 0.5, 1e-300},
@@ -171,7 +172,7 @@ static void test_a_reply_comes_back_as_it_went(void **state) {
   assert_non_null(text);
   assert_true(linear_reply_read(text, strlen(text), &again));
   assert_true(again.census.rows == UINT64_MAX && again.census.entries == 2 && again.census.max_id == PAWL_ID_MAX);
-  assert_true(again.census.has_zero);
+  assert_true(again.census.has_zero && again.census.digest.pieces == 3 && again.census.digest.sum == UINT64_MAX);
   assert_true(again.census.label_count == 3 && again.census.labels[2] == 1e-300 && again.census.skipped == 4);
   assert_true(again.census.label_rows[2] == UINT64_MAX && again.census.label_rows[0] == 5);
   assert_true(again.rows == 7 && again.correct == 8 && again.loss == 1e300 && again.violation == 0.1);

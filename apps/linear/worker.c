@@ -43,6 +43,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
     return PAWL_MISMATCH;
   }
   worker->calls = linear_calls_of(worker->spec.method);
+  worker->share.digests = worker->spec.digests;
   pawl_status status = pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count,
                                       &worker->spec.reading, &worker->data);
   if (status) {

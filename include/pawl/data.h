@@ -59,6 +59,13 @@ struct pawl_words;
 #define PAWL_ID_MAX INT64_MAX    /* of a feature */
 #define PAWL_COUNT_MAX (1 << 24) /* of one word in one document: as far as a float counts */
 
+/* Rows held out for validation: which they are is drawn from a seed, the piece and the row, and so is the same for every reader. */
+enum pawl_data_part {
+  PAWL_PART_ALL = 0,
+  PAWL_PART_TRAIN = 1, /* those that are not held out */
+  PAWL_PART_HELD = 2,  /* those that are */
+};
+
 enum pawl_data_format {
   PAWL_DATA_AUTO = 0,
   PAWL_DATA_LIBSVM = 1,
@@ -81,9 +88,12 @@ struct pawl_data_options {
   uint64_t label_column;        /* likewise: the number of the label's, from 1, where the file lacks it */
   bool binary;                  /* every value becomes 1 */
   bool unit_rows;               /* then every row is scaled to length 1 */
-  uint64_t piece_bytes; /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
+  uint64_t piece_bytes;     /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
                                    at least 64 pieces if the data is large enough */
-  uint64_t skip_bad;    /* rows that may be bad */
+  uint64_t skip_bad;        /* rows that may be bad */
+  enum pawl_data_part part; /* which rows are read, */
+  double held_share;        /* of which so many, from 0 to 1, are held out, */
+  uint64_t held_seed;       /* by this seed */
   const struct pawl_words
       *words; /* ldac, uci: ids must be below its count. text: what is not in it is left out and counted; NULL:
                                      words are hashed. Retained by the handle */
@@ -113,6 +123,9 @@ struct pawl_data_info {
 };
 
 PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out);
+/* File number `file`, below info.files: its path, which lives with the handle, and how many bytes it had when it was opened. NULL: no such. */
+PAWL_API const char *pawl_data_file(const struct pawl_data *data, size_t file, uint64_t *size_out);
+
 /* The name of column `column`, counted from 1, of the first file, if it is csv with a head line: its length, and as much of it in `name` as
  * there is room for, with a 0 behind it. 0: it has none. */
 PAWL_API size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room);

@@ -41,6 +41,12 @@ void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_ou
   if (!data->sources[0].rule.table.lacks_label) info_out->label_column = data->sources[0].rule.table.label + 1;
 }
 
+const char *pawl_data_file(const struct pawl_data *data, size_t file, uint64_t *size_out) {
+  if (file >= data->count) return NULL;
+  if (size_out) *size_out = data->sources[file].size;
+  return data->sources[file].path;
+}
+
 size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room) {
   const struct pwi_source *source = &data->sources[0];
   struct pwi_field field;

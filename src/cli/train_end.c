@@ -82,6 +82,7 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
   set_count(object, "nnz", result->nonzeros);
   set_number(object, "seconds", result->seconds);
   set_count(object, "iterations", result->rounds);
+  set_count(object, "resumed", result->resumed);
   set_number(object, "accuracy", result->accuracy);
   set_number(object, "wait_pct", result->wait_pct);
   set_count(object, "bytes_sent", result->bytes_sent);
@@ -162,7 +163,7 @@ static void print_costs(const struct pwi_train_end *end, const struct linear_res
 }
 
 static void print_path(const struct pwi_train_end *end) {
-  bool has_valid = end->options->linear.valid_count > 0;
+  bool has_valid = end->options->linear.valid_count > 0 || end->options->linear.valid_split > 0;
   printf("%10s %10s %16s %10s %9s %10s %7s  model\n", "l1", "l2", "objective", "non-zeros", "accuracy",
          has_valid ? "valid" : "", "rounds");
   for (size_t i = 0; i < end->options->linear.point_count; i++) {
@@ -217,7 +218,9 @@ void pwi_train_end_print(const struct pwi_train_end *end) {
   const struct pwi_train_found *found = &end->found[end->last];
   const struct linear_result *result = &found->result;
   if (!end->has_found) return;
-  printf("%s after %" PRIu64 " round%s\n", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
+  printf("%s after %" PRIu64 " round%s", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
+  if (result->resumed) printf(", and %" PRIu64 " before it was resumed", result->resumed);
+  putchar('\n');
   if (result->advice) printf("  %-12s %s\n", "try", result->advice);
   if (end->options->linear.point_count > 1)
     print_path(end);

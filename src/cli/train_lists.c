@@ -10,14 +10,16 @@
 
 #define CLASSES                                                                                                        \
   {                                                                                                                    \
-    PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W",                                                                     \
-        "rows with label L count W times (for each of the two labels, if\nneed be); or 'balanced': both classes "      \
+    PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W[,L=W]",                                                               \
+        "rows with label L count W times; or 'balanced': both classes "                                                \
         "count the same"                                                                                               \
   }
 
 #define FURTHER                                                                                                        \
   {PWI_TRAIN_START, "start", "MODEL", "begin with this model instead of zeros"},                                       \
       {PWI_TRAIN_VALID, "valid", "FILE", "measure the loss on this data too; may be given several times"},             \
+      {PWI_TRAIN_VALID_SPLIT, "valid-split", "X",                                                                      \
+       "hold out this share of the rows, and measure the loss on them;\n--seed draws which"},                          \
       {PWI_TRAIN_EARLY_STOP, "early-stop", "N", "end after N rounds without a better loss on --valid"},                \
       {PWI_TRAIN_OUTPUT, "output", "MODEL", "where the model goes (default: the data's name with .model)"}, {          \
     PWI_TRAIN_MODEL_FORMAT, "model-format", "F", "pawl, liblinear or npy (default: by the model's name, else pawl)"    \

@@ -270,7 +270,7 @@ complained 'resuming from round [1-9]'
 [ -s resumed.model ] || fail 'there is no model'
 [ "$(lines_of resumed.jsonl)" -gt "$before" ] || fail 'the log does not go on'
 expect 1 "$pawl" train logistic train.svm -o resumed.model --resume --l1 7
-complained 'another loss, method or penalty'
+complained '\-\-l1 was 0, and is 7 now'
 
 # --- a cluster --------------------------------------------------------------------------------------------------------------------------
 
