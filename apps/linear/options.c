@@ -37,7 +37,8 @@ static bool check_points(const struct linear_options *options, enum linear_metho
 }
 
 static bool check_method(const struct linear_options *options, enum linear_method method, char error[LINEAR_TEXT_MAX]) {
-  if (options->loss == LINEAR_HINGE && (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_AUTO))
+  if (options->loss == LINEAR_HINGE &&
+      (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_NEWTON || method == LINEAR_METHOD_AUTO))
     return wrong(error, "the hinge loss has no curvature to step by: use --method dual, or --loss squared-hinge");
   if (method == LINEAR_METHOD_DUAL && options->loss != LINEAR_HINGE)
     return wrong(error, "--method dual is for the hinge loss: `pawl train svm --loss hinge`");
@@ -50,7 +51,7 @@ static bool check_method(const struct linear_options *options, enum linear_metho
                  "ftrl cannot begin with a model: its weights are made of sums, which models do not have. Use --method "
                  "sgd or adagrad");
   if (options->blocks > 1 << 20) return wrong(error, "--blocks takes at most 1048576");
-  if (options->tau > 4096) return wrong(error, "--tau takes at most 4096");
+  if (options->tau > 1000) return wrong(error, "--tau takes at most 1000");
   return true;
 }
 

@@ -147,7 +147,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
 
 /* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same shape, which the servers
  * copy. */
-static pawl_status write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
+pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_info info;
@@ -196,9 +196,9 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
     moved.weights[i] = sign * model->weights[i];
   }
   if (!status) status = sort_weights(&moved);
-  if (!status) status = write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
+  if (!status) status = linear_write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
   const uint64_t zero = 0;
-  if (!status && run->bias && model->has_bias) status = write_vector(run, run->bias, &zero, &bias, 1);
+  if (!status && run->bias && model->has_bias) status = linear_write_vector(run, run->bias, &zero, &bias, 1);
   linear_model_fini(&moved);
   return status;
 }

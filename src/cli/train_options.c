@@ -74,13 +74,11 @@ static const struct pwi_train_rule rules[] = {
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
 static bool read_method(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"blocks", LINEAR_METHOD_BLOCKS},
-                                                {"subgradient", LINEAR_METHOD_SUBGRADIENT},
-                                                {"sgd", LINEAR_METHOD_SGD},
-                                                {"adagrad", LINEAR_METHOD_ADAGRAD},
-                                                {"ftrl", LINEAR_METHOD_FTRL},
-                                                {"dual", LINEAR_METHOD_DUAL},
-                                                {0}};
+  static const struct pwi_train_word words[] = {
+      {"blocks", LINEAR_METHOD_BLOCKS}, {"subgradient", LINEAR_METHOD_SUBGRADIENT},
+      {"sgd", LINEAR_METHOD_SGD},       {"adagrad", LINEAR_METHOD_ADAGRAD},
+      {"ftrl", LINEAR_METHOD_FTRL},     {"dual", LINEAR_METHOD_DUAL},
+      {"newton", LINEAR_METHOD_NEWTON}, {0}};
   int method;
   if (!pwi_train_word_read(words, value, &method)) return false;
   options->linear.method = (enum linear_method)method;
@@ -144,7 +142,7 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
   case PWI_TRAIN_LOSS:
     return read_loss(options, value) ? NULL : "hinge or squared-hinge";
   case PWI_TRAIN_METHOD:
-    return read_method(options, value) ? NULL : "blocks, subgradient, sgd, adagrad, ftrl or dual";
+    return read_method(options, value) ? NULL : "newton, blocks, subgradient, sgd, adagrad, ftrl or dual";
   case PWI_TRAIN_CLASS_WEIGHT:
     return read_classes(options, value) ? NULL : "LABEL=WEIGHT, or two of them with a comma, or balanced";
   case PWI_TRAIN_VALID:

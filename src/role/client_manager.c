@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "role/client_inside.h"
+#include "role/roster_steps.h"
 
 /* --- finding it ------------------------------------------------------------------------------------------------------- */
 
@@ -80,6 +81,7 @@ void pwi_client_join(struct pwi_client *client) {
                           .secret = client->secret,
                           .reader = client->config.reader,
                           .retired = client->retired};
+  memcpy(join.key, client->key, sizeof join.key);
   strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
   strncpy(join.host, client->host, sizeof join.host - 1);
   strncpy(join.job, client->job, sizeof join.job - 1);
@@ -142,6 +144,8 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->retired = 0;
   client->is_joined = true;
   client->numbers.node = joined->id;
+  client->numbers.is_sender = true;
+  client->numbers.cluster = joined->cluster;
   client->greeting.cluster = joined->cluster;
   client->greeting.node = joined->id;
   if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
@@ -197,6 +201,20 @@ static pawl_status take_roster(struct pwi_client *client, const void *bytes, siz
   return PAWL_OK;
 }
 
+static void forget_sender(void *client, struct pwi_sender sender) {
+  struct pwi_holding *holding = ((struct pwi_client *)client)->holding;
+  if (holding) pwi_holding_forget(holding, sender);
+}
+
+/* What was applied before it failed counts: the number says how far it is. */
+static pawl_status take_roster_delta(struct pwi_client *client, const void *bytes, size_t size) {
+  pawl_status status = pwi_roster_apply_delta(client->roster, bytes, size, forget_sender, client);
+  if (client->holding) pwi_holding_roster_changed(client->holding);
+  look_at_nodes(client);
+  pwi_client_calls_look(client);
+  return status;
+}
+
 static pawl_status take_view(struct pwi_client *client, const void *bytes, size_t size) {
   struct pwi_view *view;
   pawl_status status = pwi_view_decode(bytes, size, &view);
@@ -240,6 +258,8 @@ static pawl_status take_news(struct pwi_client *client, const struct pwi_letter 
   if (bytes) status = take_catalogue(client, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
   if (!status && bytes) status = take_roster(client, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER_DELTA, &size);
+  if (!status && bytes) status = take_roster_delta(client, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
   if (!status && bytes) status = take_view(client, bytes, size);
   if (status) return status;

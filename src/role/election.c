@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TTL_NS INT64_C(2000000000) /* etcd grants none shorter, with its own settings */
-#define DOUBT_NS INT64_C(10000000000)
-#define LOOK_NS INT64_C(250000000)  /* how often others look */
-#define CALL_NS INT64_C(1000000000) /* patience of one call */
-#define RENEWALS 4                  /* within the life of a lease */
+#define TTL_NS INT64_C(2000000000)   /* etcd grants none shorter, with its own settings */
+#define DOUBT_NS INT64_C(3000000000) /* another may lead for a while by then */
+#define LOOK_NS INT64_C(250000000)   /* how often others look */
+#define CALL_NS INT64_C(1000000000)  /* patience of one call */
+#define RENEWALS 4                   /* within the life of a lease */
 #define RESIGN_NS INT64_C(1000000000)
 
 /* --- values ------------------------------------------------------------------------------------------------------------- */
@@ -130,16 +130,19 @@ static void renewed(struct pwi_meta_call *call, pawl_status status, const struct
     election->ttl_ns = answer->ttl_ns;
   }
   int64_t now = pwi_net_now(election->config.net);
-  int64_t silent = now - election->confirmed_at;
-  if (silent >= election->config.doubt_ns)
+  int64_t left = election->confirmed_at + election->config.doubt_ns - now;
+  int64_t next = status ? LOOK_NS : election->ttl_ns / RENEWALS;
+  if (left <= 0)
     end(election, PWI_ELECTION_LOST, status ? status : PAWL_TIMED_OUT);
   else
-    schedule(election, status ? LOOK_NS : election->ttl_ns / RENEWALS);
+    schedule(election, next < left ? next : left);
 }
 
 static void renew(struct pwi_election *election) {
   struct pwi_meta *meta = election->config.meta;
   ask(election, renewed);
+  int64_t left = election->confirmed_at + election->config.doubt_ns - election->asked_at;
+  if (left < CALL_NS) election->call.patience_ns = left > 0 ? left : 1;
   pawl_status status = meta->ops->renew(meta, &election->call, election->lease);
   if (status) renewed(&election->call, status, NULL);
 }

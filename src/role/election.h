@@ -14,7 +14,8 @@
  * that hold only while it lasts. What a leader writes, it writes under them.
  *
  * DOUBT. A leader that does not reach the store cannot know whether it still leads, and cannot write either. It goes on
- * trying; if the store is back and has the lease it leads on. After `doubt_ns` without an answer it gives up.
+ * trying; if the store is back and has the lease it leads on. After `doubt_ns` without an answer it gives up: nodes that reach
+ * it would stay with it, while another leads that can decide.
  *
  * Threads: an actor's part: belongs to its net's thread.
  */
@@ -41,7 +42,7 @@ struct pwi_election_config {
   const char *address;            /* where nodes reach us; copied */
   uint64_t cookie;                /* of the timer: the actor hands it to pwi_election_timer */
   int64_t ttl_ns;                 /* of the lease; 0: 2 s */
-  int64_t doubt_ns;               /* 0: 10 s */
+  int64_t doubt_ns;               /* 0: 3 s */
   void (*changed)(void *context); /* the state is another one, or a leader was heard of */
   void *context;
 };

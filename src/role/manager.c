@@ -196,11 +196,6 @@ static pawl_status on_greet(void *self, struct pwi_link link, const struct pwi_l
   return pwi_greeting_check(&manager->greeting, info, &peering);
 }
 
-static struct pwi_rights rights_of(const struct pwi_manager *manager, const char *identity) {
-  if (!manager->config.rights) return (struct pwi_rights){.write = true};
-  return manager->config.rights(manager->config.rights_context, identity);
-}
-
 static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_manager *manager = self;
   struct pwi_peering found;
@@ -210,13 +205,13 @@ static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_i
   }
   struct peer *peer = pwi_alloc_zero(1, sizeof *peer);
   pawl_status status = peer ? pwi_greeting_check(&manager->greeting, info, &peer->peering) : PAWL_NO_MEMORY;
+  if (!status) status = pwi_manager_admit(manager, info, peer);
   if (status) {
     pwi_free(peer);
     pwi_net_close(manager->config.net, link, status);
     return;
   }
   peer->link = link;
-  peer->rights = rights_of(manager, info->identity);
   add_peer(manager, peer);
   pwi_manager_expect_join(manager, peer);
 }
@@ -340,7 +335,8 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   size_t size = strnlen(host, sizeof manager->host - 1);
   memcpy(manager->host, host, size);
   c->host = manager->host;
-  manager->greeting = (struct pwi_greeting){.role = PWI_ROLE_MANAGER, .host = manager->host};
+  manager->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_MANAGER, .host = manager->host, .log = manager->config.log, .net = manager->config.net};
 }
 
 static pawl_status replay_record(void *context, const void *record, size_t size) {
@@ -361,7 +357,9 @@ static pawl_status remember(struct pwi_manager *manager) {
   manager->greeting.cluster = manager->ledger.cluster;
   status = pwi_greeting_set(manager->config.net, &manager->greeting);
   if (!status) status = pwi_fifo_reserve(&manager->decisions, 1);
-  if (!status) pwi_manager_follow_ledger(manager);
+  if (status) return status;
+  manager->roster_since = manager->ledger.roster.number;
+  pwi_manager_follow_ledger(manager);
   return status;
 }
 
@@ -373,6 +371,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   pwi_prober_init(&manager->prober, config->net, (uint64_t)TIMER_PROBE << TIMER_SHIFT, pwi_manager_tried, manager);
   pwi_fifo_init(&manager->decisions, sizeof(struct decision));
   pwi_fifo_init(&manager->waiters, sizeof(struct waiter));
+  pwi_manager_roster_begin(manager);
   pawl_status status = remember(manager);
   if (status) {
     pwi_manager_destroy(manager);
@@ -415,6 +414,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_free(manager->begun);
   pwi_filter_totals_fini(&manager->filters);
   pwi_manager_news_fini(manager);
+  pwi_manager_roster_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
   pwi_writer_fini(&manager->record);

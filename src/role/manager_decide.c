@@ -84,6 +84,7 @@ static void conclude(struct pwi_manager *manager, pawl_status status) {
 /* The record is safe. If memory runs out it is applied later, and everything waits. */
 static void apply(struct pwi_manager *manager) {
   struct pwi_timer timer;
+  uint64_t roster = manager->ledger.roster.number;
   pawl_status status = pwi_ledger_apply(&manager->ledger, manager->record.data, manager->record.size);
   manager->unapplied = status == PAWL_NO_MEMORY;
   if (manager->unapplied) {
@@ -96,6 +97,7 @@ static void apply(struct pwi_manager *manager) {
     conclude(manager, status);
     return;
   }
+  pwi_manager_roster_changed(manager, manager->record.data, manager->record.size, roster);
   pwi_manager_follow_ledger(manager);
   pwi_manager_announce(manager);
 }

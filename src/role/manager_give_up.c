@@ -149,8 +149,10 @@ pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decis
   const struct pwi_view_node *node = pwi_view_find(view, (struct pwi_node){decision->id});
   struct pwi_plan plan = {0};
   if (!node) return decision->secret == 1 ? PAWL_OK : PAWL_NODE_GONE;
-  if (!is_all_down(view, node->process))
+  if (!is_all_down(view, node->process)) {
+    decision->goes_on = true;
     return is_all_away(manager, node->process) ? record_down(manager, node->process) : PAWL_EXISTS;
+  }
   size_t lost = count_lost(view, node->process);
   if (lost > 0 && decision->size == 0) return PAWL_CLUSTER_LOST;
   pawl_status status = lost > 0 ? plan_without(manager, &plan) : PAWL_OK;

@@ -8,6 +8,8 @@
  *   manager_probe.c   whether a server that is missing is lost: witnesses
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
+ *   manager_roster.c  the roster, as the changes since what a peer has
+ *   manager_access.c  what they may ask for, and the audit
  *   manager_answer.c  what was answered, for those who ask again
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
@@ -56,7 +58,7 @@ struct numbers {
   uint64_t of[PWI_TOPICS];
 };
 
-/* One edition of a topic, encoded once for all who are sent it. */
+/* One edition of a topic, encoded once for all who are sent it; but for the roster's, which has a number and no bytes. */
 struct edition {
   size_t references;
   uint64_t number;
@@ -71,6 +73,14 @@ struct topic {
   struct edition *newest, *next, *settled;
 };
 
+/* The settled catalogue as a key of one space is shown it: with the names of that space alone. */
+struct narrow {
+  char space[PWI_SPACE_MAX + 1];
+  struct edition *whole, *edition; /* both NULL: the place is free */
+};
+
+#define PWI_MANAGER_NARROWS 16
+
 /* --- those we know ------------------------------------------------------------------------------------------------- */
 
 enum peer_state {
@@ -80,13 +90,20 @@ enum peer_state {
   PEER_OUT, /* has left, was replaced by a newer link, or is being closed */
 };
 
+/* Who is at the other end of a link, and may do what; remembered with what was asked, for the audit. */
+struct who {
+  char identity[PWI_NET_IDENTITY_MAX];
+  char address[PWI_NET_ADDRESS_MAX];
+  struct pwi_rights rights;
+};
+
 /* The other end of a link. */
 struct peer {
   struct peer *next, *previous; /* all of them, in order of arrival */
   struct peer *chained;         /* those in one bucket */
   struct pwi_link link;
   struct pwi_peering peering;
-  struct pwi_rights rights;
+  struct who who;
   struct pwi_letter letter;
   enum peer_state state;
   struct pwi_timer patience; /* until it must have said JOIN */
@@ -171,7 +188,8 @@ struct decision {
   void (*conclude)(struct pwi_manager *manager, const struct decision *decision,
                    pawl_status status); /* NULL: nothing */
   struct pwi_link link;                 /* who asked */
-  uint64_t task;                        /* of an ask */
+  uint64_t task, ask;                   /* of an ask: its number, and which it is */
+  struct who who;                       /* and who asked, also if they are gone */
   uint64_t asker;                /* of an ask whose answer is remembered: the sender it is remembered for; else 0 */
   uint64_t heard;                /* it has had the replies to its asks up to this number */
   bool goes_on;                  /* set by `decide` with a record that is not the last one of the ask */
@@ -282,7 +300,14 @@ struct pwi_manager {
   size_t sender_count, sender_room;
 
   struct topic topics[PWI_TOPICS];
+  struct narrow narrows[PWI_MANAGER_NARROWS]; /* the last that were made, one after the other */
+  size_t next_narrow;
   struct pwi_fifo waiters; /* struct waiter, with numbers that never fall */
+
+  struct pwi_fifo roster_steps; /* manager_roster.c: the last changes, and the number before them */
+  uint64_t roster_since;
+  size_t roster_history_bytes, roster_history_max;
+  struct pwi_roster roster_settled; /* as clients know it */
 
   struct pwi_fifo decisions; /* struct decision */
   struct pwi_writer record;  /* of the first of them; */
@@ -384,6 +409,15 @@ void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* for the
 PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
 void pwi_manager_gave_up(struct pwi_manager *manager);
 
+/* manager_access.c */
+PAWL_MUST_USE pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
+                                            struct peer *peer); /* fills in who it is */
+void pwi_manager_audit(const struct pwi_manager *manager, const struct who *who, const char *verb, const char *object,
+                       pawl_status outcome);
+void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct who *who, uint64_t what, const char *object,
+                           pawl_status outcome);
+void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct decision *decision,
+                                pawl_status outcome);
 /* manager_answer.c: asks are carried out at most once. */
 
 /* True if the ask was answered before: `decision` then concludes with `*status_out`. */
@@ -412,6 +446,18 @@ void pwi_manager_checkpoints_begin(struct pwi_manager *manager); /* those that a
 void pwi_manager_save_fini(struct pwi_manager *manager);
 struct json_t;
 bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root);
+
+/* manager_roster.c */
+#define PWI_ROSTER_HISTORY ((size_t)1 << 20) /* bytes of changes that are kept */
+void pwi_manager_roster_begin(struct pwi_manager *manager);
+void pwi_manager_roster_fini(struct pwi_manager *manager);
+void pwi_manager_roster_changed(struct pwi_manager *manager, const void *record, size_t size, uint64_t before);
+void pwi_manager_roster_settle(struct pwi_manager *manager, uint64_t number);
+void pwi_manager_roster_resume(struct pwi_manager *manager, struct peer *peer); /* it may know some number already */
+
+/* What a peer is to be sent: the section's type, its bytes, and the number that it then has. 0: nothing. */
+uint16_t pwi_manager_roster_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
+                                 uint64_t *number_out);
 
 /* manager_news.c */
 void pwi_manager_announce(struct pwi_manager *manager);

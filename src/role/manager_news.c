@@ -11,7 +11,7 @@
 
 #define RETRY_NS INT64_C(100000000) /* after memory ran out */
 
-static const uint16_t sections[PWI_TOPICS] = {PWI_SECTION_VIEW, PWI_SECTION_CATALOGUE, PWI_SECTION_ROSTER};
+static const uint16_t sections[PWI_TOPICS] = {PWI_SECTION_VIEW, PWI_SECTION_CATALOGUE, 0};
 
 /* --- editions ------------------------------------------------------------------------------------------------------- */
 
@@ -33,9 +33,7 @@ static void replace(struct edition **place, struct edition *edition) {
 static void encode(const struct pwi_ledger *ledger, int topic, struct pwi_writer *writer) {
   if (topic == PWI_TOPIC_CATALOGUE) {
     pwi_catalogue_encode(&ledger->catalogue, writer);
-  } else if (topic == PWI_TOPIC_ROSTER) {
-    pwi_roster_encode(&ledger->roster, writer);
-  } else {
+  } else if (topic == PWI_TOPIC_VIEW) {
     void *room = pwi_write_room(writer, pwi_view_encoded_size(ledger->view));
     if (room) pwi_view_encode(ledger->view, room);
   }
@@ -50,7 +48,7 @@ static struct edition *publish(struct pwi_manager *manager, int topic, uint64_t 
   if (!writer.status && pwi_add_size(sizeof *edition, writer.size, &size)) edition = pwi_alloc(size);
   if (edition) {
     *edition = (struct edition){.references = 1, .number = number, .size = writer.size};
-    memcpy(edition->bytes, writer.data, writer.size);
+    if (writer.size > 0) memcpy(edition->bytes, writer.data, writer.size);
   }
   pwi_writer_fini(&writer);
   return edition;
@@ -83,6 +81,53 @@ void pwi_manager_news_fini(struct pwi_manager *manager) {
     replace(&manager->topics[i].next, NULL);
     replace(&manager->topics[i].settled, NULL);
   }
+  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
+    replace(&manager->narrows[i].whole, NULL);
+    replace(&manager->narrows[i].edition, NULL);
+  }
+}
+
+/* --- for keys of one space -------------------------------------------------------------------------------------------- */
+
+static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
+  size_t kept = 0;
+  for (size_t i = 0; i < catalogue->count; i++)
+    if (pwi_name_is_in(catalogue->entries[i].name, space)) catalogue->entries[kept++] = catalogue->entries[i];
+  catalogue->count = kept;
+}
+
+/* With one reference, the caller's; NULL if there is no memory. */
+static struct edition *narrow_edition(const struct edition *whole, const char *space) {
+  struct pwi_catalogue catalogue = {0};
+  struct pwi_writer writer = {0};
+  struct edition *edition = NULL;
+  size_t size;
+  if (pwi_catalogue_decode(whole->bytes, whole->size, &catalogue)) return NULL;
+  keep_space(&catalogue, space);
+  pwi_catalogue_encode(&catalogue, &writer);
+  pwi_catalogue_fini(&catalogue);
+  if (!writer.status && pwi_add_size(sizeof *edition, writer.size, &size)) edition = pwi_alloc(size);
+  if (edition) {
+    *edition = (struct edition){.references = 1, .number = whole->number, .size = writer.size};
+    memcpy(edition->bytes, writer.data, writer.size);
+  }
+  pwi_writer_fini(&writer);
+  return edition;
+}
+
+static const struct edition *narrowed(struct pwi_manager *manager, struct edition *whole, const char *space) {
+  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
+    const struct narrow *narrow = &manager->narrows[i];
+    if (narrow->whole == whole && strcmp(narrow->space, space) == 0) return narrow->edition;
+  }
+  struct edition *edition = narrow_edition(whole, space);
+  if (!edition) return NULL;
+  struct narrow *narrow = &manager->narrows[manager->next_narrow++ % PWI_MANAGER_NARROWS];
+  memcpy(narrow->space, space, strlen(space) + 1);
+  replace(&narrow->whole, whole);
+  replace(&narrow->edition, edition);
+  release(edition);
+  return edition;
 }
 
 /* --- sending -------------------------------------------------------------------------------------------------------- */
@@ -129,8 +174,8 @@ void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl
     joined.cluster = manager->ledger.cluster;
     joined.id = peer->id;
     joined.secret = secret;
-    joined.may_write = peer->rights.write;
-    memcpy(joined.space, peer->rights.space, sizeof joined.space);
+    joined.may_write = peer->who.rights.write;
+    memcpy(joined.space, peer->who.rights.space, sizeof joined.space);
   }
   pwi_joined_encode(&joined, &payload);
   pwi_manager_say(manager, peer, PWI_SAY_JOINED, 0, &payload);
@@ -148,16 +193,31 @@ void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint6
 
 void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
   struct pwi_enclosure enclosures[PWI_TOPICS];
+  struct pwi_writer roster = {0};
   size_t count = 0;
+  uint16_t type = pwi_manager_roster_news(manager, peer, &roster, &peer->sent.of[PWI_TOPIC_ROSTER]);
+  if (roster.status) {
+    pwi_writer_fini(&roster);
+    pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
+    return;
+  }
+  if (type) enclosures[count++] = (struct pwi_enclosure){.type = type, .data = roster.data, .size = roster.size};
   for (int i = 0; i < PWI_TOPICS; i++) {
+    if (i == PWI_TOPIC_ROSTER) continue;
     const struct edition *edition = edition_for(manager, peer, i);
     if (!edition || edition->number == peer->sent.of[i]) continue;
+    bool is_narrow = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
+    if (is_narrow) edition = narrowed(manager, manager->topics[i].settled, peer->who.rights.space);
+    if (!edition) {
+      pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
+      return;
+    }
     enclosures[count++] = (struct pwi_enclosure){.type = sections[i], .data = edition->bytes, .size = edition->size};
     peer->sent.of[i] = edition->number;
   }
-  if (count == 0) return;
   struct pwi_message_head head = head_for(manager, peer, PWI_SAY_NEWS, 0);
-  pwi_mail_send(&manager->mailer, peer->link, &peer->peering.link, &head, enclosures, count);
+  if (count > 0) pwi_mail_send(&manager->mailer, peer->link, &peer->peering.link, &head, enclosures, count);
+  pwi_writer_fini(&roster);
 }
 
 static void send_news_to_all(struct pwi_manager *manager, bool servers) {
@@ -228,6 +288,8 @@ void pwi_manager_settle(struct pwi_manager *manager) {
   struct numbers common = common_numbers(manager);
   bool changed = false;
   for (int i = 0; i < PWI_TOPICS; i++) changed |= settle_topic(&manager->topics[i], common.of[i]);
+  const struct edition *roster = manager->topics[PWI_TOPIC_ROSTER].settled;
+  if (roster) pwi_manager_roster_settle(manager, roster->number);
   if (changed) send_news_to_all(manager, false);
   while (pwi_fifo_count(&manager->waiters) > 0) {
     struct waiter waiter = *(struct waiter *)pwi_fifo_at(&manager->waiters, 0);

@@ -19,6 +19,7 @@
 #include "role/mail.h"
 #include "role/manager.h"
 #include "role/prober.h"
+#include "role/roster_steps.h"
 
 #define ACTORS 16
 #define MOVED_KEPT 256 /* what servers have said of orders, at the end */
@@ -48,6 +49,7 @@ struct actor {
   bool remembers;       /* a server that has lost its link knows what it knew */
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
+  unsigned wholes; /* rosters that came whole */
   pawl_status why_down;
 
   struct pwi_view *view;
@@ -164,8 +166,12 @@ static void hear_lists(struct actor *actor, const void *body) {
     pwi_catalogue_fini(&actor->catalogue);
     if (pwi_catalogue_decode(bytes, size, &actor->catalogue)) broken(actor, "a catalogue that cannot be read");
   }
+  bytes = pwi_letter_find(&actor->letter, body, PWI_SECTION_ROSTER_DELTA, &size);
+  if (bytes && pwi_roster_apply_delta(&actor->roster, bytes, size, NULL, NULL))
+    broken(actor, "changes of a roster that cannot be followed");
   bytes = pwi_letter_find(&actor->letter, body, PWI_SECTION_ROSTER, &size);
   if (bytes) {
+    actor->wholes++;
     pwi_roster_fini(&actor->roster);
     if (pwi_roster_decode(bytes, size, &actor->roster)) broken(actor, "a roster that cannot be read");
   }

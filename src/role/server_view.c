@@ -4,6 +4,7 @@
  * replaces what was there, so that a letter for which there is no memory changes nothing that it cannot change whole;
  * the link is then closed, and the manager sends everything again.
  */
+#include "role/roster_steps.h"
 #include "role/server_inside.h"
 
 /* --- catalogue ------------------------------------------------------------------------------------------------------- */
@@ -56,6 +57,18 @@ static pawl_status take_roster(struct pwi_server *server, const void *bytes, siz
   server->numbers.roster = roster;
   pwi_holder_settle_sums(server->holder);
   return PAWL_OK;
+}
+
+static void forget_sender(void *server, struct pwi_sender sender) {
+  pwi_holding_forget(((struct pwi_server *)server)->holding, sender);
+}
+
+/* What was applied before it failed counts: the number says how far it is. */
+static pawl_status take_roster_delta(struct pwi_server *server, const void *bytes, size_t size) {
+  pawl_status status = pwi_roster_apply_delta(server->roster, bytes, size, forget_sender, server);
+  pwi_holding_roster_changed(server->holding);
+  pwi_holder_settle_sums(server->holder);
+  return status;
 }
 
 /* --- view ------------------------------------------------------------------------------------------------------------ */
@@ -155,6 +168,8 @@ pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_let
   if (bytes) status = take_catalogue(server, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
   if (!status && bytes) status = take_roster(server, bytes, size);
+  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER_DELTA, &size);
+  if (!status && bytes) status = take_roster_delta(server, bytes, size);
   bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
   if (!status && bytes) status = take_view(server, bytes, size);
   return status;

@@ -122,6 +122,7 @@ static void say_standby(struct pwi_standby *standby, struct caller *caller) {
 
 static void caller_up(struct pwi_standby *standby, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_net *net = standby->config.manager.net;
+  if (!info->accepted) return; /* the manager that we were tried to reach somebody */
   struct caller *caller = pwi_alloc_zero(1, sizeof *caller);
   pawl_status status = caller ? pwi_greeting_check(&standby->greeting, info, &caller->peering) : PAWL_NO_MEMORY;
   if (!status) status = pwi_idmap_put(&standby->callers, link.id, caller);
@@ -250,7 +251,10 @@ static pawl_status begin(struct pwi_standby *standby) {
                                          .doubt_ns = standby->config.doubt_ns,
                                          .changed = election_changed,
                                          .context = standby};
-  standby->greeting = (struct pwi_greeting){.role = PWI_ROLE_MANAGER, .host = standby->host};
+  standby->greeting = (struct pwi_greeting){.role = PWI_ROLE_MANAGER,
+                                            .host = standby->host,
+                                            .log = standby->config.manager.log,
+                                            .net = standby->config.manager.net};
   pawl_status status = pwi_greeting_set(net, &standby->greeting);
   return status ? status : pwi_election_init(&standby->election, &election);
 }

@@ -1,6 +1,9 @@
 /* Opening and closing sessions: what can go wrong, and what becomes of the processes behind them. */
 #include "scene.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/memory.h"
@@ -275,10 +278,39 @@ static void test_children_go_when_their_parent_is_killed(void **state) {
   }
 }
 
+/* A port that was given back a moment ago. */
+static void free_port(char address[32]) {
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof at;
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+  assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+  close(listener);
+  snprintf(address, 32, "127.0.0.1:%u", ntohs(at.sin_port));
+}
+
+/* However long one would wait for an answer: without one there is nothing to wait for. */
+static void test_that_nobody_is_there_is_told_long_before_the_time_is_up(void **state) {
+  char address[32];
+  struct pawl_session *session = NULL;
+  struct pawl_session_options options;
+  (void)state;
+  free_port(address);
+  pawl_session_options_init(&options);
+  options.timeout_ns = 3600 * PAWL_SECOND;
+  options.impatient = true;
+  options.address = address;
+  must_fail(pawl_session_open(&options, &session), PAWL_LINK_REFUSED, address);
+  options.address = "nobody-is-called-that.invalid:7295";
+  must_fail(pawl_session_open(&options, &session), PAWL_LINK_RESOLVE, "nobody-is-called-that.invalid");
+  assert_null(session);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_children_go_when_their_parent_is_killed), /* first: it forks */
       cmocka_unit_test(test_an_address_that_cannot_be_read_is_invalid),
+      cmocka_unit_test(test_that_nobody_is_there_is_told_long_before_the_time_is_up),
       cmocka_unit_test(test_nobody_at_the_address_is_told_after_the_time_out),
       cmocka_unit_test(test_options_that_contradict_themselves_are_invalid),
       cmocka_unit_test(test_replicas_need_servers_to_be_on),

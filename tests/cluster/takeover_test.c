@@ -166,6 +166,26 @@ static void test_nothing_is_decided_while_the_store_is_away_and_pushes_go_on(voi
   close_scene(&scene);
 }
 
+/* Its nodes reach it, and it does not know that another leads: it must let them go. */
+static void test_a_leader_that_is_cut_off_from_the_store_alone_lets_its_nodes_go(void **state) {
+  (void)state;
+  for (uint64_t seed = 40; seed < 50; seed++) {
+    struct scene scene;
+    open_scene(&scene, seed);
+    const struct leader *old = await_leader(&scene);
+    cluster_run_for(&scene.cluster, 3 * PWI_SIM_SECOND);
+    int64_t begin = pwi_sim_now(scene.cluster.sim);
+    pwi_sim_meta_cut(scene.leaders.store, old->node, true);
+    cluster_run_for(&scene.cluster, 100 * MS);
+    assert_int_equal(create(&scene, "a/new"), PAWL_OK);
+    assert_true(pwi_sim_now(scene.cluster.sim) - begin < 5 * PWI_SIM_SECOND);
+    assert_ptr_not_equal(leaders_first(&scene.leaders), old);
+    push_one(&scene);
+    assert_pushed(&scene);
+    close_scene(&scene);
+  }
+}
+
 static void test_who_comes_to_a_standby_is_sent_on(void **state) {
   (void)state;
   struct scene scene;
@@ -334,6 +354,7 @@ int main(void) {
       cmocka_unit_test(test_pushes_go_on_while_a_leader_is_killed_and_replaced),
       cmocka_unit_test(test_a_leader_that_was_stopped_changes_nothing),
       cmocka_unit_test(test_nothing_is_decided_while_the_store_is_away_and_pushes_go_on),
+      cmocka_unit_test(test_a_leader_that_is_cut_off_from_the_store_alone_lets_its_nodes_go),
       cmocka_unit_test(test_who_comes_to_a_standby_is_sent_on),
       cmocka_unit_test(test_nothing_leaks),
       cmocka_unit_test(test_the_log_never_forks_and_no_push_is_lost_whatever_happens),
