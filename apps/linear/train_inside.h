@@ -115,6 +115,8 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
 /* The weights that the servers hold, as a model. */
 pawl_status linear_read_bias(struct linear_run *run, double *bias_out);
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out);
+/* Adds names of features, where the data has them. */
+void linear_name_features(struct linear_run *run, struct linear_model *model);
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
 pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count); /* all others become zero */

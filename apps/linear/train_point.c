@@ -307,6 +307,7 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
+  linear_name_features(run, &model);
   run->result.nonzeros = model.count;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = linear_model_width(&model);
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);

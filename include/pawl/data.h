@@ -179,6 +179,15 @@ PAWL_API pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece
 PAWL_API pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out);
 PAWL_API void pawl_columns_destroy(struct pawl_columns *columns); /* NULL is fine */
 
+/* Names of features, for people: what hashed ids stood for (vw, csv, criteo), and the columns of csv. Looks for those of `count` ids, which rise,
+ * and reads the data for it until all are found. One search at a time on a handle. As pawl_data_read_all. docs/data.md has what names look
+ * like. */
+struct pawl_names;
+PAWL_API pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
+                                     struct pawl_names **names_out);
+PAWL_API const char *pawl_names_at(const struct pawl_names *names, size_t i); /* of ids[i]; NULL: it is not known */
+PAWL_API void pawl_names_destroy(struct pawl_names *names);                   /* NULL is fine */
+
 /* Bad rows that were left out so far, by all reads of this handle; and the first of them as `file:line:column: what`
  * ("" if none). */
 PAWL_API uint64_t pawl_data_skipped(const struct pawl_data *data);

@@ -209,3 +209,25 @@ expect 2 "$pawl" train logistic train.csv --valid-split 1
 expect 1 "$pawl" train logistic train.csv --label y --valid-split 0.000001
 complained 'holds out no row'
 expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --method ftrl --passes 2 -o split.model
+
+# --- names of features -----------------------------------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic semi.csv --label y -q -o named.model
+expect 0 "$pawl" model show named.model --top 20
+for name in a b d colour=red colour=blue; do said "  $name\$"; done
+expect 0 "$pawl" model show named.model --json
+said '"name":"colour=red"'
+expect 0 "$pawl" model export named.model -o copy.model
+expect 0 "$pawl" model show copy.model
+said '  colour=red$'
+expect 0 "$pawl" model show vw.model
+said '  f^w0$'
+said '  f^x$'
+expect 0 "$pawl" train logistic train.vw --l1 0.1 -q --method ftrl -o vw.model
+expect 0 "$pawl" model show vw.model
+said '  f^w0$'
+awk 'BEGIN { for (i = 0; i < 90; i++) { printf "%d", i % 2; for (j = 1; j <= 13; j++) printf "\t%s", j == 3 ? i % 2 * 5 : ""; for (j = 1; j <= 26; j++) printf "\t%s", j == 5 ? "w" i % 3 : ""; print "" } }' >log.tsv
+expect 0 "$pawl" train logistic log.tsv -q -o log.model
+expect 0 "$pawl" model show log.model
+said '  I3$'
+said '  C5=w1$'
