@@ -11,8 +11,7 @@
 #define CLASSES                                                                                                        \
   {                                                                                                                    \
     PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W[,L=W]",                                                               \
-        "rows with label L count W times; or 'balanced': both classes "                                                \
-        "count the same"                                                                                               \
+        "rows with label L count W times; or 'balanced': both count the same"                                          \
   }
 
 #define FURTHER                                                                                                        \
