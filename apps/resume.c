@@ -129,6 +129,9 @@ void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading) 
   apps_term(terms, "--skip-bad", "%llu", (unsigned long long)reading->skip_bad);
   apps_term_flag(terms, "--binary", reading->binary);
   apps_term_flag(terms, "--unit-rows", reading->unit_rows);
+  if (reading->part == PAWL_PART_ALL) return;
+  apps_term(terms, "--valid-split", "%.12g", reading->held_share);
+  apps_term(terms, "--seed", "%llu", (unsigned long long)reading->held_seed); /* draws the rows */
 }
 
 /* Who wrote the run may not have known an option that there is now: it was not given then. */
@@ -140,6 +143,12 @@ bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TE
     if (was && is && strcmp(was, is) == 0) continue;
     snprintf(text, APPS_RESUME_TEXT, "%s was %.120s, and is %.120s now", option, was && *was ? was : "not given",
              is && *is ? is : "not given");
+    return false;
+  }
+  json_object_foreach((json_t *)(uintptr_t)before, option, value) {
+    if (json_object_get(now, option)) continue;
+    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s, and is not given now", option,
+             json_is_string(value) ? json_string_value(value) : "given");
     return false;
   }
   return true;

@@ -39,10 +39,10 @@ struct linear_control {
   double start;                           /* the first objective */
   double first_violation, last_violation; /* of full rounds; first: 0 while not known */
   double log_slope;                       /* of the violation, per round: for guessing how long it will take */
-  uint32_t since_full, since_check, rises;
-  double check_below; /* the violation from which on it is worth another look at how far it is */
-  bool has_penalty;
-  double balance; /* rows of the rarer class, as a part of all; 1 for regression */
+  uint32_t since_full, since_check, rises, flat_rounds;
+  double check_below;          /* the violation from which on it is worth another look at how far it is */
+  bool has_penalty, is_smooth; /* the loss has a second derivative everywhere */
+  double balance;              /* rows of the rarer class, as a part of all; 1 for regression */
 
   /* For the next round: */
   bool is_full;

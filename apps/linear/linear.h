@@ -96,6 +96,7 @@ struct linear_options {
   size_t path_count;
   const char *const *valid_paths; /* read by linear_train itself */
   size_t valid_count;
+  double valid_split; /* instead: this share of the rows is held out, drawn by `seed`; 0: none is */
   struct pawl_data_options reading;
   bool zero_based; /* ids begin at 0; found out if one of them is 0. Ids stay those of the files either way */
   const struct linear_point *points; /* one model for each, in this order, each beginning with the one before */

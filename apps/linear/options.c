@@ -82,8 +82,13 @@ bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_M
       return wrong(error, "weights of classes are numbers above 0");
   if (!isfinite(options->tolerance) || options->tolerance < 0) return wrong(error, "--tolerance is a number above 0");
   if (!isfinite(options->rate) || options->rate < 0) return wrong(error, "--rate is a number above 0");
-  if (options->patience && options->valid_count == 0)
-    return wrong(error, "early stopping needs validation data: give it with --valid");
+  if (options->valid_split && options->valid_count)
+    return wrong(
+        error, "--valid names validation data, and --valid-split takes it from the training data: give one of the two");
+  if (!(options->valid_split >= 0 && options->valid_split < 1))
+    return wrong(error, "--valid-split is a share of the rows, above 0 and below 1");
+  if (options->patience && options->valid_count == 0 && options->valid_split == 0)
+    return wrong(error, "early stopping needs validation data: give it with --valid or --valid-split");
   if (options->resume && !options->checkpoints) return wrong(error, "--resume needs the directory of checkpoints");
   if (options->workers_most && options->workers_most < options->workers)
     return wrong(error, "--workers MIN:MAX: the second number is below the first");

@@ -7,6 +7,8 @@
 #ifndef LINEAR_PROPERTY_TEST_H
 #define LINEAR_PROPERTY_TEST_H
 
+#include <inttypes.h>
+
 #include "apps/linear/train_test.h"
 
 enum kind { PLAIN, DUPLICATED, CORRELATED, UNBALANCED, SEPARABLE, UNSCALED, CONSTANT, RARE, KINDS };
@@ -150,6 +152,8 @@ static inline void check_kinds(enum linear_method method, uint64_t first_seed, u
   static double w[FEATURES_MOST + 1];
   static struct outcome outcome;
   struct counts counts = {0};
+  const char *others = getenv("PAWL_SEEDS"); /* FIRST:COUNT */
+  if (others && sscanf(others, "%" SCNu64 ":%" SCNu64, &first_seed, &seeds) != 2) fail_msg("PAWL_SEEDS=FIRST:COUNT");
   for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
     for (enum kind kind = PLAIN; kind < KINDS; kind++) {
       uint64_t pick = seed * KINDS + kind;

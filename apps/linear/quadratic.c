@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURNS = 200 };
+enum { TURNS = 400, STILL_TURNS = 6 };
 
 #define ENOUGH 1e-9     /* of the first violation: then it is solved */
-#define STILL 1e-7      /* of all that it has fallen: a turn that brings no more is the last */
+#define STILL 1e-7      /* of all that it has fallen: a turn that brings no more brings nothing */
 #define DEPENDENT 1e-10 /* of a curvature: what is added to it */
 #define NOTHING 1e-300  /* curvatures below are zero */
 
@@ -48,7 +48,10 @@ static double descend(struct solver *solver) {
   double most = 0;
   for (size_t j = 0; j < solver->count; j++) {
     double u = solver->diagonal[j], l1 = l1_of(solver, j), l2 = l2_of(solver, j), was = solver->v[j];
-    if (u + l2 <= NOTHING) continue;
+    if (u + l2 <= NOTHING) { /* all rows that have it are beyond the hinge: only the penalty speaks */
+      if (was != 0 && fabs(solver->slope[j]) < l1) move(solver, j, -was);
+      continue;
+    }
     most = fmax(most, violation(solver, j));
     double wanted = u * was - solver->slope[j];
     double to = (wanted > l1 ? wanted - l1 : wanted < -l1 ? wanted + l1 : 0) / (u + l2);
@@ -155,10 +158,12 @@ static double fall(const struct solver *solver) {
 
 static void solve(struct solver *solver) {
   double first = 0, fallen = 0;
-  for (int turn = 0; turn < TURNS; turn++) {
+  int still = 0; /* turns in a row: one may only have found that a variable is zero */
+  for (int turn = 0; turn < TURNS && still < STILL_TURNS; turn++) {
     double most = descend(solver), now = fall(solver);
     if (turn == 0) first = most;
-    if (most <= ENOUGH * first || (turn > 1 && now - fallen <= STILL * now)) break;
+    if (most <= ENOUGH * first) break;
+    still = turn > 0 && now - fallen <= STILL * now ? still + 1 : 0;
     fallen = now;
     jump(solver);
   }

@@ -288,6 +288,7 @@ static pawl_status write_spec(struct linear_run *run) {
   }
   if (!spec->paths) return PAWL_NO_MEMORY;
   spec->reading = options->reading;
+  linear_split(options, PAWL_PART_TRAIN, &spec->reading);
   if (options->reading.label) snprintf(spec->label, sizeof spec->label, "%s", options->reading.label);
   pawl_data_info(run->data, &info);
   spec->fingerprint = info.fingerprint;
@@ -343,7 +344,9 @@ static pawl_status check_labels(struct linear_run *run) {
 
 static pawl_status open_data(struct linear_run *run) {
   const struct linear_options *options = run->options;
-  pawl_status status = pawl_data_open(options->paths, options->path_count, &options->reading, &run->data);
+  struct pawl_data_options reading = options->reading;
+  linear_split(options, PAWL_PART_TRAIN, &reading);
+  pawl_status status = pawl_data_open(options->paths, options->path_count, &reading, &run->data);
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   status = check_labels(run);
   if (status) return status;

@@ -165,9 +165,10 @@ void linear_judge_end(struct linear_run *run) {
                                      is(result->why, "early stop") || (is(result->why, "rounds") && asked_for));
   result->advice = NULL;
   if (diverged && linear_calls_of(run->spec.method)->streams)
-    result->advice = "a lower --rate, --scale or --unit-rows, or a method that does not stream";
+    result->advice = "a lower --rate, --unit-rows, or a method that does not stream";
   else if (is(result->why, "diverged") || is(result->why, "stuck"))
-    result->advice = "--scale or --unit-rows, or a larger penalty";
+    result->advice = "values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
   else if (is(result->why, "rounds"))
-    result->advice = "more --rounds, --scale or --unit-rows, a larger penalty, or a larger --tolerance";
+    result->advice =
+        "more --rounds, values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
 }

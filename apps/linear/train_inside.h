@@ -115,11 +115,15 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
 /* The weights that the servers hold, as a model. */
 pawl_status linear_read_bias(struct linear_run *run, double *bias_out);
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out);
+/* Adds names of features, where the data has them. */
+void linear_name_features(struct linear_run *run, struct linear_model *model);
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
 pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count); /* all others become zero */
 
 /* Validation. */
+/* How one part of the rows is read, where some are held out. */
+void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading);
 pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);

@@ -8,7 +8,9 @@
 
 #include "apps/linear/train_inside.h"
 
-enum { ROWS_AT_ONCE = 1 << 16 };
+enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
+
+#define NAMED_BYTES (UINT64_C(1) << 30) /* of data: more is not read again for names */
 
 /* --- from the servers ------------------------------------------------------------------------------------------------------------- */
 
@@ -90,6 +92,20 @@ static void name_label(const struct pawl_data *data, struct linear_model *model)
   json_t *text = json_string(model->label_name);
   if (!text) model->label_name[0] = 0;
   json_decref(text);
+}
+
+/* Names are for people, and worth one more look at data that is not too large. Without them the model is as good. */
+void linear_name_features(struct linear_run *run, struct linear_model *model) {
+  struct pawl_data_info info;
+  struct pawl_names *names;
+  pawl_data_info(run->data, &info);
+  bool has_names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
+  if (!has_names || info.bytes > NAMED_BYTES || model->count == 0 || model->count > NAMED_WEIGHTS) return;
+  if (pawl_data_names(run->data, model->ids, model->count, run->options->threads, &names)) return;
+  model->names = calloc(model->count, sizeof *model->names);
+  for (size_t i = 0; model->names && i < model->count; i++)
+    if (pawl_names_at(names, i)) model->names[i] = strdup(pawl_names_at(names, i));
+  pawl_names_destroy(names);
 }
 
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out) {

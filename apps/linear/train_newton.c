@@ -202,7 +202,7 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
     return linear_fail(
         run, PAWL_INVALID,
         "the derivatives of the loss are not finite: values of the data, or of the model to start with, are "
-        "too large; give --scale");
+        "too large; divide them, or give --unit-rows");
   pawl_status status = linear_quadratic_solve(&quadratic, newton->step, &newton->fall);
   if (status) return status;
   if (newton->fall > 0 && is_finite(newton->step, newton->count)) {
@@ -213,6 +213,7 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
   newton->is_exact = newton->ridge == 0;
   newton->ridge = length >= 0.5 ? newton->ridge / 64 : length >= 0.1 ? newton->ridge : fmax(8 * newton->ridge, 1e-6);
   if (newton->ridge < 1e-9) newton->ridge = 0;
+  newton->ridge = fmin(newton->ridge, 2 * RIDGE_MOST);
   if (length == 0) return PAWL_OK;
   *moved_out = true;
   for (size_t j = 0; j < newton->count; j++) newton->w[j] += length * newton->step[j];
@@ -237,10 +238,10 @@ static pawl_status begin(struct linear_run *run) {
 pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
   pawl_status status = run->newton ? PAWL_OK : begin(run);
   struct linear_newton *newton = run->newton;
-  bool moved = newton && newton->gap <= run->control.tolerance;
-  if (!status && !moved) {
+  bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
+  if (!status && (!is_done || run->control.tolerance <= LINEAR_NEVER_DONE)) {
     status = step(run, newton, &moved);
-    if (!status && moved) status = derive(run, newton);
+    if (!status) status = derive(run, newton); /* also if there was none: who was lost meanwhile has to be noticed */
     outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
   }
   if (status) return status;

@@ -217,7 +217,7 @@ static const char *why_to_end(struct linear_run *run) {
   uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
   if (linear_is_stopping(run)) return "interrupted";
   if (run->control.is_done) return "converged";
-  if (run->control.is_stuck) return "stuck";
+  if (run->control.is_stuck && run->control.tolerance > LINEAR_NEVER_DONE) return "stuck";
   if (options->patience && run->validation.worse >= options->patience) return "early stop";
   if (run->control.rounds >= most + run->resumed) return streams ? "streamed" : "rounds";
   return NULL;
@@ -307,6 +307,7 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
+  linear_name_features(run, &model);
   run->result.nonzeros = model.count;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = linear_model_width(&model);
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);

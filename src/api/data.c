@@ -7,6 +7,7 @@
 
 #include "api/error.h"
 #include "data/data.h"
+#include "data/names.h"
 #include "data/table.h"
 
 static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
@@ -75,6 +76,20 @@ pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *form
   return pwi_error(PAWL_INVALID,
                    "there is no format %s: auto, libsvm, vw, criteo, csv, cache, ldac, uci and text are known", name);
 }
+
+/* --- names ------------------------------------------------------------------------------------------------------------------ */
+
+pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
+                            struct pawl_names **names_out) {
+  struct pwi_fault fault = {""};
+  return say(pwi_names_find(data, ids, count, threads, names_out, &fault), &fault);
+}
+
+const char *pawl_names_at(const struct pawl_names *names, size_t i) {
+  return i < names->count ? names->names[i] : NULL;
+}
+
+void pawl_names_destroy(struct pawl_names *names) { pwi_names_destroy(names); }
 
 /* --- reading ---------------------------------------------------------------------------------------------------------------- */
 

@@ -41,8 +41,8 @@ enum {
       {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                               \
       {PWI_ROLE_AUTHORITY, "authority", "FILE", "and the authority that must have signed everybody's"},                \
       {PWI_ROLE_RIGHTS, "rights", "FILE",                                                                              \
-       "what each name in a certificate may do, a line each: NAME [read-only]\n"                                       \
-       "[operator] [space=NAME] …, or NAME none; read anew on SIGHUP, like the keys"},                                 \
+       "what each name in a certificate may do: lines 'NAME [read-only|operator]\n"                                    \
+       "[space=NAME] ...' or 'NAME none'; read anew on SIGHUP, like keys"},                                            \
       {PWI_ROLE_AUDIT, "audit", "FILE", "append a line for every link and order to FILE, besides the log"},            \
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
       {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto; tcp: no shared memory; rdma: also between machines"},           \

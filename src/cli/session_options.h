@@ -38,6 +38,7 @@ struct pwi_session_choice {
   struct pawl_session_options options;
   int64_t timeout_ns;
   bool deals_with_loss; /* keys that wait for servers which are down are this command's own matter */
+  bool is_patient;      /* the time was given: a manager that is not there may be about to start */
 };
 
 /* Defaults: the address of the environment, five seconds. */
@@ -51,6 +52,11 @@ bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_comm
 /* Opens a session. PWI_EXIT_OK, or it has said why not. If keys wait for servers that are down it says so on standard error. */
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
                       struct pawl_session **session_out);
+
+/* Whether somebody answers at the address that commands use unless they are told another one. For commands that can do without a
+ * cluster. */
+bool pwi_session_default_answers(void);
+extern const char pwi_session_default_address[];
 
 /* Closes it. After a failure nothing is waited for: what had no answer in time gets none. The status is that of the close. */
 pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl_session *session, int exit_code);

@@ -155,10 +155,11 @@ static int print_entry(const struct pwi_sketch_run *run, size_t rank, const stru
     name = number;
   }
   if (run->json)
-    return pwi_cli_print_json(run->command, json_pack("{s:I, s:o, s:I, s:f}", "rank", (json_int_t)rank, "key",
-                                                      pwi_sketch_name_json(name, size), "count",
-                                                      (json_int_t)entry->is.count, "error", entry->is.error));
-  printf("%6zu %14" PRId64 "  %.*s\n", rank, entry->is.count, (int)size, name);
+    return pwi_cli_print_json(run->command,
+                              json_pack("{s:I, s:o, s:I, s:f, s:b}", "rank", (json_int_t)rank, "key",
+                                        pwi_sketch_name_json(name, size), "count", (json_int_t)entry->is.count, "error",
+                                        entry->is.error, "capped", (int)entry->is.is_capped));
+  printf("%6zu %14" PRId64 "%s  %.*s\n", rank, entry->is.count, entry->is.is_capped ? " or more" : "", (int)size, name);
   return PWI_EXIT_OK;
 }
 

@@ -138,9 +138,8 @@ static const char *reason(const char *why) {
 }
 
 static void print_quality(const struct linear_result *result) {
-  printf("  %-12s %.10g", "objective", result->objective);
-  if (result->gap < 0.5) printf(", at most %.2g %% above the optimum", 100 * result->gap);
-  putchar('\n');
+  printf("  %-12s %.10g\n", "objective", result->objective);
+  if (result->gap < 0.5) printf("  %-12s at most %.2g %% above the optimum\n", "distance", 100 * result->gap);
   printf("  %-12s %" PRIu64 " of %" PRIu64 " features\n", "non-zeros", result->nonzeros, result->features);
   if (!isnan(result->accuracy))
     printf("  %-12s %.2f %% of %" PRIu64 " rows\n", "accuracy", 100 * result->accuracy, result->rows);
@@ -164,7 +163,7 @@ static void print_costs(const struct pwi_train_end *end, const struct linear_res
 }
 
 static void print_path(const struct pwi_train_end *end) {
-  bool has_valid = end->options->linear.valid_count > 0;
+  bool has_valid = end->options->linear.valid_count > 0 || end->options->linear.valid_split > 0;
   printf("%10s %10s %16s %10s %9s %10s %7s  model\n", "l1", "l2", "objective", "non-zeros", "accuracy",
          has_valid ? "valid" : "", "rounds");
   for (size_t i = 0; i < end->options->linear.point_count; i++) {

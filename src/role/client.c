@@ -102,7 +102,10 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   }
   ours->peering = peering;
   ours->is_up = true;
-  if (ours == client->manager) pwi_client_join(client);
+  if (ours == client->manager) {
+    client->trouble = PAWL_OK;
+    pwi_client_join(client);
+  }
   if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_link_up(client, ours->peer);
 }
 

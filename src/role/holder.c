@@ -12,6 +12,8 @@
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
 
+#define PUT_OFF_MAX 16384 /* answers of one link that wait for chains */
+
 /* A head that has no memory for so many bytes is of no use as a head. That there is none for more says nothing about it. */
 #define MODEST_BYTES ((size_t)4 << 20)
 
@@ -195,10 +197,14 @@ static bool route(const struct pwi_holder_link *link, const struct pwi_request *
 }
 
 /* What the answer may have to hold: values and, behind them, for a scan keys, and clocks. */
-static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request *request, size_t *bytes_out) {
+static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request *request, size_t row_bytes,
+                               size_t *bytes_out) {
   size_t values;
-  if (request->terms.kind == PWI_REQUEST_SCAN && request->terms.rows > SCAN_ROWS_MAX)
-    request->terms.rows = SCAN_ROWS_MAX;
+  if (request->terms.kind == PWI_REQUEST_SCAN) {
+    uint64_t most = ANSWER_MAX / row_bytes; /* the rest comes with the next one */
+    if (most > SCAN_ROWS_MAX) most = SCAN_ROWS_MAX;
+    if (request->terms.rows > most) request->terms.rows = most > 0 ? most : 1;
+  }
   pawl_status status = pwi_holding_answer_bytes(link->holder->config.holding, request, ANSWER_MAX, &values);
   if (status) return status;
   *bytes_out = values;
@@ -254,8 +260,17 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
   }
   put_off.positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
                                     pwi_place_position(&place, request->terms.claim.end - 1) + 1);
+  if (link->put_off_count >= PUT_OFF_MAX) { /* far more than a client has under way: what was done will be found done */
+    struct pwi_outcome later = {.code = PWI_CODE_NOT_HERE};
+    pwi_holder_unmake_room(buffer);
+    pwi_holder_say(link, request->terms.number, request->task, &later);
+    return;
+  }
   pwi_holder_keep_payload(&put_off);
-  if (!pwi_chain_put_off(chain, &put_off)) return;
+  if (!pwi_chain_put_off(chain, &put_off)) {
+    link->put_off_count++;
+    return;
+  }
   /* It cannot be remembered: the client will ask again over another link. */
   starve(link->holder, chain);
   pwi_holder_unmake_room(buffer);
@@ -355,7 +370,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     request->refusal = pwi_holding_cut_linear(holder->config.holding, request);
   if (!prepare(link, chain, request, entry, &parcel)) return;
   bool may_wait = chain && (parcel || !pwi_chain_is_settled(chain));
-  status = request->refusal ? PAWL_OK : answer_room(link, request, &bytes);
+  status = request->refusal ? PAWL_OK : answer_room(link, request, pwi_entry_row_bytes(entry), &bytes);
   if (!status) status = pwi_holder_make_room(link, bytes, may_wait && bytes > 0, &buffer, &values);
   if (may_refuse(link, request, status)) { /* the parcel may be larger than is needed now */
     request->refusal = status;
@@ -410,9 +425,10 @@ struct telling {
 
 /* The rows as the sum has left them. Without room for them they have to be asked for again, and the push is then a duplicate. */
 static void fetch_rows(struct pwi_holder_link *link, struct pwi_chain *chain, struct pwi_request *pull,
-                       struct pwi_served *served, struct pwi_holder_buffer **buffer, char **values) {
+                       const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer **buffer,
+                       char **values) {
   size_t bytes = 0;
-  pawl_status status = answer_room(link, pull, &bytes);
+  pawl_status status = answer_room(link, pull, pwi_entry_row_bytes(entry), &bytes);
   if (!status) status = pwi_holder_make_room(link, bytes, chain && !pwi_chain_is_settled(chain), buffer, values);
   if (!status) pwi_holding_serve(link->holder->config.holding, pull, *values, served);
   if (!status && served->outcome.code == PWI_CODE_OK) return;
@@ -431,7 +447,7 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
   if (!link) return;
   if (pull) {
     struct pwi_request fetched = *pull;
-    fetch_rows(link, telling->chain, &fetched, &served, &buffer, &values);
+    fetch_rows(link, telling->chain, &fetched, telling->entry, &served, &buffer, &values);
   }
   telling->request.terms.number = waiter.number;
   telling->request.task = task;

@@ -48,6 +48,7 @@ struct pwi_holder_link {
   struct pwi_holder_buffer **buffers;
   size_t buffer_count;
   size_t buffer_bytes;   /* of their regions */
+  size_t put_off_count;  /* answers that wait for chains */
   struct pwi_pace *pace; /* NULL: nobody has left a choice of codecs to us */
 };
 

@@ -117,6 +117,10 @@ extern const struct pwi_actor pwi_manager_actor;
 struct pwi_writer;
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer);
 
+/* The same for the holder of a key: of vectors, groups and jobs only those of its space. */
+pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi_rights *rights,
+                                   struct pwi_writer *writer);
+
 /* What `rights` says has changed: links whose identity may come no more are ended, the others go on with what they may do
  * now. From the net's thread. */
 void pwi_manager_review(struct pwi_manager *manager);

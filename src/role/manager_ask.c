@@ -347,7 +347,7 @@ static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *read
 static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
   struct pwi_writer payload = {0};
   pwi_write_u32(&payload, (uint32_t)PAWL_OK);
-  pawl_status status = pwi_manager_status(manager, &payload);
+  pawl_status status = pwi_manager_status_for(manager, &peer->who.rights, &payload);
   pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_STATUS, "cluster", status);
   if (status)
     pwi_manager_say_reply(manager, peer, task, status, 0);

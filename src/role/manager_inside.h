@@ -73,6 +73,14 @@ struct topic {
   struct edition *newest, *next, *settled;
 };
 
+/* The settled catalogue as a key of one space is shown it: with the names of that space alone. */
+struct narrow {
+  char space[PWI_SPACE_MAX + 1];
+  struct edition *whole, *edition; /* both NULL: the place is free */
+};
+
+#define PWI_MANAGER_NARROWS 16
+
 /* --- those we know ------------------------------------------------------------------------------------------------- */
 
 enum peer_state {
@@ -292,6 +300,8 @@ struct pwi_manager {
   size_t sender_count, sender_room;
 
   struct topic topics[PWI_TOPICS];
+  struct narrow narrows[PWI_MANAGER_NARROWS]; /* the last that were made, one after the other */
+  size_t next_narrow;
   struct pwi_fifo waiters; /* struct waiter, with numbers that never fall */
 
   struct pwi_fifo roster_steps; /* manager_roster.c: the last changes, and the number before them */
@@ -386,6 +396,7 @@ void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int6
 bool pwi_manager_suspects_itself(struct pwi_manager *manager);
 bool pwi_manager_is_away(const struct pwi_manager *manager, const struct node *node); /* for longer than its grace */
 bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node);       /* beyond reasonable doubt */
+bool pwi_manager_was_suspect(struct pwi_manager *manager);                            /* a moment ago, or is */
 bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node);    /* missing, and not for long */
 void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_silent);
 void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);

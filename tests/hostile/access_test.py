@@ -253,6 +253,30 @@ def test_the_audit_is_one_line_each_whatever_clients_say():
         until(lambda: os.path.exists(cluster.audit) and cluster.lines('object="ads/v"'), "lines in the new file")
 
 
+def test_names_of_other_spaces_are_hidden():
+    ads, reader = new_key("one", "--space", "ads"), new_key("both", "--space", "news", "--read-only")
+    with Cluster(ads, reader) as cluster:
+        at = cluster.at()
+        succeed("put", "ads/w", "1=2", "--create", *at, key=ads)
+        succeed("put", "news/secret-plan", "1=2", "--create", *at, key=cluster.own)
+        succeed("put", "other/hidden", "1=2", "--create", *at, key=cluster.own)
+        for key, shown, hidden in ((ads, ["ads/w"], ["secret-plan", "hidden"]),
+                                   (reader, ["news/secret-plan"], ["ads/w", "hidden"])):
+            texts = [json.dumps(cluster.status(key)), succeed("get", "--list", *at, key=key)]
+            for text in texts:
+                assert all(name in text for name in shown) and not any(name in text for name in hidden), text
+            assert succeed("get", shown[0], "1", *at, key=key).split()[-1] == "2"
+        everything = json.dumps(cluster.status())
+        assert "secret-plan" in everything and "ads/w" in everything and "other/hidden" in everything
+        # A name that is hidden is told apart from one that is not there by nobody.
+        theirs, nothing = (refuse("get", name, "1", *at, key=ads) for name in ("other/hidden", "other/nothing"))
+        assert theirs.replace("hidden", "") == nothing.replace("nothing", ""), (theirs, nothing)
+        # What is made later is shown to those who may see it.
+        succeed("put", "ads/later", "1=2", "--create", *at, key=cluster.own)
+        assert "ads/later" in succeed("get", "--list", *at, key=ads)
+        assert "ads/later" not in succeed("get", "--list", *at, key=reader)
+
+
 def openssl(*arguments):
     subprocess.run(["openssl", *arguments], check=True, cwd=scene.WORK, capture_output=True)
 
