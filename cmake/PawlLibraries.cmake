@@ -49,6 +49,21 @@ install(TARGETS pawl_static EXPORT pawlStaticTargets ARCHIVE)
 install(DIRECTORY include/pawl TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(FILES man/pawl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES LICENSE README.md CHANGELOG.md TYPE DOC OPTIONAL)
+install(DIRECTORY docs TYPE DOC FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png") # README.md links to docs/
+# The command prints them from its own lists.
+if(NOT CMAKE_CROSSCOMPILING)
+  set(completions ${PROJECT_BINARY_DIR}/completions)
+  add_custom_command(OUTPUT ${completions}/pawl.bash ${completions}/_pawl ${completions}/pawl.fish
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${completions}
+    COMMAND sh -c "'$<TARGET_FILE:pawl_command>' completion bash >'${completions}/pawl.bash'"
+    COMMAND sh -c "'$<TARGET_FILE:pawl_command>' completion zsh >'${completions}/_pawl'"
+    COMMAND sh -c "'$<TARGET_FILE:pawl_command>' completion fish >'${completions}/pawl.fish'"
+    DEPENDS pawl_command COMMENT "Printing completions for shells" VERBATIM)
+  add_custom_target(pawl_completions ALL DEPENDS ${completions}/pawl.bash)
+  install(FILES ${completions}/pawl.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME pawl)
+  install(FILES ${completions}/_pawl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${completions}/pawl.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 install(DIRECTORY examples/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pawl)
 install(FILES ${PROJECT_BINARY_DIR}/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_BINARY_DIR}/pawlConfig.cmake ${PROJECT_BINARY_DIR}/pawlConfigVersion.cmake

@@ -99,7 +99,7 @@ static void write_sender(struct input *input, const struct pwi_ledger *ledger, s
   uint8_t shape = draw_u8(input), who = draw_u8(input) % 8;
   struct pwi_roster_sender sender = {.sender = {ledger->last_sender + shape % 3}, .job = "job"};
   if (shape < 64)
-    pwi_record_sender(record, shape, &sender);
+    pwi_record_sender(record, shape, "ads", &sender);
   else if (shape < 96)
     pwi_record_retire(record, who);
   else if (shape < 128)

@@ -16,6 +16,7 @@
 #include "apps/lda/block.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
+#include "apps/resume.h"
 
 #define LDA_TIMEOUT (60 * PAWL_SECOND) /* for opening what should be there */
 
@@ -69,6 +70,7 @@ struct lda_reply {
   double alpha_length, beta_sum;
   double waited_s, worked_s;
   uint64_t bytes_sent, bytes_received, memory;
+  struct apps_digest digest; /* DESCRIBE: of the pieces that this worker has read from the data */
 };
 
 void lda_reply_fini(struct lda_reply *reply);
@@ -113,6 +115,7 @@ struct lda_worker {
   int32_t *totals;     /* of the table: n_k, and marks; NULL: to be asked for */
   double waited_s;
   uint64_t memory;
+  struct apps_digest digest; /* of what it has read */
   char error[PAWL_LDA_TEXT];
 };
 

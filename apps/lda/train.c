@@ -87,6 +87,8 @@ static pawl_status add_reply(struct lda_reply *sum, const struct lda_reply *part
   if (part->words > sum->words) sum->words = part->words;
   sum->skipped += part->skipped;
   sum->unknown += part->unknown;
+  sum->digest.pieces += part->digest.pieces;
+  sum->digest.sum += part->digest.sum;
   sum->sampled += part->sampled;
   if (part->sampled_ns > sum->sampled_ns) sum->sampled_ns = part->sampled_ns; /* side by side */
   sum->document_part += part->document_part;
@@ -204,6 +206,7 @@ static pawl_status describe(struct lda_training *run) {
     pawl_status status = one_round(run, &sum, &is_whole);
     if (status) return status;
   }
+  if (sum.digest.pieces == run->spec.pieces) run->digest = sum.digest;
   pawl_status status = settle(run, &sum);
   lda_reply_fini(&sum);
   return status;

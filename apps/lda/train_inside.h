@@ -26,7 +26,8 @@ struct lda_training {
   double pass_s, pass_log; /* of SVI: of the parts of this pass so far, */
   uint64_t pass_tokens;    /* which had so many */
   bool is_stopping;
-  char *error; /* PAWL_LDA_TEXT */
+  struct apps_digest digest; /* of the corpus; its pieces are 0 while it is not known */
+  char *error;               /* PAWL_LDA_TEXT */
 };
 
 /* A failure, with a sentence for people if there is none yet. Returns the status. */

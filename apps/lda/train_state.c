@@ -25,6 +25,48 @@ static uint64_t corpus_of(const struct lda_training *run) {
   return lda_mix(run->spec.fingerprint + lda_mix(words + 1));
 }
 
+/* The options under which topics of tokens mean what they mean. Priors may be fitted, but begin with the same. */
+static json_t *make_terms(const struct lda_training *run) {
+  json_t *terms = json_object();
+  apps_term(terms, "--topics", "%u", (unsigned)run->spec.topics);
+  apps_term(terms, "--alpha", "%.12g", run->options->alpha);
+  apps_term(terms, "--beta", "%.12g", run->options->beta);
+  apps_terms_reading(terms, &run->options->reading);
+  return terms;
+}
+
+static pawl_status check_terms(struct lda_training *run, const json_t *object) {
+  char text[APPS_RESUME_TEXT];
+  json_t *now = make_terms(run);
+  bool is_same = now && apps_terms_same(json_object_get(object, "terms"), now, text);
+  json_decref(now);
+  if (!now) return PAWL_NO_MEMORY;
+  if (is_same) return PAWL_OK;
+  return lda_fail(
+      run, PAWL_MISMATCH,
+      "the run in %.200s has other options: %.200s. Give the same as then, or begin anew in another directory",
+      run->spec.directory, text);
+}
+
+/* Nothing reads the corpus again when a run goes on. So a file that seems to have changed is read now, once, to be sure. */
+static pawl_status check_files(struct lda_training *run, const json_t *object) {
+  char text[APPS_RESUME_TEXT];
+  struct apps_digest now = {0};
+  if (!apps_digest_of(json_object_get(object, "digest"), &run->digest)) return PAWL_CORRUPT;
+  if (apps_files_same(json_object_get(object, "files"), run->data, text)) return PAWL_OK;
+  if (run->digest.pieces > 0) {
+    lda_tell(run, "reading the documents once, to see whether they are what they were");
+    pawl_status status = apps_digest_read(run->data, run->options->threads, &now);
+    if (status) return lda_fail(run, status, "%s", pawl_error_text());
+    if (now.sum == run->digest.sum && now.pieces == run->digest.pieces) return PAWL_OK;
+  }
+  return lda_fail(
+      run, PAWL_MISMATCH,
+      "the data is not what the run in %.180s was begun with: %.250s. Bring it back, or begin anew in another "
+      "directory",
+      run->spec.directory, text);
+}
+
 static pawl_status read_state(struct lda_training *run, json_t *object) {
   int format;
   json_int_t topics;
@@ -35,6 +77,9 @@ static pawl_status read_state(struct lda_training *run, json_t *object) {
       format != FORMAT || !apps_json_wide_of(corpus, &of) || !apps_json_wide_of(sweep, &run->order.sweep))
     return lda_fail(run, PAWL_CORRUPT, "%s/run.json cannot be read: it is damaged, or of another version",
                     run->spec.directory);
+  pawl_status status = check_terms(run, object);
+  if (!status) status = check_files(run, object);
+  if (status) return status;
   if (topics != run->spec.topics || json_array_size(alpha) != run->spec.topics)
     return lda_fail(run, PAWL_MISMATCH, "the run in %s has %lld topics, not %u: resume it with as many",
                     run->spec.directory, (long long)topics, run->spec.topics);
@@ -52,10 +97,11 @@ pawl_status lda_state_save(struct lda_training *run) {
   state_path(run, path);
   snprintf(other, sizeof other, "%s.new", path);
   for (uint32_t k = 0; k < run->spec.topics; k++) json_array_append_new(alpha, json_real(run->order.alpha[k]));
-  char *text =
-      apps_json_print(json_pack("{s:i, s:I, s:o, s:o, s:f, s:o}", "format", FORMAT, "topics",
-                                (json_int_t)run->spec.topics, "corpus", apps_json_wide(run->spec.corpus), "sweep",
-                                apps_json_wide(run->order.sweep), "beta", run->order.beta, "alpha", alpha));
+  char *text = apps_json_print(json_pack("{s:i, s:I, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "format", FORMAT, "topics",
+                                         (json_int_t)run->spec.topics, "corpus", apps_json_wide(run->spec.corpus),
+                                         "sweep", apps_json_wide(run->order.sweep), "beta", run->order.beta, "alpha",
+                                         alpha, "terms", make_terms(run), "files", apps_files_write(run->data),
+                                         "digest", apps_digest_write(&run->digest)));
   if (!text) return PAWL_NO_MEMORY;
   FILE *file = fopen(other, "w");
   bool is_well = file && fputs(text, file) >= 0;

@@ -169,7 +169,7 @@ void lda_reply_fini(struct lda_reply *reply) {
 
 char *lda_reply_write(const struct lda_reply *reply) {
   return apps_json_print(json_pack(
-      "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o}", "documents",
+      "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o}", "documents",
       apps_json_wide(reply->documents), "empty", apps_json_wide(reply->empty), "tokens", apps_json_wide(reply->tokens),
       "words", apps_json_wide(reply->words), "skipped", apps_json_wide(reply->skipped), "unknown",
       apps_json_wide(reply->unknown), "sampled", apps_json_wide(reply->sampled), "sampled_ns",
@@ -177,7 +177,8 @@ char *lda_reply_write(const struct lda_reply *reply) {
       apps_json_number(reply->word_part), "alpha_sums", numbers(reply->alpha_sums, reply->alpha_count), "alpha_length",
       apps_json_number(reply->alpha_length), "beta_sum", apps_json_number(reply->beta_sum), "waited_s", reply->waited_s,
       "worked_s", reply->worked_s, "bytes_sent", apps_json_wide(reply->bytes_sent), "bytes_received",
-      apps_json_wide(reply->bytes_received), "memory", apps_json_wide(reply->memory)));
+      apps_json_wide(reply->bytes_received), "memory", apps_json_wide(reply->memory), "digest",
+      apps_digest_write(&reply->digest)));
 }
 
 bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out) {
@@ -192,7 +193,7 @@ bool lda_reply_read(const void *bytes, size_t size, struct lda_reply *reply_out)
                {"sampled", &reply.sampled},       {"sampled_ns", &reply.sampled_ns},
                {"bytes_sent", &reply.bytes_sent}, {"bytes_received", &reply.bytes_received},
                {"memory", &reply.memory}};
-  bool is_whole = json_is_object(object);
+  bool is_whole = json_is_object(object) && apps_digest_of(json_object_get(object, "digest"), &reply.digest);
   for (size_t i = 0; i < sizeof wides / sizeof wides[0] && is_whole; i++)
     is_whole = apps_json_wide_of(json_object_get(object, wides[i].name), wides[i].value);
   is_whole = is_whole && !json_unpack(object, "{s:F, s:F, s:o}", "waited_s", &reply.waited_s, "worked_s",

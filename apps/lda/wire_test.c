@@ -68,6 +68,7 @@ static struct lda_reply make_reply(void) {
                             .unknown = 5,
                             .sampled = UINT64_MAX - 1,
                             .sampled_ns = 7,
+                            .digest = {8, UINT64_MAX},
                             .document_part = -1e300,
                             .word_part = 0.1,
                             .alpha_sums = sums,
@@ -143,6 +144,7 @@ static void test_a_reply_comes_back_as_it_went(void **state) {
   assert_true(lda_reply_read(text, strlen(text), &again));
   assert_true(again.documents == UINT64_MAX && again.empty == 1 && again.tokens == 2 && again.words == 3);
   assert_true(again.skipped == 4 && again.unknown == 5 && again.sampled == UINT64_MAX - 1 && again.sampled_ns == 7);
+  assert_true(again.digest.pieces == 8 && again.digest.sum == UINT64_MAX);
   assert_true(again.document_part == -1e300 && again.word_part == 0.1 && again.alpha_length == 1.0 / 3);
   assert_true(again.beta_sum == 2.5 && again.waited_s == 0.25 && again.worked_s == 1e9);
   assert_true(again.bytes_sent == UINT64_MAX && again.bytes_received == 8 && again.memory == 9);

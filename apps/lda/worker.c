@@ -59,6 +59,7 @@ static pawl_status make_piece(struct lda_worker *worker, uint64_t number) {
   struct pawl_batch *batch;
   pawl_status status = pawl_data_read(worker->data, (size_t)number, &batch);
   if (status) return status;
+  apps_digest_add(&worker->digest, number, batch);
   status = lda_piece_make(spec->directory, number, spec->corpus, spec->generation, spec->topics,
                           worker->vocabulary ? pawl_words_count(worker->vocabulary) : 0, batch, worker->error);
   pawl_batch_destroy(batch);
@@ -154,6 +155,7 @@ static pawl_status drop(struct pawl_worker *handle, void *context, const struct 
 }
 
 static void describe(const struct lda_worker *worker, struct lda_reply *reply) {
+  reply->digest = worker->digest;
   for (size_t i = 0; i < worker->piece_count; i++) {
     const struct lda_piece *piece = worker->pieces[i];
     reply->documents += piece->documents + piece->empty;

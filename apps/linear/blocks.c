@@ -229,6 +229,8 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   pawl_status status = PAWL_OK;
   uint64_t random = order->seed << 32 ^ order->round;
   linear_shuffle(&random, blocks->order, blocks->count);
+  if (order->is_first)
+    reply->loss_before = linear_losses(worker->spec.loss, worker->share.rows, blocks->y, blocks->z, blocks->c);
   if (order->is_full || order->l1 == 0)
     for (size_t j = 0; j < worker->share.features; j++) blocks->is_active[j] = true;
   for (uint32_t s = 0; s < blocks->count && !status; s++) {

@@ -7,28 +7,40 @@
 /* So many rounds of active features alone come between two full ones. */
 enum { ACTIVE_ROUNDS = 2 };
 
-#define DAMPING_MOST 1e6
-#define ROUNDING 2e-8 /* of the objective: what slopes and exponentials of single precision leave of it */
+#define DAMPING_MOST 1e9
+#define RATE_LEAST 1e-18 /* of the first rate */
+#define ROUNDING 1e-7 /* of the objective: what exponentials of single precision leave of it. A rise by less is none. */
+#define FLAT 2e-3     /* of the tolerance: what the last quadratic of Newton's may have promised */
+#define GUESSED 0.1   /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
+
+#define LEFT_LEAST 1e-12 /* of the objective: what double precision leaves of it */
+#define STILL 1e-10      /* of the objective: a full round that brings less brings nothing */
+
+enum { CHECK_AFTER = 20 }; /* rounds since the last look */
 
 void linear_control_next(struct linear_control *control) {
   control->rounds = 0;
   control->previous = control->best = control->last_full = INFINITY;
   control->last_fall = control->left = INFINITY;
-  control->last_dual = -INFINITY;
+  control->last_dual = control->best_dual = -INFINITY;
   control->last_factors[0] = control->last_factors[1] = 1;
   control->first_violation = control->last_violation = 0;
   control->log_slope = NAN;
   control->since_full = 0;
   control->is_full = true;
   control->slack = 1e300; /* nobody is left out before anything is known; JSON has no infinity */
-  control->is_done = control->lowers_rate = false;
+  control->gap = control->start = NAN;
+  control->since_check = control->rises = control->flat_rounds = 0;
+  control->check_below = INFINITY;
+  control->is_done = control->is_stuck = control->lowers_rate = false;
+  control->wants_check = control->keeps = control->goes_back = false;
 }
 
 void linear_control_init(struct linear_control *control, const struct linear_options *options,
                          enum linear_method method, uint64_t rows, double crowd) {
   memset(control, 0, sizeof *control);
   control->method = method;
-  control->tolerance = options->tolerance > 0 ? options->tolerance : method == LINEAR_METHOD_DUAL ? 2e-3 : 1e-4;
+  control->tolerance = options->tolerance > 0 ? options->tolerance : 1e-3;
   control->keep_all = options->keep_all;
   control->rows = rows;
   control->workers = options->workers_most > options->workers ? options->workers_most : options->workers;
@@ -36,17 +48,33 @@ void linear_control_init(struct linear_control *control, const struct linear_opt
   /* dual.c: without delay few rows are under way together; with it, begin with what is safe whatever they are */
   if (method == LINEAR_METHOD_DUAL && options->tau > 0) control->damping = control->workers;
   control->rate = options->rate;
+  control->has_penalty = true;
+  control->is_smooth = options->loss != LINEAR_SQUARED_HINGE;
+  control->balance = 1;
   linear_control_next(control);
 }
 
-/* Steps that overshoot make the objective rise; then they are made shorter, and slowly longer again. */
-static void adjust_damping(struct linear_control *control, const struct linear_outcome *outcome) {
-  if (outcome->objective > control->previous * (1 + 1e-6)) {
-    control->damping = fmin(2 * control->damping, DAMPING_MOST);
-    control->is_full = true;
-  } else {
+/* Steps that overshoot make the objective rise. Then the weights go back to the best there were, and steps become shorter: by more, the
+ * further they went astray, and never again as long as those that failed. Else the weights are the best so far, and steps slowly become longer. */
+static void guard(struct linear_control *control, const struct linear_outcome *outcome) {
+  if (isfinite(outcome->before) && !(control->best < outcome->before)) control->best = outcome->before;
+  if (isnan(control->start)) control->start = isfinite(outcome->before) ? outcome->before : outcome->objective;
+  bool is_finite = isfinite(outcome->objective);
+  if (is_finite && outcome->objective <= control->best + ROUNDING * fabs(control->best)) {
+    control->keeps = outcome->objective < control->best;
+    control->best = fmin(control->best, outcome->objective);
     control->damping = fmax(control->least_damping, 0.98 * control->damping);
+    return;
   }
+  double factor = !is_finite || outcome->objective > 2 * fabs(control->best) ? 8 : 2;
+  control->goes_back = isfinite(control->best);
+  control->is_full = true;
+  control->rises++;
+  if (control->damping >= DAMPING_MOST) control->is_stuck = true;
+  control->least_damping = fmin(1.3 * control->damping, DAMPING_MOST);
+  control->damping = fmin(factor * control->damping, DAMPING_MOST);
+  control->last_full = control->last_fall = control->left = INFINITY; /* what it was leading to is given up */
+  control->last_factors[0] = control->last_factors[1] = 1;
 }
 
 static void judge_violation(struct linear_control *control, const struct linear_outcome *outcome) {
@@ -56,26 +84,43 @@ static void judge_violation(struct linear_control *control, const struct linear_
   control->last_violation = outcome->violation;
 }
 
-/* How far it is to the optimum: if falls from one full round to the next shrink by a constant factor, as they do when a method like
- * this converges, what is left is the sum of a geometric series. Of three factors in a row the worst is believed. */
-static void judge_objective(struct linear_control *control, const struct linear_outcome *outcome) {
+/* How far it is to the optimum, by a guess: if falls from one full round to the next shrink by a constant factor, as they do when a method like
+ * this converges, what is left is the sum of a geometric series. Of three factors in a row the worst is believed. The guess says when to look. */
+static void guess(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->was_full) return;
-  if (outcome->objective == 0) { /* nothing can be less: rows that are told apart without a penalty */
-    control->left = 0;
-    control->is_done = true;
-    return;
-  }
   double fallen = fabs(control->last_full - outcome->objective), factor = 1;
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
   double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
   control->left = fallen * worst / (1 - worst) / fabs(outcome->objective);
-  bool is_still = fmax(fallen, control->last_fall) <= ROUNDING * fabs(outcome->objective);
-  control->is_done = is_still || fmax(control->left, fallen / fabs(outcome->objective) / 2) <= control->tolerance;
-  if (control->tolerance <= LINEAR_NEVER_DONE) control->is_done = false;
   control->last_factors[1] = control->last_factors[0];
   control->last_factors[0] = factor;
   control->last_fall = fallen;
   control->last_full = outcome->objective;
+}
+
+/* Nothing can be less than 0, of rows that are told apart without a penalty. Without any penalty there is no bound either: then the guess has
+ * to do. */
+static void judge_end(struct linear_control *control, const struct linear_outcome *outcome) {
+  control->since_check++;
+  if (!outcome->was_full || control->tolerance <= LINEAR_NEVER_DONE) return;
+  bool is_nothing = outcome->objective == 0 || (!control->has_penalty && outcome->objective <= 1e-9 * control->start);
+  bool seems = fmax(control->left, control->last_fall / fabs(outcome->objective) / 2) <= GUESSED * control->tolerance;
+  control->is_done = is_nothing || (seems && !control->has_penalty);
+  control->wants_check = !control->is_done && seems && control->has_penalty &&
+                         (outcome->violation <= control->check_below || control->since_check >= CHECK_AFTER);
+}
+
+/* It is done if the bound is within the tolerance. With little penalty for the size of the values there is no bound worth the name; then LIBLINEAR's
+ * rule has to do, that the violation of the optimality conditions is a hundredth, by default, of the first one (fewer where a class is rare: Yuan et al.
+ * 2010, 6), with a guess that is a tenth of the tolerance, without which nobody looks. The bound falls about as the violation does, which each round tells. */
+void linear_control_measured(struct linear_control *control, double gap, double violation) {
+  bool is_flat = violation <= 10 * control->tolerance * control->balance * control->first_violation;
+  control->gap = gap;
+  control->is_done = gap <= control->tolerance || is_flat;
+  control->wants_check = false;
+  control->since_check = 0;
+  control->check_below = 0.8 * control->last_violation * control->tolerance / gap;
+  control->is_stuck = !control->is_done && control->last_fall <= STILL * fabs(control->best);
 }
 
 static void hear_blocks(struct linear_control *control, const struct linear_outcome *outcome) {
@@ -83,9 +128,27 @@ static void hear_blocks(struct linear_control *control, const struct linear_outc
   control->is_full = control->keep_all || !outcome->is_whole || control->since_full >= ACTIVE_ROUNDS;
   if (!outcome->is_whole) return;
   judge_violation(control, outcome);
-  if (!isfinite(outcome->objective)) return;
-  judge_objective(control, outcome);
-  adjust_damping(control, outcome);
+  guard(control, outcome);
+  if (control->goes_back || !isfinite(outcome->objective)) return;
+  guess(control, outcome);
+  judge_end(control, outcome);
+}
+
+/* The step that a quadratic asks for was taken, as far as it brings the objective down. With little penalty for the size of the values the bound says
+ * nothing. Then the quadratic has to: with the whole Hessian, by how much it fell tells how far it was, before the step. Beyond the squared hinge the loss is less than the quadratic thinks, so there it has to
+ * promise next to nothing, twice. */
+static void hear_newton(struct linear_control *control, const struct linear_outcome *outcome) {
+  if (isnan(control->start)) control->start = outcome->objective;
+  control->gap = control->has_penalty ? outcome->gap : NAN;
+  control->left = outcome->left;
+  control->best = fmin(control->best, outcome->objective);
+  control->is_stuck = outcome->is_stuck;
+  if (control->tolerance <= LINEAR_NEVER_DONE) return;
+  bool is_nothing = outcome->objective == 0 || (!control->has_penalty && outcome->objective <= 1e-9 * control->start);
+  bool is_flat = outcome->left <= fmax((control->is_smooth ? FLAT : FLAT / 2) * control->tolerance, LEFT_LEAST);
+  control->flat_rounds = is_flat ? control->flat_rounds + 1 : 0;
+  is_flat = control->flat_rounds >= (control->is_smooth ? 1 : 2);
+  control->is_done = is_nothing || is_flat || control->gap <= control->tolerance;
 }
 
 /* A dual objective that falls means that steps were too long together: shorter ones, and never again as long. Twice the number of
@@ -102,40 +165,53 @@ static void adjust_dual_damping(struct linear_control *control, const struct lin
 }
 
 static void hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
-  if (!outcome->is_whole || !isfinite(outcome->objective)) return;
-  double gap = outcome->objective - outcome->dual;
+  if (!outcome->is_whole || !isfinite(outcome->objective) || !isfinite(outcome->dual)) return;
   adjust_dual_damping(control, outcome);
-  control->is_done = gap <= control->tolerance * fabs(outcome->objective);
+  control->keeps = outcome->objective < control->best;
+  control->best = fmin(control->best, outcome->objective);
+  control->best_dual = fmax(control->best_dual, outcome->dual);
+  double gap = fmax(control->best - control->best_dual, 0);
+  control->gap = control->best != 0 ? gap / fabs(control->best) : 0;
+  control->is_done = control->gap <= control->tolerance && control->tolerance > LINEAR_NEVER_DONE;
   if (control->first_violation == 0) control->first_violation = gap;
-  double slope = log(gap / control->first_violation) / (double)control->rounds;
+  double slope = log(fmax(gap, 1e-300) / control->first_violation) / (double)control->rounds;
   control->log_slope = slope < 0 ? slope : NAN;
   control->last_violation = gap;
 }
 
-/* Distributed gradients: half the rate when the objective rises, and done when it hardly falls any more. */
+/* Distributed gradients: half the rate, from the best weights on, when the objective rises. */
 static void hear_gradient(struct linear_control *control, const struct linear_outcome *outcome) {
+  double first = control->first_rate;
   control->lowers_rate = false;
-  if (!outcome->is_whole || !isfinite(outcome->objective)) return;
-  if (outcome->objective > control->previous * (1 + 1e-9)) {
-    control->rate /= 2;
+  if (!outcome->is_whole) return;
+  double previous = control->best;
+  control->last_violation = 1;
+  guard(control, outcome);
+  if (control->goes_back || !isfinite(outcome->objective)) {
+    control->rate /= control->goes_back && isfinite(outcome->objective) ? 2 : 16;
     control->lowers_rate = true;
-  } else if (isfinite(control->previous)) {
-    control->is_done = control->previous - outcome->objective < 1e-2 * control->tolerance * fabs(outcome->objective);
+    control->is_stuck = control->rate < RATE_LEAST * first;
+    return;
   }
+  control->since_check++;
+  if (control->tolerance <= LINEAR_NEVER_DONE || !isfinite(previous)) return;
+  bool seems = previous - outcome->objective < 1e-2 * control->tolerance * fabs(outcome->objective);
+  control->is_done = outcome->objective == 0 || (seems && !control->has_penalty);
+  control->wants_check = seems && control->has_penalty && (control->since_check >= CHECK_AFTER || isnan(control->gap));
 }
 
 void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome) {
   control->rounds++;
+  control->wants_check = control->keeps = control->goes_back = false;
   if (control->method == LINEAR_METHOD_BLOCKS)
     hear_blocks(control, outcome);
+  else if (control->method == LINEAR_METHOD_NEWTON)
+    hear_newton(control, outcome);
   else if (control->method == LINEAR_METHOD_DUAL)
     hear_dual(control, outcome);
   else if (control->method == LINEAR_METHOD_SUBGRADIENT)
     hear_gradient(control, outcome);
-  if (outcome->is_whole && isfinite(outcome->objective)) {
-    control->previous = outcome->objective;
-    if (outcome->objective < control->best) control->best = outcome->objective;
-  }
+  if (outcome->is_whole && isfinite(outcome->objective)) control->previous = outcome->objective;
 }
 
 double linear_control_left(const struct linear_control *control) {
@@ -143,6 +219,6 @@ double linear_control_left(const struct linear_control *control) {
   if (control->method == LINEAR_METHOD_DUAL && control->log_slope < 0)
     left = log(control->tolerance * fabs(control->previous) / control->last_violation) / control->log_slope;
   if (control->method == LINEAR_METHOD_BLOCKS && isfinite(control->left) && control->last_factors[0] < 1)
-    left = (ACTIVE_ROUNDS + 1) * log(control->tolerance / control->left) / log(control->last_factors[0]);
+    left = (ACTIVE_ROUNDS + 1) * log(GUESSED * control->tolerance / control->left) / log(control->last_factors[0]);
   return isnan(left) || left > 0 ? left : 0;
 }

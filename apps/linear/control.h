@@ -14,7 +14,12 @@ struct linear_outcome {
   bool was_full;
   double objective; /* NAN if not known */
   double violation, violation_max;
-  double dual; /* of dual methods */
+  double dual;   /* of dual methods */
+  double before; /* the objective before the round, if it was the first; else NAN */
+  double
+      gap; /* a bound on how far it is to the optimum, as a part of the objective (certificate.h); NAN if there is none */
+  double left;   /* of Newton steps: how far it is by the quadratic that the step came from */
+  bool is_stuck; /* of Newton steps: none brings the objective down */
 };
 
 struct linear_control {
@@ -27,16 +32,26 @@ struct linear_control {
   double previous, best; /* objectives */
   double last_full, last_fall,
       last_factors[2]; /* the objective after the last full round, and how it falls between them */
-  double last_dual;
-  double left;                            /* to the optimum, as a part of the objective, about */
+  double last_dual, best_dual;
+  double first_rate;
+  double left;                            /* to the optimum, as a part of the objective, about: a guess */
+  double gap;                             /* the same, as it was measured last: a bound; NAN before */
+  double start;                           /* the first objective */
   double first_violation, last_violation; /* of full rounds; first: 0 while not known */
   double log_slope;                       /* of the violation, per round: for guessing how long it will take */
-  uint32_t since_full;
+  uint32_t since_full, since_check, rises, flat_rounds;
+  double check_below;          /* the violation from which on it is worth another look at how far it is */
+  bool has_penalty, is_smooth; /* the loss has a second derivative everywhere */
+  double balance;              /* rows of the rarer class, as a part of all; 1 for regression */
 
   /* For the next round: */
   bool is_full;
   double slack, damping, least_damping, rate;
   bool is_done;
+  bool is_stuck;    /* steps are as short as they may be, and none brings the objective down */
+  bool wants_check; /* it seems to be done: measure, and tell linear_control_measured */
+  bool keeps;       /* the weights of this round are the best so far: keep them */
+  bool goes_back;   /* the objective has risen: go back to those that were kept */
   bool lowers_rate; /* the rate was too high: begin a new generation with `rate` */
 };
 
@@ -46,6 +61,9 @@ void linear_control_init(struct linear_control *control, const struct linear_opt
 
 /* A new penalty: begins with what the last one ended with. */
 void linear_control_next(struct linear_control *control);
+
+/* After `wants_check`: how far it is, as a bound, and the violation of the optimality conditions, both measured at the weights. */
+void linear_control_measured(struct linear_control *control, double gap, double violation);
 
 void linear_control_hear(struct linear_control *control, const struct linear_outcome *outcome);
 

@@ -38,9 +38,7 @@ struct chunk {
 };
 
 struct dual {
-  uint64_t *starts; /* rows + 1: the share by rows */
-  uint32_t *feature_of;
-  float *values;
+  struct linear_rows rows;
   double *squares; /* |x_i|^2 */
   float *y, *c;
   double *a;
@@ -60,25 +58,10 @@ struct dual {
 static void *array(size_t count, size_t size) { return calloc(count + 1, size); }
 
 static bool turn(const struct linear_share *share, struct dual *dual) {
-  uint64_t entries = share->features ? share->starts[share->features] : 0;
-  dual->starts = array(share->rows + 1, sizeof *dual->starts);
-  dual->feature_of = array((size_t)entries, sizeof *dual->feature_of);
-  dual->values = array((size_t)entries, sizeof *dual->values);
   dual->squares = array(share->rows, sizeof *dual->squares);
-  if (!dual->starts || !dual->feature_of || !dual->values || !dual->squares) return false;
-  for (uint64_t k = 0; k < entries; k++) dual->starts[share->row_of[k] + 1]++;
-  for (size_t i = 0; i < share->rows; i++) dual->starts[i + 1] += dual->starts[i];
-  uint64_t *at = malloc((share->rows + 1) * sizeof *at);
-  if (!at) return false;
-  memcpy(at, dual->starts, (share->rows + 1) * sizeof *at);
-  for (size_t j = 0; j < share->features; j++)
-    for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++) {
-      uint64_t place = at[share->row_of[k]]++;
-      dual->feature_of[place] = (uint32_t)j;
-      dual->values[place] = share->values[k];
-      dual->squares[share->row_of[k]] += (double)share->values[k] * (double)share->values[k];
-    }
-  free(at);
+  if (!dual->squares || !linear_rows_init(&dual->rows, share)) return false;
+  for (uint64_t k = 0; share->features && k < share->starts[share->features]; k++)
+    dual->squares[share->row_of[k]] += (double)share->values[k] * (double)share->values[k];
   return true;
 }
 
@@ -146,8 +129,8 @@ static pawl_status find_features(const struct linear_worker *worker, struct chun
   dual->sign++;
   for (size_t i = 0; i < chunk->rows; i++) {
     size_t row = dual->order[chunk->first + i];
-    for (uint64_t k = dual->starts[row]; k < dual->starts[row + 1]; k++) {
-      uint32_t j = dual->feature_of[k];
+    for (uint64_t k = dual->rows.starts[row]; k < dual->rows.starts[row + 1]; k++) {
+      uint32_t j = dual->rows.feature_of[k];
       if (dual->seen[j] == dual->sign) continue;
       dual->seen[j] = dual->sign;
       dual->found[count++] = j;
@@ -200,15 +183,15 @@ static void ascend(struct dual *dual, size_t row, double l2, double crowd, bool 
     dual->a[row] = (double)dual->c[row]; /* no weight can help it: it costs its whole loss */
     return;
   }
-  for (uint64_t k = dual->starts[row]; k < dual->starts[row + 1]; k++)
-    z += (double)dual->values[k] * dual->v[dual->feature_of[k]];
+  for (uint64_t k = dual->rows.starts[row]; k < dual->rows.starts[row + 1]; k++)
+    z += (double)dual->rows.values[k] * dual->v[dual->rows.feature_of[k]];
   double a = dual->a[row] + (1 - y * z) * l2 / (crowd * square);
   a = fmin(fmax(a, 0), (double)dual->c[row]);
   double by = crowd * (a - dual->a[row]) * y / l2;
   if (by == 0) return;
   dual->a[row] = a;
-  for (uint64_t k = dual->starts[row]; k < dual->starts[row + 1]; k++)
-    dual->v[dual->feature_of[k]] += by * (double)dual->values[k];
+  for (uint64_t k = dual->rows.starts[row]; k < dual->rows.starts[row + 1]; k++)
+    dual->v[dual->rows.feature_of[k]] += by * (double)dual->rows.values[k];
   dual->bias += by;
 }
 
@@ -309,9 +292,7 @@ static void end(struct linear_worker *worker) {
     free(chunk->pushed);
   }
   free(dual->ring);
-  free(dual->starts);
-  free(dual->feature_of);
-  free(dual->values);
+  linear_rows_fini(&dual->rows);
   free(dual->squares);
   free(dual->y);
   free(dual->c);
@@ -365,8 +346,8 @@ static pawl_status gather(struct linear_worker *worker, const struct linear_orde
   memset(dual->v, 0, (share->features + 1) * sizeof *dual->v);
   for (size_t i = 0; i < share->rows; i++) {
     double by = dual->a[i] * (double)dual->y[i] / order->l2;
-    for (uint64_t k = dual->starts[i]; by != 0 && k < dual->starts[i + 1]; k++)
-      dual->v[dual->feature_of[k]] += by * (double)dual->values[k];
+    for (uint64_t k = dual->rows.starts[i]; by != 0 && k < dual->rows.starts[i + 1]; k++)
+      dual->v[dual->rows.feature_of[k]] += by * (double)dual->rows.values[k];
     bias += by;
   }
   pawl_status status = PAWL_OK;

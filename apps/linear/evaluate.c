@@ -9,6 +9,7 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
                   double z, struct linear_reply *reply) {
   double y = linear_y(&worker->spec, order, label);
   reply->loss += linear_c(&worker->spec, y) * weight * linear_loss_value(worker->spec.loss, y, z);
+  reply->loss_of_nothing += linear_c(&worker->spec, y) * weight * linear_loss_value(worker->spec.loss, y, 0);
   reply->correct += worker->spec.loss != LINEAR_SQUARED && (z > 0) == (y > 0);
   reply->rows++;
 }

@@ -13,9 +13,15 @@
 #include <pawl/pawl.h>
 
 #include "apps/linear/linear.h"
+#include "apps/linear/rows.h"
 #include "apps/linear/share.h"
 
 #define LINEAR_TIMEOUT (60 * PAWL_SECOND) /* for opening what should be there */
+
+/* Newton steps: the most features there may be, and up to which, and to how many pairs of entries of a row, they are chosen by themselves. */
+#define LINEAR_NEWTON_MOST 16383
+#define LINEAR_NEWTON_AUTO 3200
+#define LINEAR_NEWTON_PAIRS 1e11
 
 struct linear_spec {
   char job[64]; /* also the space of the vectors */
@@ -28,6 +34,7 @@ struct linear_spec {
   uint64_t fingerprint; /* of the data as the scheduler sees it, */
   uint64_t pieces;      /* of which there are so many */
   bool bias;
+  bool digests; /* workers digest what they read: there will be checkpoints */
   double class_weights[2];
   uint32_t tau, threads, minibatch;
   double rate;
@@ -40,7 +47,16 @@ enum linear_do {
   LINEAR_SWEEP = 2,    /* one pass of the method over the data */
   LINEAR_EVALUATE = 3, /* loss and accuracy with the weights that are on the servers */
   LINEAR_GATHER = 4,   /* begin, and push what the weights are the sum of */
+  LINEAR_DERIVE = 5,   /* derivatives at the weights that are on the servers, and what bounds the optimum: derive.c */
+  LINEAR_SEARCH = 6,   /* losses at some points between the weights and a step that the scheduler proposes: derive.c */
 };
+
+/* Points of a search: steps of `rate`, half of it, a quarter, … */
+enum { LINEAR_TRIALS = 6 };
+
+/* By how much a point of the dual is shrunk, to make it feasible: certificate.h. */
+enum { LINEAR_SHRINKS = 8 };
+extern const double linear_shrinks[LINEAR_SHRINKS];
 
 struct linear_order {
   enum linear_do what;
@@ -53,10 +69,13 @@ struct linear_order {
   double labels[2];
   uint32_t blocks;
   uint64_t seed;
-  bool is_full;   /* look at features that the KKT filter leaves out, too */
-  double slack;   /* of the KKT filter */
-  double damping; /* what curvatures are multiplied by; 1 if all goes well */
-  double rate;    /* of methods with a learning rate, in this round */
+  bool is_full;    /* look at features that the KKT filter leaves out, too */
+  double slack;    /* of the KKT filter */
+  double damping;  /* what curvatures are multiplied by; 1 if all goes well */
+  double rate;     /* of methods with a learning rate, in this round */
+  uint64_t serial; /* of DERIVE: which vectors the derivatives are added up in */
+  bool is_first;   /* of SWEEP: the loss before it is wanted, too */
+  bool is_curved;  /* of DERIVE: the Hessian, too */
 };
 
 struct linear_reply {
@@ -67,7 +86,11 @@ struct linear_reply {
   uint64_t looked_at;              /* features, in this round */
   double waited_s, worked_s;
   uint64_t bytes_sent, bytes_received;
-  double dual; /* of dual methods: this worker's part of the dual objective */
+  double dual;                         /* of dual methods: this worker's part of the dual objective */
+  double loss_before, loss_of_nothing; /* before a sweep that is the first; with all weights zero */
+  double slopes[2]; /* of DERIVE: their sums over rows of each class; for regression: certificate.h */
+  double conjugates[2][LINEAR_SHRINKS]; /* likewise: certificate.h */
+  double trials[LINEAR_TRIALS];         /* of SEARCH: losses */
 };
 
 /* JSON texts; NULL without memory. Freed by the caller with free. Reading gives false for anything that is not whole. */
@@ -81,7 +104,14 @@ bool linear_reply_read(const void *bytes, size_t size, struct linear_reply *repl
 /* --- vectors ---------------------------------------------------------------------------------------------------------------- */
 
 /* What the servers hold for a point: weights by key, the bias, and what else a method needs. */
-enum linear_vector { LINEAR_WEIGHTS, LINEAR_BIAS, LINEAR_ALPHA };
+enum linear_vector {
+  LINEAR_WEIGHTS,
+  LINEAR_BIAS,
+  LINEAR_ALPHA,
+  LINEAR_GRADIENT, /* derivatives: by key, of each class; */
+  LINEAR_HESSIAN,  /* the upper triangle, row after row, by key, the bias last; */
+  LINEAR_STEP,     /* a step that is searched along, by key, the bias last */
+};
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                         char name[PAWL_NAME_MAX + 1]);
@@ -99,6 +129,7 @@ struct linear_worker {
   struct linear_spec spec;
   struct pawl_data *data;
   struct linear_share share; /* by columns; empty for methods that stream */
+  struct linear_rows rows;   /* the same by rows, once they are needed */
   struct linear_scatter scatter;
   struct pawl_range *pieces; /* of methods that stream: what is ours */
   size_t piece_count;
@@ -131,12 +162,17 @@ struct linear_method_calls {
   void (*end)(struct linear_worker *worker);
 };
 
-extern const struct linear_method_calls linear_blocks, linear_subgradient, linear_stream, linear_dual;
+extern const struct linear_method_calls linear_blocks, linear_subgradient, linear_stream, linear_dual, linear_newton;
 
 const struct linear_method_calls *linear_calls_of(enum linear_method method);
+const char *linear_method_name(enum linear_method method);
 
 /* Loss and accuracy over this worker's rows with the weights that the servers hold: of any method. */
 pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
+
+/* Derivatives, and losses along a step: derive.c. */
+pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
+pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
 
 /* The weights of these features, which rise, by the vector's own keys. */
 pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,

@@ -27,7 +27,7 @@
 #include "apps/linear/model.h"
 
 enum linear_method {
-  LINEAR_METHOD_AUTO = 0,        /* DUAL for the hinge loss, else BLOCKS */
+  LINEAR_METHOD_AUTO = 0,        /* DUAL for the hinge loss, NEWTON where features are few, else BLOCKS */
   LINEAR_METHOD_BLOCKS = 1,      /* Algorithm 3: delayed block proximal gradient with diagonal second order */
   LINEAR_METHOD_SUBGRADIENT = 2, /* Algorithm 1: distributed subgradient descent */
   LINEAR_METHOD_SGD = 3,         /* asynchronous, on data streamed once, or `passes` times */
@@ -35,6 +35,8 @@ enum linear_method {
   LINEAR_METHOD_FTRL = 5,
   LINEAR_METHOD_DUAL =
       6, /* dual coordinate ascent at each worker, sums of steps on the servers; hinge losses, l2 only */
+  LINEAR_METHOD_NEWTON =
+      7, /* Newton steps with the whole Hessian: data with few features, dense, correlated or unscaled */
 };
 
 #define LINEAR_NEVER_DONE 1e-15 /* a tolerance with which Algorithm 3 goes on for all its rounds */
@@ -66,8 +68,16 @@ struct linear_progress {
 };
 
 struct linear_result {
-  const char *why; /* why it ended: "converged", "rounds", "early stop", "interrupted", "streamed" */
-  uint64_t rounds;
+  /* Why it ended: "converged", which was measured; "rounds", "stuck", "early stop", "interrupted", "streamed", "diverged", "failed". */
+  const char *why;
+  bool
+      is_certain; /* the result is what was asked for: converged, streamed without diverging, or stopped as the user wanted */
+  double
+      gap; /* a bound, from a point of the dual, on how far above the optimum it is, as a part of it; NAN if not known */
+  const char *advice; /* what to try if it did not converge; NULL if it did */
+  const char *method; /* that was used */
+  uint64_t rounds;    /* of this run, */
+  uint64_t resumed;   /* and of the one that it was resumed from */
   double seconds, load_s, train_s;
   double objective; /* at the end, with one more look at all data */
   uint64_t nonzeros;
@@ -86,6 +96,7 @@ struct linear_options {
   size_t path_count;
   const char *const *valid_paths; /* read by linear_train itself */
   size_t valid_count;
+  double valid_split; /* instead: this share of the rows is held out, drawn by `seed`; 0: none is */
   struct pawl_data_options reading;
   bool zero_based; /* ids begin at 0; found out if one of them is 0. Ids stay those of the files either way */
   const struct linear_point *points; /* one model for each, in this order, each beginning with the one before */
@@ -93,13 +104,11 @@ struct linear_options {
   bool bias;
   double class_weights[2]; /* of the lower and the higher label; 0: 1 */
 
-  uint32_t tau;    /* block steps that may be under way: OSDI'14's bounded delay */
-  uint32_t blocks; /* 0: chosen from the data */
-  bool keep_all;   /* no KKT filter: look at every feature in every round */
-  double
-      tolerance; /* how far the objective may be from the optimum, about, as a part of it; 0: 1e-4, and for the dual method, which knows
-                          it exactly, 2e-3 */
-  uint64_t rounds;    /* at most; 0: 1000, or one pass for methods that stream */
+  uint32_t tau;       /* block steps that may be under way: OSDI'14's bounded delay */
+  uint32_t blocks;    /* 0: chosen from the data */
+  bool keep_all;      /* no KKT filter: look at every feature in every round */
+  double tolerance;   /* how far the objective may be from the optimum, as a part of it; 0: 1e-3 */
+  uint64_t rounds;    /* at most, not counting those before `resume`; 0: 1000, or one pass for methods that stream */
   uint32_t patience;  /* rounds without a better validation loss before it ends; 0: does not end by it */
   double rate;        /* of SGD, AdaGrad, FTRL, subgradient; 0: chosen */
   uint32_t minibatch; /* rows; 0: 1000 */
@@ -116,7 +125,8 @@ struct linear_options {
 
   const char *checkpoints;   /* a directory that servers can write to; NULL: none are made */
   double checkpoint_every_s; /* 0: 60 */
-  bool resume;               /* from the newest checkpoint there; PAWL_NOT_FOUND if there is none */
+  bool
+      resume; /* from the newest checkpoint there; PAWL_NOT_FOUND if there is none, PAWL_MISMATCH if it is of other options or data */
 
   /* All may be NULL. They are called by the thread that calls linear_train. */
   void (*progress)(void *context, const struct linear_progress *progress);

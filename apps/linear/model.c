@@ -9,6 +9,8 @@
 #include "apps/linear/model_inside.h"
 
 void linear_model_fini(struct linear_model *model) {
+  for (size_t i = 0; model->names && i < model->count; i++) free(model->names[i]);
+  free(model->names);
   free(model->ids);
   free(model->weights);
   memset(model, 0, sizeof *model);

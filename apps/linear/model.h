@@ -46,6 +46,7 @@ struct linear_model {
   size_t count;                   /* of weights that are not zero */
   uint64_t *ids;                  /* rising */
   double *weights;
+  char **names; /* of the features of these weights, for people; each may be NULL, and all of it */
 };
 
 void linear_model_fini(struct linear_model *model); /* a struct of zeros is fine */

@@ -4,6 +4,7 @@
  *   { … }\n                     what model_about.c makes, one key a line; blanks and a line break up to there
  *   ids                         `weights` numbers of 64 bits, rising
  *   weights                     as many of float64
+ *   names                       `names` bytes: as many lines, each the name of a feature or empty; nothing if none is known
  *   checksum                    XXH3 of everything before, 64 bits
  *
  * All little-endian. docs/model-format.md has it to the byte.
@@ -38,9 +39,21 @@ static void put_u64(char *bytes, uint64_t number) {
 
 /* --- writing -------------------------------------------------------------------------------------------------------------- */
 
+static const char *name_of(const struct linear_model *model, size_t i) {
+  const char *name = model->names && model->names[i] ? model->names[i] : "";
+  return strchr(name, '\n') ? "" : name;
+}
+
+static size_t names_size(const struct linear_model *model) {
+  size_t size = 0;
+  for (size_t i = 0; model->names && i < model->count; i++) size += strlen(name_of(model, i)) + 1;
+  return size;
+}
+
 /* The text up to the weights, for the caller to free. */
 static char *make_head(const struct linear_model *model, size_t *size_out) {
   json_t *about = linear_about_make(model);
+  if (about) json_object_set_new(about, "names", json_integer((json_int_t)names_size(model)));
   char *text = linear_about_text(about, true), *head = NULL;
   if (text) {
     size_t length = strlen(text), size = (LINE_SIZE + length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
@@ -91,6 +104,8 @@ pawl_status linear_pawl_fill(FILE *file, const void *context) {
     XXH3_64bits_reset(sum);
     bool is_fine = put(file, sum, head, size) && put_numbers(file, sum, model->ids, model->count) &&
                    put_numbers(file, sum, model->weights, model->count);
+    for (size_t i = 0; model->names && i < model->count && is_fine; i++)
+      is_fine = put(file, sum, name_of(model, i), strlen(name_of(model, i))) && put(file, sum, "\n", 1);
     put_u64(bytes, XXH3_64bits_digest(sum));
     if (!is_fine || fwrite(bytes, 1, sizeof bytes, file) != sizeof bytes) status = PAWL_IO;
   }
@@ -131,16 +146,22 @@ static pawl_status check_sum(const char *bytes, size_t size, char *why) {
 }
 
 /* What is 0 says nothing, and is left out. */
-static pawl_status read_weights(const char *bytes, size_t count, struct linear_model *model) {
+static pawl_status read_weights(const char *bytes, size_t count, size_t names, struct linear_model *model, char *why) {
   if (count == 0) return PAWL_OK;
   model->ids = malloc(count * sizeof *model->ids);
   model->weights = malloc(count * sizeof *model->weights);
   if (!model->ids || !model->weights) return PAWL_NO_MEMORY;
+  const char *name = bytes + count * 16, *names_end = name + names;
+  if (names && !(model->names = calloc(count, sizeof *model->names))) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < count; i++) {
     uint64_t bits = get_u64(bytes + (count + i) * 8);
     double weight;
+    const char *begin = name, *end = names ? memchr(name, '\n', (size_t)(names_end - name)) : NULL;
+    if (names && !end) return linear_say(why, PAWL_CORRUPT, "there are fewer names than weights");
+    if (end) name = end + 1;
     memcpy(&weight, &bits, 8);
     if (weight == 0) continue;
+    if (end > begin && !(model->names[model->count] = strndup(begin, (size_t)(end - begin)))) return PAWL_NO_MEMORY;
     model->ids[model->count] = get_u64(bytes + i * 8);
     model->weights[model->count++] = weight;
   }
@@ -148,29 +169,35 @@ static pawl_status read_weights(const char *bytes, size_t count, struct linear_m
 }
 
 /* The number of weights that the head speaks of, which must be what the rest of the file has. */
-static pawl_status count_weights(const json_t *about, size_t rest, size_t *count_out, char *why) {
-  const json_t *is = json_object_get(about, "weights");
+static pawl_status count_weights(const json_t *about, size_t rest, size_t *count_out, size_t *names_out, char *why) {
+  const json_t *is = json_object_get(about, "weights"), *names = json_object_get(about, "names");
+  json_int_t named = json_integer_value(names);
   json_int_t count = json_integer_value(is);
   if (!json_is_integer(is) || count < 0)
     return linear_say(why, PAWL_CORRUPT, "its description does not say how many weights follow");
+  if ((names && !json_is_integer(names)) || named < 0)
+    return linear_say(why, PAWL_CORRUPT, "its description does not say how long the names are");
+  if ((uint64_t)named > rest) return linear_say(why, PAWL_TRUNCATED, "it ends too early: the names are lacking");
+  rest -= (size_t)named;
   if ((uint64_t)count > rest / 16 || rest < (size_t)count * 16 + 8)
     return linear_say(why, PAWL_TRUNCATED, "it ends too early: it should have %lld weights", (long long)count);
   if (rest != (size_t)count * 16 + 8) return linear_say(why, PAWL_CORRUPT, "there is more in it than its weights");
   *count_out = (size_t)count;
+  *names_out = (size_t)named;
   return PAWL_OK;
 }
 
 pawl_status linear_pawl_decode(const char *bytes, size_t size, struct linear_model *model, char *why) {
   pawl_status status;
   json_t *about = NULL;
-  size_t count = 0, begin = read_line(bytes, size, why, &status);
+  size_t count = 0, names = 0, begin = read_line(bytes, size, why, &status);
   if (begin == 0) return status;
   if (begin > size) return linear_say(why, PAWL_TRUNCATED, "it ends in its head");
   status = linear_about_parse(bytes + LINE_SIZE, begin - LINE_SIZE, model, &about, why);
-  if (status == PAWL_OK) status = count_weights(about, size - begin, &count, why);
+  if (status == PAWL_OK) status = count_weights(about, size - begin, &count, &names, why);
   json_decref(about);
   if (status == PAWL_OK) status = check_sum(bytes, size, why);
-  if (status == PAWL_OK) status = read_weights(bytes + begin, count, model);
+  if (status == PAWL_OK) status = read_weights(bytes + begin, count, names, model, why);
   if (status == PAWL_OK && !linear_model_is_sound(model, why)) status = PAWL_CORRUPT;
   return status;
 }

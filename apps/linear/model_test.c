@@ -112,6 +112,25 @@ static void test_every_format_keeps_regression_and_squared_classes(void **state)
   }
 }
 
+static void test_pawls_format_keeps_names(void **state) {
+  (void)state;
+  char first[] = "age", third[] = "colour=grün";
+  char *names[] = {first, NULL, third};
+  struct linear_model model = example, read;
+  model.names = names;
+  model.columns = 7;
+  model.label_column = 3;
+  strcpy(model.label_name, "y");
+  there_and_back(&model, "m");
+  assert_int_equal(linear_model_read("m", &read, error), PAWL_OK);
+  assert_string_equal(read.names[0], "age");
+  assert_null(read.names[1]);
+  assert_string_equal(read.names[2], "colour=grün");
+  assert_true(read.columns == 7 && read.label_column == 3 && strcmp(read.label_name, "y") == 0);
+  linear_model_fini(&read);
+  there_and_back(&model, "m.txt"); /* which has none */
+}
+
 static void test_every_format_keeps_a_zero_based_model(void **state) {
   (void)state;
   uint64_t from_zero[] = {0, 3, 6};
@@ -368,6 +387,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_format_keeps_a_model),
       cmocka_unit_test(test_every_format_keeps_regression_and_squared_classes),
+      cmocka_unit_test(test_pawls_format_keeps_names),
       cmocka_unit_test(test_every_format_keeps_a_zero_based_model),
       cmocka_unit_test(test_a_zero_based_model_is_one_higher_in_liblinears_format),
       cmocka_unit_test(test_pawls_format_has_room_for_the_highest_id_and_for_0),

@@ -37,7 +37,8 @@ static bool check_points(const struct linear_options *options, enum linear_metho
 }
 
 static bool check_method(const struct linear_options *options, enum linear_method method, char error[LINEAR_TEXT_MAX]) {
-  if (options->loss == LINEAR_HINGE && (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_AUTO))
+  if (options->loss == LINEAR_HINGE &&
+      (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_NEWTON || method == LINEAR_METHOD_AUTO))
     return wrong(error, "the hinge loss has no curvature to step by: use --method dual, or --loss squared-hinge");
   if (method == LINEAR_METHOD_DUAL && options->loss != LINEAR_HINGE)
     return wrong(error, "--method dual is for the hinge loss: `pawl train svm --loss hinge`");
@@ -50,7 +51,7 @@ static bool check_method(const struct linear_options *options, enum linear_metho
                  "ftrl cannot begin with a model: its weights are made of sums, which models do not have. Use --method "
                  "sgd or adagrad");
   if (options->blocks > 1 << 20) return wrong(error, "--blocks takes at most 1048576");
-  if (options->tau > 4096) return wrong(error, "--tau takes at most 4096");
+  if (options->tau > 1000) return wrong(error, "--tau takes at most 1000");
   return true;
 }
 
@@ -81,8 +82,13 @@ bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_M
       return wrong(error, "weights of classes are numbers above 0");
   if (!isfinite(options->tolerance) || options->tolerance < 0) return wrong(error, "--tolerance is a number above 0");
   if (!isfinite(options->rate) || options->rate < 0) return wrong(error, "--rate is a number above 0");
-  if (options->patience && options->valid_count == 0)
-    return wrong(error, "early stopping needs validation data: give it with --valid");
+  if (options->valid_split && options->valid_count)
+    return wrong(
+        error, "--valid names validation data, and --valid-split takes it from the training data: give one of the two");
+  if (!(options->valid_split >= 0 && options->valid_split < 1))
+    return wrong(error, "--valid-split is a share of the rows, above 0 and below 1");
+  if (options->patience && options->valid_count == 0 && options->valid_split == 0)
+    return wrong(error, "early stopping needs validation data: give it with --valid or --valid-split");
   if (options->resume && !options->checkpoints) return wrong(error, "--resume needs the directory of checkpoints");
   if (options->workers_most && options->workers_most < options->workers)
     return wrong(error, "--workers MIN:MAX: the second number is below the first");

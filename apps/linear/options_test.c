@@ -122,9 +122,9 @@ static void test_adagrad_takes_no_l1(void **state) {
 
 static void test_numbers_out_of_bounds_are_named(void **state) {
   (void)state;
-  options.tau = 4097;
+  options.tau = 1001;
   is_refused("--tau");
-  options.tau = 4096;
+  options.tau = 1000;
   options.blocks = (1 << 20) + 1;
   is_refused("--blocks");
   options.blocks = 1 << 20;

@@ -29,7 +29,10 @@ static pawl_status add_piece(void *context, size_t number, struct pawl_batch *ba
     share->pieces = pieces;
     share->piece_room = room;
   }
-  share->pieces[share->piece_count++] = (struct linear_piece){.number = number, .rows = batch->rows, .batch = batch};
+  struct apps_digest digest = {0};
+  if (share->digests) apps_digest_add(&digest, number, batch);
+  share->pieces[share->piece_count++] =
+      (struct linear_piece){.number = number, .rows = batch->rows, .batch = batch, .digest = digest.sum};
   share->is_stale = true;
   return PAWL_OK;
 }
@@ -104,6 +107,10 @@ void linear_share_count(const struct linear_share *share, struct linear_census *
     if (share->ids[i] > census_out->max_id) census_out->max_id = share->ids[i];
     if (share->ids[i] == 0) census_out->has_zero = true;
   }
-  for (size_t i = 0; i < share->piece_count; i++)
+  for (size_t i = 0; i < share->piece_count; i++) {
     if (share->pieces[i].batch) linear_census_add(census_out, share->pieces[i].batch);
+    if (!share->digests || share->pieces[i].is_dropped) continue;
+    census_out->digest.sum += share->pieces[i].digest;
+    census_out->digest.pieces++;
+  }
 }

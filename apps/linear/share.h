@@ -15,11 +15,13 @@
 #include <pawl/pawl.h>
 
 #include "apps/linear/scatter.h"
+#include "apps/resume.h"
 
 struct linear_piece {
   uint64_t number;
   size_t rows;
   struct pawl_batch *batch; /* NULL once it is arranged */
+  uint64_t digest;          /* of its rows, if the share has digests */
   bool is_dropped;
 };
 
@@ -28,6 +30,7 @@ struct linear_share {
   struct linear_piece *pieces; /* in the order of their rows */
   size_t piece_count, piece_room;
   bool is_stale; /* pieces have come or gone since it was arranged */
+  bool digests;  /* pieces are digested as they come */
 
   size_t rows;
   float *labels;  /* as in the files */
@@ -54,8 +57,9 @@ pawl_status linear_share_arrange(struct linear_share *share, const struct linear
 /* What there is, before it is arranged. At most three labels are told apart: two classes, and that there are more. */
 struct linear_census {
   uint64_t rows, entries, max_id, skipped;
-  bool has_zero;  /* an id 0 occurs: the data is zero-based */
-  double squares; /* of all values */
+  bool has_zero;             /* an id 0 occurs: the data is zero-based */
+  double squares;            /* of all values */
+  struct apps_digest digest; /* of pieces, where they were digested */
   size_t label_count;
   double labels[3];
   uint64_t label_rows[3];

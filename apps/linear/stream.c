@@ -127,7 +127,7 @@ struct pass {
 
 static pawl_status learn_piece(void *context, size_t piece, struct pawl_batch *batch) {
   struct pass *pass = context;
-  (void)piece;
+  if (pass->worker->spec.digests) apps_digest_add(&pass->reply->census.digest, piece, batch);
   pawl_status status = learn_batch(pass->worker, pass->order, batch, pass->reply);
   pawl_batch_destroy(batch); /* pushes are of the minibatch's own arrays */
   return status;

@@ -64,6 +64,8 @@ static void add_census(struct linear_census *sum, const struct linear_census *pa
   sum->squares += part->squares;
   if (part->max_id > sum->max_id) sum->max_id = part->max_id;
   sum->has_zero |= part->has_zero;
+  sum->digest.sum += part->digest.sum;
+  sum->digest.pieces += part->digest.pieces;
   for (size_t i = 0; i < part->label_count; i++) {
     size_t k = 0;
     while (k < sum->label_count && sum->labels[k] != part->labels[i]) k++;
@@ -89,6 +91,13 @@ static void add_reply(struct linear_reply *sum, const struct linear_reply *part)
   sum->bytes_sent += part->bytes_sent;
   sum->bytes_received += part->bytes_received;
   sum->dual += part->dual;
+  sum->loss_before += part->loss_before;
+  sum->loss_of_nothing += part->loss_of_nothing;
+  for (size_t class = 0; class < 2; class ++) {
+    sum->slopes[class] += part->slopes[class];
+    for (size_t k = 0; k < LINEAR_SHRINKS; k++) sum->conjugates[class][k] += part->conjugates[class][k];
+  }
+  for (size_t k = 0; k < LINEAR_TRIALS; k++) sum->trials[k] += part->trials[k];
 }
 
 static int by_size(const void *a, const void *b) {
@@ -197,6 +206,20 @@ static uint32_t choose_blocks(const struct linear_run *run, double per_row) {
   return (uint32_t)fmax(1, fmin(ceil(wanted), most));
 }
 
+/* Newton steps where the Hessian is no trouble: a matrix that fits, and not too many pairs of entries of the same row. They are chosen when the data is
+ * known, and workers need not know: they are told what to compute. */
+static pawl_status choose_method(struct linear_run *run, const struct linear_census *census) {
+  double pairs = (double)census->entries * (double)census->entries / (double)census->rows / 2;
+  if (run->options->method == LINEAR_METHOD_NEWTON && census->max_id > LINEAR_NEWTON_MOST)
+    return linear_fail(run, PAWL_TOO_LARGE,
+                       "--method newton keeps a square of all features, of which there are %llu: at most %d; use "
+                       "--method blocks",
+                       (unsigned long long)census->max_id, LINEAR_NEWTON_MOST);
+  bool fits = census->max_id <= LINEAR_NEWTON_AUTO && pairs <= LINEAR_NEWTON_PAIRS && !run->options->blocks;
+  if (fits || run->options->method == LINEAR_METHOD_NEWTON) run->spec.method = LINEAR_METHOD_NEWTON;
+  return PAWL_OK;
+}
+
 static pawl_status settle(struct linear_run *run, const struct linear_census *census) {
   if (census->rows == 0) return linear_fail(run, PAWL_TRUNCATED, "there are no rows in the data");
   pawl_status status = settle_labels(run, census);
@@ -210,12 +233,19 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   run->progress.entries = run->result.entries = census->entries;
   run->order.blocks = choose_blocks(run, per_row);
   run->progress.skipped = run->result.skipped = census->skipped;
+  if (run->options->method != LINEAR_METHOD_BLOCKS && run->spec.method == LINEAR_METHOD_BLOCKS) {
+    status = choose_method(run, census);
+    if (status) return status;
+  }
   linear_control_init(&run->control, run->options, run->spec.method, census->rows,
                       2 * per_row * (run->spec.tau + 1) / run->order.blocks);
   if (run->control.rate == 0) run->control.rate = run->spec.rate;
   /* Of the whole gradient: one over the highest curvature would be right. That of all directions together is some times as much. */
   if (run->options->rate == 0 && run->spec.method == LINEAR_METHOD_SUBGRADIENT)
     run->control.rate = (run->spec.loss == LINEAR_LOGISTIC ? 16 : 4) / fmax(census->squares + (double)census->rows, 1);
+  run->control.first_rate = run->control.rate;
+  if (run->spec.loss != LINEAR_SQUARED && !streams)
+    run->control.balance = fmin(run->class_rows[0], run->class_rows[1]) / (double)census->rows;
   return PAWL_OK;
 }
 
@@ -230,6 +260,7 @@ static pawl_status describe(struct linear_run *run) {
   }
   run->order.round = 1;
   run->result.load_s = (double)(linear_now() - run->begun_ns) * 1e-9;
+  linear_state_digest(run, &sum.census.digest);
   return settle(run, &sum.census);
 }
 
@@ -246,6 +277,7 @@ static pawl_status write_spec(struct linear_run *run) {
   snprintf(spec->job, sizeof spec->job, "%s", options->job ? options->job : "linear");
   spec->loss = options->loss;
   spec->method = options->method;
+  if (spec->method == LINEAR_METHOD_NEWTON) spec->method = LINEAR_METHOD_BLOCKS; /* until the data is known: settle */
   if (spec->method == LINEAR_METHOD_AUTO)
     spec->method = options->loss == LINEAR_HINGE ? LINEAR_METHOD_DUAL : LINEAR_METHOD_BLOCKS;
   spec->paths = calloc(options->path_count + 1, sizeof *spec->paths);
@@ -256,11 +288,13 @@ static pawl_status write_spec(struct linear_run *run) {
   }
   if (!spec->paths) return PAWL_NO_MEMORY;
   spec->reading = options->reading;
+  linear_split(options, PAWL_PART_TRAIN, &spec->reading);
   if (options->reading.label) snprintf(spec->label, sizeof spec->label, "%s", options->reading.label);
   pawl_data_info(run->data, &info);
   spec->fingerprint = info.fingerprint;
   spec->pieces = info.pieces;
   spec->bias = options->bias;
+  spec->digests = options->checkpoints != NULL;
   for (size_t i = 0; i < 2; i++) spec->class_weights[i] = options->class_weights[i] > 0 ? options->class_weights[i] : 1;
   spec->tau = options->tau;
   spec->threads = options->threads;
@@ -310,7 +344,9 @@ static pawl_status check_labels(struct linear_run *run) {
 
 static pawl_status open_data(struct linear_run *run) {
   const struct linear_options *options = run->options;
-  pawl_status status = pawl_data_open(options->paths, options->path_count, &options->reading, &run->data);
+  struct pawl_data_options reading = options->reading;
+  linear_split(options, PAWL_PART_TRAIN, &reading);
+  pawl_status status = pawl_data_open(options->paths, options->path_count, &reading, &run->data);
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   status = check_labels(run);
   if (status) return status;
@@ -339,6 +375,8 @@ static pawl_status train_points(struct linear_run *run) {
 
 static void fini(struct linear_run *run) {
   pawl_job_end(run->job);
+  linear_newton_end(run);
+  linear_forget_kept(run);
   linear_close_vectors(run);
   if (run->has_vectors) linear_delete_vectors(run, &run->order);
   linear_validation_fini(run);
@@ -353,6 +391,7 @@ pawl_status linear_train(struct pawl_session *session, const struct linear_optio
   run.progress.objective = run.progress.loss = run.progress.penalty = NAN;
   run.progress.valid_loss = run.progress.valid_accuracy = run.progress.left_s = NAN;
   run.result.valid_loss = run.result.valid_accuracy = run.result.accuracy = run.result.objective = NAN;
+  run.result.gap = NAN;
   run.progress.points = options->point_count;
   if (!linear_check(options, error)) return PAWL_INVALID;
   pawl_status status = open_data(&run);

@@ -22,6 +22,15 @@ struct linear_state {
   size_t point;
   uint32_t generation, blocks;
   double labels[2], damping, rate, objective;
+  struct apps_digest digest;
+};
+
+/* The weights of the best round that are not zero, by rising key. */
+struct linear_kept {
+  uint64_t *keys;
+  double *weights, bias;
+  size_t count, room;
+  bool is_there;
 };
 
 struct linear_run {
@@ -34,19 +43,26 @@ struct linear_run {
   struct linear_control control;
   struct linear_validation validation;
   struct pawl_vector *weights, *bias, *alpha;
+  struct linear_kept kept;      /* train_guard.c */
+  struct linear_newton *newton; /* NULL before the first Newton step */
   bool has_vectors;
   struct linear_progress progress;
   char slowest_host[256];
   struct linear_result result;
   char saved[2][PAWL_CHECKPOINT_NAME_MAX + 1]; /* the newest checkpoints, the newer first: the others are removed */
   int64_t begun_ns, trained_ns, saved_ns;
-  uint64_t first_round; /* of the point */
+  uint64_t first_round;      /* of the point */
+  uint64_t resumed;          /* rounds of it that an earlier run has done */
+  struct apps_digest digest; /* of the data; its pieces are 0 while it is not known */
   double waited_s, worked_s;
   uint64_t moved,
       seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
   uint64_t gathered_moved; /* and when the weights were last gathered */
   bool is_stopping;
-  bool zero_based; /* ids of features begin at 0 */
+  bool is_best;           /* the weights on the servers are those that are kept */
+  uint64_t resumed_round; /* the first one after resuming */
+  double nothing;         /* the loss with all weights zero */
+  bool zero_based;        /* ids of features begin at 0 */
   double class_rows[2];
   char *error; /* LINEAR_TEXT_MAX */
 };
@@ -66,20 +82,55 @@ pawl_status linear_make_vectors(struct linear_run *run);
 void linear_close_vectors(struct linear_run *run);
 void linear_delete_vectors(struct linear_run *run, const struct linear_order *order);
 
+/* One of them: made, or opened if it is there; deleted. */
+pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out);
+void linear_delete_vector(struct linear_run *run, const struct linear_order *order, enum linear_vector which);
+
+/* New vectors of a point and a generation that begin as `weights` and `bias` are; those of the order before are deleted. */
+pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
+                                 struct pawl_vector *bias, bool with_alpha);
+
+/* The penalty of the weights that the servers hold. */
+pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);
+
+/* The best weights so far are kept, and gone back to: train_guard.c. */
+pawl_status linear_keep(struct linear_run *run);
+pawl_status linear_go_back(struct linear_run *run);
+pawl_status linear_end_with_the_best(struct linear_run *run);
+void linear_forget_kept(struct linear_run *run);
+
+/* Measures how far the weights are from the optimum: a bound, as a part of the objective, and the violation of the optimality conditions. */
+pawl_status linear_measure(struct linear_run *run, double *gap_out, double *violation_out);
+
+/* Whether the result is what was asked for, and what to try if it is not. */
+void linear_judge_end(struct linear_run *run);
+
+/* A Newton step: train_newton.c. */
+pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome);
+void linear_newton_end(struct linear_run *run);
+
 /* Trains for the order's point: rounds until it is done, then evaluation, and `found`. */
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes);
 
 /* The weights that the servers hold, as a model. */
 pawl_status linear_read_bias(struct linear_run *run, double *bias_out);
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out);
+/* Adds names of features, where the data has them. */
+void linear_name_features(struct linear_run *run, struct linear_model *model);
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model);
+pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
+                                const double *values, size_t count); /* all others become zero */
 
 /* Validation. */
+/* How one part of the rows is read, where some are held out. */
+void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading);
 pawl_status linear_validation_load(struct linear_run *run);
 pawl_status linear_validate(struct linear_run *run);
 void linear_validation_fini(struct linear_run *run);
 
 /* Checkpoints. */
+/* A digest that workers have sent: taken if it is of all pieces. */
+void linear_state_digest(struct linear_run *run, const struct apps_digest *digest);
 pawl_status linear_state_save(struct linear_run *run);
 pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out);
 

@@ -8,7 +8,9 @@
 
 #include "apps/linear/train_inside.h"
 
-enum { ROWS_AT_ONCE = 1 << 16 };
+enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
+
+#define NAMED_BYTES (UINT64_C(1) << 30) /* of data: more is not read again for names */
 
 /* --- from the servers ------------------------------------------------------------------------------------------------------------- */
 
@@ -92,6 +94,20 @@ static void name_label(const struct pawl_data *data, struct linear_model *model)
   json_decref(text);
 }
 
+/* Names are for people, and worth one more look at data that is not too large. Without them the model is as good. */
+void linear_name_features(struct linear_run *run, struct linear_model *model) {
+  struct pawl_data_info info;
+  struct pawl_names *names;
+  pawl_data_info(run->data, &info);
+  bool has_names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_CSV;
+  if (!has_names || info.bytes > NAMED_BYTES || model->count == 0 || model->count > NAMED_WEIGHTS) return;
+  if (pawl_data_names(run->data, model->ids, model->count, run->options->threads, &names)) return;
+  model->names = calloc(model->count, sizeof *model->names);
+  for (size_t i = 0; model->names && i < model->count; i++)
+    if (pawl_names_at(names, i)) model->names[i] = strdup(pawl_names_at(names, i));
+  pawl_names_destroy(names);
+}
+
 pawl_status linear_read_model(struct linear_run *run, struct linear_model *model_out) {
   const struct linear_options *options = run->options;
   struct linear_model model = {
@@ -131,7 +147,7 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
 
 /* Rules compute what is stored from what is pushed, so the weights come by way of a plain vector of the same shape, which the servers
  * copy. */
-static pawl_status write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
+pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vector, const uint64_t *keys,
                                 const double *values, size_t count) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_info info;
@@ -180,9 +196,9 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
     moved.weights[i] = sign * model->weights[i];
   }
   if (!status) status = sort_weights(&moved);
-  if (!status) status = write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
+  if (!status) status = linear_write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
   const uint64_t zero = 0;
-  if (!status && run->bias && model->has_bias) status = write_vector(run, run->bias, &zero, &bias, 1);
+  if (!status && run->bias && model->has_bias) status = linear_write_vector(run, run->bias, &zero, &bias, 1);
   linear_model_fini(&moved);
   return status;
 }

@@ -8,7 +8,7 @@
 
 /* --- vectors ---------------------------------------------------------------------------------------------------------------------- */
 
-static pawl_status make(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
+pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_options options;
   if (!linear_vector_options(&run->spec, &run->order, which, &options)) return PAWL_OK;
@@ -20,9 +20,9 @@ static pawl_status make(struct linear_run *run, enum linear_vector which, struct
 pawl_status linear_make_vectors(struct linear_run *run) {
   linear_close_vectors(run);
   run->has_vectors = true;
-  pawl_status status = make(run, LINEAR_WEIGHTS, &run->weights);
-  if (!status) status = make(run, LINEAR_BIAS, &run->bias);
-  if (!status) status = make(run, LINEAR_ALPHA, &run->alpha);
+  pawl_status status = linear_make_vector(run, LINEAR_WEIGHTS, &run->weights);
+  if (!status) status = linear_make_vector(run, LINEAR_BIAS, &run->bias);
+  if (!status) status = linear_make_vector(run, LINEAR_ALPHA, &run->alpha);
   return status;
 }
 
@@ -33,7 +33,7 @@ void linear_close_vectors(struct linear_run *run) {
   run->weights = run->bias = run->alpha = NULL;
 }
 
-static void delete_one(struct linear_run *run, const struct linear_order *order, enum linear_vector which) {
+void linear_delete_vector(struct linear_run *run, const struct linear_order *order, enum linear_vector which) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_options options;
   if (!linear_vector_options(&run->spec, order, which, &options)) return;
@@ -42,9 +42,9 @@ static void delete_one(struct linear_run *run, const struct linear_order *order,
 }
 
 void linear_delete_vectors(struct linear_run *run, const struct linear_order *order) {
-  delete_one(run, order, LINEAR_WEIGHTS);
-  delete_one(run, order, LINEAR_BIAS);
-  if (order->point != run->order.point || order == &run->order) delete_one(run, order, LINEAR_ALPHA);
+  linear_delete_vector(run, order, LINEAR_WEIGHTS);
+  linear_delete_vector(run, order, LINEAR_BIAS);
+  if (order->point != run->order.point || order == &run->order) linear_delete_vector(run, order, LINEAR_ALPHA);
 }
 
 /* Leftovers of a job of this name that did not come to its end would not be zeros. */
@@ -59,10 +59,10 @@ static pawl_status delete_leftovers(struct linear_run *run) {
   return status;
 }
 
-/* New vectors that begin as the present ones are. */
-static pawl_status copy_vectors(struct linear_run *run, size_t point, uint32_t generation, bool with_alpha) {
-  struct pawl_vector *weights = run->weights, *bias = run->bias, *alpha = run->alpha;
+pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
+                                 struct pawl_vector *bias, bool with_alpha) {
   struct linear_order before = run->order;
+  struct pawl_vector *was[] = {run->weights, run->bias, run->alpha};
   const struct pawl_range all = {0, 0};
   run->weights = run->bias = run->alpha = NULL;
   run->order.point = point;
@@ -70,19 +70,17 @@ static pawl_status copy_vectors(struct linear_run *run, size_t point, uint32_t g
   pawl_status status = linear_make_vectors(run);
   if (!status) status = pawl_vector_copy(run->weights, weights, all, NULL);
   if (!status && bias) status = pawl_vector_copy(run->bias, bias, all, NULL);
-  if (!status && alpha && with_alpha) status = pawl_vector_copy(run->alpha, alpha, all, NULL);
+  if (!status && was[2] && with_alpha) status = pawl_vector_copy(run->alpha, was[2], all, NULL);
   if (!status) status = pawl_session_flush(run->session, PAWL_FOREVER);
-  pawl_vector_close(weights);
-  pawl_vector_close(bias);
-  pawl_vector_close(alpha);
+  for (size_t i = 0; i < sizeof was / sizeof *was; i++) pawl_vector_close(was[i]);
   if (!status) linear_delete_vectors(run, &before);
   return status;
 }
 
 /* --- the objective ------------------------------------------------------------------------------------------------------------------ */
 
-/* The penalty of the weights that the servers hold: sums that they make themselves. */
-static pawl_status read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
+/* Sums that the servers make themselves. */
+pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out) {
   const struct pawl_range all = {0, 0};
   double count = 0, sum = 0, root = 0;
   pawl_status status = pawl_vector_norm_column(run->weights, all, 0, PAWL_NORM_COUNT, PAWL_FOREVER, &count);
@@ -121,54 +119,69 @@ static void order_sweep(struct linear_run *run) {
   run->order.slack = run->control.slack;
   run->order.damping = run->control.damping;
   run->order.rate = run->control.rate;
+  run->order.is_first = run->control.rounds == 0 || run->order.round == run->resumed_round;
 }
 
-/* The dual method's bias is penalised like a weight, and its loss is looked at when all of its steps are in: then the distance between
- * the two objectives is what it is. */
-static pawl_status look_at_dual(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
+/* Methods that take a step at the end of a round, and the dual, whose steps are only then all in, have their loss looked at once more. The
+ * dual method's bias is penalised like a weight. */
+static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
   struct linear_reply evaluated;
-  bool is_whole;
+  bool is_whole, gathers = linear_calls_of(run->spec.method)->gathers;
   double bias = 0;
-  if (!linear_calls_of(run->spec.method)->gathers) return PAWL_OK;
+  if (!gathers && run->spec.method != LINEAR_METHOD_SUBGRADIENT) return PAWL_OK;
   run->order.what = LINEAR_EVALUATE;
   pawl_status status = linear_round(run, &evaluated, &is_whole);
   if (!status && run->bias) status = linear_read_bias(run, &bias);
   if (status) return status;
   *whole = *whole && is_whole;
+  if (!gathers) sum->loss_before = sum->loss;
   sum->loss = evaluated.loss;
-  *extra_out = run->order.l2 / 2 * bias * bias;
+  *extra_out = gathers ? run->order.l2 / 2 * bias * bias : 0;
+  return PAWL_OK;
+}
+
+/* A round of any method but Newton's. */
+static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct linear_outcome *outcome,
+                        double *extra) {
+  bool is_whole;
+  double before = 0, penalty = 0;
+  uint64_t nonzeros;
+  order_sweep(run);
+  pawl_status status = run->order.is_first ? linear_read_penalty(run, &before, &nonzeros) : PAWL_OK;
+  if (!status) status = linear_round(run, sum, &is_whole);
+  if (!status) status = look_again(run, sum, &is_whole, extra);
+  if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
+  if (status) return linear_fail(run, status, "the penalty cannot be computed: %s", pawl_error_text());
+  if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
+  outcome->is_whole = is_whole && run->moved == run->seen_moved;
+  outcome->was_full = run->order.is_full;
+  outcome->violation = sum->violation;
+  outcome->violation_max = sum->violation_max;
+  outcome->dual = sum->dual - penalty - *extra;
+  if (is_whole) outcome->objective = sum->loss + penalty + *extra;
+  if (is_whole) linear_state_digest(run, &sum->census.digest); /* a pass over a stream */
+  if (is_whole && run->order.is_first && run->spec.method != LINEAR_METHOD_DUAL)
+    outcome->before = sum->loss_before + before;
   return PAWL_OK;
 }
 
 static pawl_status sweep(struct linear_run *run) {
-  struct linear_reply sum;
-  struct linear_outcome outcome = {.objective = NAN};
-  bool is_whole;
-  order_sweep(run);
+  struct linear_reply sum = {0};
+  struct linear_outcome outcome = {.objective = NAN, .before = NAN, .gap = NAN};
+  double extra = 0, penalty;
   int64_t begun = linear_now();
-  pawl_status status = linear_round(run, &sum, &is_whole);
+  pawl_status status = run->spec.method == LINEAR_METHOD_NEWTON ? linear_newton_round(run, &sum, &outcome)
+                                                                : work(run, &sum, &outcome, &extra);
   if (status) return status;
-  uint64_t nonzeros = 0;
-  double penalty = 0, extra = 0;
-  status = look_at_dual(run, &sum, &is_whole, &extra);
-  if (status) return status;
-  status = read_penalty(run, &penalty, &nonzeros);
-  if (status) return linear_fail(run, status, "the penalty cannot be computed: %s", pawl_error_text());
-  if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
-  outcome.is_whole = is_whole && run->moved == run->seen_moved;
-  outcome.was_full = run->order.is_full;
-  outcome.violation = sum.violation;
-  outcome.violation_max = sum.violation_max;
-  outcome.dual = sum.dual - penalty - extra;
-  if (is_whole) outcome.objective = sum.loss + penalty + extra;
   linear_control_hear(&run->control, &outcome);
   run->seen_moved = run->moved;
+  run->is_best = false; /* until they are kept */
+  status = linear_read_penalty(run, &penalty, &run->progress.nonzeros);
   run->progress.objective = outcome.objective - extra;
-  run->progress.loss = is_whole ? sum.loss : NAN;
+  run->progress.loss = isfinite(outcome.objective) ? sum.loss : NAN;
   run->progress.penalty = penalty;
-  run->progress.nonzeros = nonzeros;
   note_round(run, &sum, (double)(linear_now() - begun + 1) * 1e-9);
-  return linear_validate(run);
+  return status ? status : linear_validate(run);
 }
 
 /* Methods whose weights are sums of what workers hold: a new generation, made from what is saved of each row. */
@@ -182,8 +195,8 @@ static pawl_status gather(struct linear_run *run) {
     run->order.what = LINEAR_GATHER;
     if (!status) status = linear_round(run, &sum, &is_whole);
     if (status) return status;
-    delete_one(run, &before, LINEAR_WEIGHTS);
-    delete_one(run, &before, LINEAR_BIAS);
+    linear_delete_vector(run, &before, LINEAR_WEIGHTS);
+    linear_delete_vector(run, &before, LINEAR_BIAS);
     before = run->order;
     is_whole = is_whole && run->moved == run->seen_moved;
     run->seen_moved = run->gathered_moved = run->moved;
@@ -204,26 +217,40 @@ static const char *why_to_end(struct linear_run *run) {
   uint64_t most = options->rounds ? options->rounds : streams ? 1 : 1000;
   if (linear_is_stopping(run)) return "interrupted";
   if (run->control.is_done) return "converged";
+  if (run->control.is_stuck && run->control.tolerance > LINEAR_NEVER_DONE) return "stuck";
   if (options->patience && run->validation.worse >= options->patience) return "early stop";
-  if (run->control.rounds >= most) return streams ? "streamed" : "rounds";
+  if (run->control.rounds >= most + run->resumed) return streams ? "streamed" : "rounds";
   return NULL;
 }
 
+/* What the round has shown: keep the weights, go back, or measure how far they are from the optimum. */
+static pawl_status draw_conclusions(struct linear_run *run) {
+  struct linear_control *control = &run->control;
+  double gap = NAN, violation = NAN;
+  pawl_status status = PAWL_OK;
+  if (control->keeps) status = linear_keep(run);
+  if (!status && control->goes_back) status = linear_go_back(run);
+  if (!status && control->lowers_rate && !control->goes_back)
+    status = linear_begin_vectors(run, run->order.point, run->order.generation + 1, run->weights, run->bias, true);
+  if (status || !control->wants_check) return status;
+  status = linear_measure(run, &gap, &violation);
+  if (!status) linear_control_measured(control, gap, violation);
+  return status;
+}
+
 static pawl_status rounds(struct linear_run *run) {
-  bool gathers = linear_calls_of(run->spec.method)->gathers;
+  bool gathers = linear_calls_of(run->spec.method)->gathers, streams = linear_calls_of(run->spec.method)->streams;
   pawl_status status = gathers ? gather(run) : PAWL_OK;
   run->result.why = NULL;
+  if (!status && !gathers && !streams && run->spec.method != LINEAR_METHOD_NEWTON) status = linear_keep(run);
   while (!status && !run->result.why) {
     if (gathers && run->moved != run->gathered_moved) status = gather(run);
     if (!status) status = sweep(run);
     if (status) break;
     linear_show(run, "training");
     run->order.round++;
+    status = draw_conclusions(run);
     run->result.why = why_to_end(run);
-    if (!run->result.why && run->control.lowers_rate) {
-      run->order.rate = run->control.rate;
-      status = copy_vectors(run, run->order.point, run->order.generation + 1, true);
-    }
     if (!status && !run->result.why) status = save_if_due(run);
   }
   return status;
@@ -240,9 +267,10 @@ static pawl_status evaluate(struct linear_run *run) {
     pawl_status status = linear_round(run, &sum, &is_whole);
     if (status) return status;
   }
-  pawl_status status = read_penalty(run, &penalty, &run->result.nonzeros);
+  pawl_status status = linear_read_penalty(run, &penalty, &run->result.nonzeros);
   run->result.objective = sum.loss + penalty;
   run->result.rows = sum.rows;
+  run->nothing = sum.loss_of_nothing;
   if (run->spec.loss != LINEAR_SQUARED && sum.rows > 0) run->result.accuracy = (double)sum.correct / (double)sum.rows;
   run->progress.objective = run->result.objective;
   run->progress.nonzeros = run->result.nonzeros;
@@ -252,7 +280,8 @@ static pawl_status evaluate(struct linear_run *run) {
 static void sum_up(struct linear_run *run) {
   struct linear_result *result = &run->result;
   double busy = run->waited_s + run->worked_s;
-  result->rounds = run->order.round - run->first_round;
+  result->rounds = run->order.round - run->first_round - run->resumed;
+  result->resumed = run->resumed;
   result->seconds = (double)(linear_now() - run->begun_ns) * 1e-9;
   result->train_s = (double)(linear_now() - run->trained_ns) * 1e-9;
   result->wait_pct = busy > 0 ? 100 * run->waited_s / busy : 0;
@@ -265,7 +294,6 @@ static void sum_up(struct linear_run *run) {
 
 /* After an early stop: the weights of the round that validated best. */
 static pawl_status go_back(struct linear_run *run) {
-  if (!run->result.why || strcmp(run->result.why, "early stop") != 0) return PAWL_OK;
   pawl_status status = linear_write_start(run, &run->validation.model);
   if (status) return linear_fail(run, status, "the best model cannot be written back: %s", pawl_error_text());
   linear_tell(run, "back to the weights of %u rounds before, which validated best", run->validation.worse);
@@ -279,6 +307,7 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
+  linear_name_features(run, &model);
   run->result.nonzeros = model.count;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = linear_model_width(&model);
   if (run->options->found) status = run->options->found(run->options->context, point, &model, &run->result);
@@ -294,13 +323,16 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->progress.point = point;
   run->progress.l1 = run->order.l1;
   run->progress.l2 = run->order.l2;
-  run->progress.rounds = run->options->rounds;
+  run->progress.rounds = run->options->rounds ? run->options->rounds + (resumes ? run->resumed : 0) : 0;
+  run->control.has_penalty = run->order.l1 > 0 || run->order.l2 > 0;
+  run->resumed_round = resumes ? run->order.round : 0;
   if (resumes) return linear_make_vectors(run);
   run->first_round = run->order.round;
+  run->resumed = 0;
   linear_control_next(&run->control);
   if (point > 0 && run->weights && !linear_calls_of(run->spec.method)->streams &&
       !linear_calls_of(run->spec.method)->gathers)
-    return copy_vectors(run, point, 0, false);
+    return linear_begin_vectors(run, point, 0, run->weights, run->bias, false);
   if (point > 0) linear_delete_vectors(run, &run->order);
   linear_close_vectors(run);
   run->order.point = point;
@@ -323,10 +355,14 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   if (ended && run->order.round < 2 && !is_cut_short) return ended; /* nothing was learned yet */
   if (!run->result.why) run->result.why = run->is_stopping ? "interrupted" : "failed";
   linear_show(run, "finishing");
-  if (!ended) ended = go_back(run);
+  pawl_status best = strcmp(run->result.why, "early stop") ? linear_end_with_the_best(run) : go_back(run);
+  if (!ended) ended = best;
   if (!ended) ended = evaluate(run);
   sum_up(run);
+  linear_judge_end(run);
   status = hand_out(run, point);
+  linear_forget_kept(run);
+  linear_newton_end(run);
   if (!ended && !status && run->options->checkpoints) status = linear_state_save(run);
   return ended ? ended : status;
 }

@@ -19,9 +19,38 @@ static bool state_path(const struct linear_run *run, const char *suffix, char *p
 
 /* --- saving ------------------------------------------------------------------------------------------------------------------------ */
 
+/* The options under which weights, and what else a checkpoint holds, mean what they mean. */
+static json_t *make_terms(const struct linear_run *run) {
+  const struct linear_options *options = run->options;
+  static const char *const methods[] = {"", "blocks", "subgradient", "sgd", "adagrad", "ftrl", "dual"};
+  char l1[1024] = "", l2[1024] = "";
+  json_t *terms = json_object();
+  for (size_t i = 0; i < options->point_count; i++) {
+    size_t at = strlen(l1), also = strlen(l2);
+    snprintf(l1 + at, sizeof l1 - at, "%s%.12g", i ? "," : "", options->points[i].l1);
+    snprintf(l2 + also, sizeof l2 - also, "%s%.12g", i ? "," : "", options->points[i].l2);
+  }
+  apps_term(terms, "--loss", "%s", linear_loss_name(run->spec.loss));
+  apps_term(terms, "--method", "%s", methods[run->spec.method]);
+  apps_term(terms, "--l1", "%s", l1);
+  apps_term(terms, "--l2", "%s", l2);
+  apps_term_flag(terms, "--no-bias", !run->spec.bias);
+  apps_term(terms, "--class-weight", "%.12g for the lower label and %.12g for the higher", run->spec.class_weights[0],
+            run->spec.class_weights[1]);
+  apps_terms_reading(terms, &run->spec.reading);
+  if (!linear_calls_of(run->spec.method)->streams) return terms;
+  apps_term(terms, "--minibatch", "%u", (unsigned)run->spec.minibatch);
+  apps_term(terms, "--rate", "%.12g", run->spec.rate);
+  return terms;
+}
+
+void linear_state_digest(struct linear_run *run, const struct apps_digest *digest) {
+  if (digest->pieces == run->spec.pieces) run->digest = *digest;
+}
+
 static json_t *describe(const struct linear_run *run, const char *checkpoint) {
   const struct linear_order *order = &run->order;
-  return json_pack(
+  json_t *object = json_pack(
       "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:[f, f], s:f, s:f, s:o, s:f, s:f, s:i, s:i}",
       "checkpoint", checkpoint, "before", run->saved[0], "round", (json_int_t)order->round, "first_round",
       (json_int_t)run->first_round, "point", (json_int_t)order->point, "features", (json_int_t)order->features, "rows",
@@ -30,6 +59,11 @@ static json_t *describe(const struct linear_run *run, const char *checkpoint) {
       "damping", run->control.damping, "rate", run->control.rate, "objective",
       isfinite(run->progress.objective) ? json_real(run->progress.objective) : json_null(), "l1", order->l1, "l2",
       order->l2, "loss", (int)run->spec.loss, "method", (int)run->spec.method);
+  if (!object) return NULL;
+  json_object_set_new(object, "terms", make_terms(run));
+  json_object_set_new(object, "files", apps_files_write(run->data));
+  json_object_set_new(object, "digest", apps_digest_write(&run->digest));
+  return object;
 }
 
 static pawl_status write_file(const struct linear_run *run, json_t *object) {
@@ -109,8 +143,58 @@ static bool unpack(json_t *object, const struct linear_run *run, struct linear_s
   state->generation = (uint32_t)generation;
   state->blocks = (uint32_t)blocks;
   state->objective = json_is_number(objective) ? json_number_value(objective) : NAN;
-  return loss == (int)run->spec.loss && method == (int)run->spec.method && state->point < run->options->point_count &&
+  return apps_digest_of(json_object_get(object, "digest"), &state->digest) && loss == (int)run->spec.loss &&
+         method == (int)run->spec.method && state->point < run->options->point_count &&
          l1 == run->options->points[state->point].l1 && l2 == run->options->points[state->point].l2;
+}
+
+static pawl_status check_terms(struct linear_run *run, const json_t *object, const char *path) {
+  char text[APPS_RESUME_TEXT];
+  json_t *now = make_terms(run), *before = json_object_get(object, "terms");
+  bool is_same = now && apps_terms_same(before, now, text);
+  json_decref(now);
+  if (!now) return PAWL_NO_MEMORY;
+  if (is_same) return PAWL_OK;
+  return linear_fail(run, PAWL_MISMATCH,
+                     "the checkpoint at %.200s is of a run with other options: %.200s. Give the same as then, or begin "
+                     "anew without --resume",
+                     path, text);
+}
+
+/* Methods that stream have not read the data yet: they do so if a file seems to have changed. */
+static pawl_status digest_stream(struct linear_run *run, const struct apps_digest *before, bool has_same_files) {
+  run->digest = *before;
+  if (has_same_files || before->pieces == 0) return PAWL_OK;
+  linear_tell(run, "reading the data once, to see whether it is what it was");
+  pawl_status status = apps_digest_read(run->data, run->options->threads, &run->digest);
+  return status ? linear_fail(run, status, "%s", pawl_error_text()) : PAWL_OK;
+}
+
+static pawl_status check_data(struct linear_run *run, const json_t *object, const struct linear_state *state) {
+  char text[APPS_RESUME_TEXT] = "";
+  bool streams = linear_calls_of(run->spec.method)->streams;
+  bool has_same_files = apps_files_same(json_object_get(object, "files"), run->data, text);
+  pawl_status status = streams ? digest_stream(run, &state->digest, has_same_files) : PAWL_OK;
+  if (status) return status;
+  bool is_known = state->digest.pieces > 0;
+  bool is_same =
+      is_known ? state->digest.sum == run->digest.sum && state->digest.pieces == run->digest.pieces : has_same_files;
+  if (is_same) return PAWL_OK;
+  return linear_fail(
+      run, PAWL_MISMATCH,
+      "the data is not what it was when the checkpoint was made: %s. Bring it back, or begin anew without "
+      "--resume",
+      has_same_files ? "its rows have changed, though names, sizes and times of files have not" : text);
+}
+
+static pawl_status check_size(struct linear_run *run, const struct linear_state *state) {
+  if (linear_calls_of(run->spec.method)->streams) { /* a guess from some pieces, which is part of the vectors' rules */
+    run->order.rows = state->rows;
+    return PAWL_OK;
+  }
+  if (state->features == run->order.features && state->rows == run->order.rows) return PAWL_OK;
+  return linear_fail(run, PAWL_MISMATCH, "the checkpoint is of data with %" PRIu64 " rows, and this has %" PRIu64,
+                     state->rows, run->order.rows);
 }
 
 static pawl_status read_file(struct linear_run *run, struct linear_state *state) {
@@ -122,20 +206,12 @@ static pawl_status read_file(struct linear_run *run, struct linear_state *state)
     return linear_fail(run, PAWL_NOT_FOUND, "there is no checkpoint of this job at %s: start it without --resume",
                        path);
   if (!object) return linear_fail(run, PAWL_CORRUPT, "%s:%d: %s", path, problem.line, problem.text);
-  bool fits = unpack(object, run, state);
+  pawl_status status = check_terms(run, object, path);
+  if (!status && !unpack(object, run, state))
+    status = linear_fail(run, PAWL_CORRUPT, "%s says nothing that a run could go on with: it is damaged", path);
+  if (!status) status = check_data(run, object, state);
   json_decref(object);
-  if (!fits)
-    return linear_fail(run, PAWL_MISMATCH,
-                       "the checkpoint at %s is of a job with another loss, method or penalty: give the same as then",
-                       path);
-  if (linear_calls_of(run->spec.method)->streams) { /* a guess from some pieces, which is part of the vectors' rules */
-    run->order.rows = state->rows;
-    return PAWL_OK;
-  }
-  if (state->features != run->order.features || state->rows != run->order.rows)
-    return linear_fail(run, PAWL_MISMATCH, "the checkpoint is of data with %" PRIu64 " rows, and this has %" PRIu64,
-                       state->rows, run->order.rows);
-  return PAWL_OK;
+  return status ? status : check_size(run, state);
 }
 
 pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out) {
@@ -156,6 +232,7 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   run->order.round = state.round;
   run->control.rounds = state.round - state.first_round;
   run->first_round = state.first_round;
+  run->resumed = run->control.rounds;
   run->order.point = state.point;
   run->order.generation = state.generation;
   run->order.blocks = state.blocks;

@@ -6,19 +6,40 @@
 #include "apps/linear/losses.h"
 #include "apps/linear/train_inside.h"
 
+void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading) {
+  if (options->valid_split == 0) return;
+  reading->part = part;
+  reading->held_share = options->valid_split;
+  reading->held_seed = options->seed;
+}
+
+static size_t count_rows(const struct linear_share *share) {
+  size_t rows = 0;
+  for (size_t i = 0; i < share->piece_count; i++) rows += share->pieces[i].rows;
+  return rows;
+}
+
 pawl_status linear_validation_load(struct linear_run *run) {
   const struct linear_options *options = run->options;
   struct pawl_data *data;
   struct pawl_data_info info;
   run->validation.best = INFINITY;
-  if (options->valid_count == 0) return PAWL_OK;
-  pawl_status status = pawl_data_open(options->valid_paths, options->valid_count, &options->reading, &data);
+  if (options->valid_count == 0 && options->valid_split == 0) return PAWL_OK;
+  struct pawl_data_options reading = options->reading;
+  bool splits = options->valid_split > 0;
+  if (splits) linear_split(options, PAWL_PART_HELD, &reading);
+  pawl_status status = pawl_data_open(splits ? options->paths : options->valid_paths,
+                                      splits ? options->path_count : options->valid_count, &reading, &data);
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   pawl_data_info(data, &info);
   struct pawl_range all = {0, info.pieces};
   status = linear_share_take(&run->validation.share, data, &all, 1, options->threads);
   if (status) linear_fail(run, status, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   pawl_data_close(data);
+  if (!status && splits && count_rows(&run->validation.share) == 0)
+    status = linear_fail(run, PAWL_INVALID,
+                         "--valid-split %g holds out no row: there are too few rows, or the share is too small",
+                         options->valid_split);
   return status;
 }
 
@@ -101,7 +122,7 @@ static void judge(struct linear_run *run, const double *z, double bias) {
 
 pawl_status linear_validate(struct linear_run *run) {
   struct linear_share *share = &run->validation.share;
-  if (run->options->valid_count == 0) return PAWL_OK;
+  if (run->options->valid_count == 0 && run->options->valid_split == 0) return PAWL_OK;
   pawl_status status = arrange(run);
   if (status) return status;
   double bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);

@@ -1,4 +1,5 @@
 /* The vectors of linear jobs, and reading weights from them: see inside.h. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +8,14 @@
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                         char name[PAWL_NAME_MAX + 1]) {
-  if (which == LINEAR_ALPHA) /* outlives generations: it is what they are made of */
-    snprintf(name, PAWL_NAME_MAX + 1, "%s/a%zu", spec->job, order->point);
-  else
-    snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%u", spec->job, which == LINEAR_BIAS ? 'b' : 'w', order->point,
-             order->generation);
+  static const char letters[] = {[LINEAR_WEIGHTS] = 'w',  [LINEAR_BIAS] = 'b',    [LINEAR_ALPHA] = 'a',
+                                 [LINEAR_GRADIENT] = 'g', [LINEAR_HESSIAN] = 'h', [LINEAR_STEP] = 's'};
+  if (which == LINEAR_WEIGHTS || which == LINEAR_BIAS)
+    snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%u", spec->job, letters[which], order->point, order->generation);
+  else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN)
+    snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%" PRIu64, spec->job, letters[which], order->point, order->serial);
+  else /* outlives generations */
+    snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu", spec->job, letters[which], order->point);
 }
 
 /* The rule of SGD, AdaGrad and FTRL. A minibatch of b of N rows stands for b / N of the penalty; FTRL's state is of all rows so far,
@@ -28,6 +32,15 @@ static void stream_rule(const struct linear_spec *spec, const struct linear_orde
              l2 * share);
 }
 
+/* What the scheduler adds up, tries and keeps. */
+static void plain_options(const struct linear_order *order, enum linear_vector which,
+                          struct pawl_vector_options *options) {
+  uint64_t all = order->features + 1;
+  if (which == LINEAR_STEP) options->function = PAWL_ASSIGN;
+  if (which == LINEAR_GRADIENT) options->width = 2;
+  options->size = which == LINEAR_GRADIENT ? order->features : which == LINEAR_STEP ? all : all * (all + 1) / 2;
+}
+
 bool linear_vector_options(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                            struct pawl_vector_options *options_out) {
   struct pawl_vector_options options;
@@ -37,6 +50,11 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
   if (which == LINEAR_ALPHA && spec->method != LINEAR_METHOD_DUAL) return false;
   pawl_vector_options_init(&options);
   options.type = PAWL_F64;
+  if (which >= LINEAR_GRADIENT) {
+    plain_options(order, which, &options);
+    *options_out = options;
+    return true;
+  }
   if (which == LINEAR_BIAS)
     options.size = 1;
   else if (which == LINEAR_WEIGHTS && !streams)
@@ -52,6 +70,8 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
     stream_rule(spec, order, l1, l2, options.rule);
   else if (spec->method == LINEAR_METHOD_BLOCKS)
     snprintf(options.rule, sizeof options.rule, "block_newton l1=%.17g l2=%.17g", l1, l2);
+  else if (spec->method == LINEAR_METHOD_NEWTON)
+    options.function = PAWL_ASSIGN;
   *options_out = options;
   return true;
 }

@@ -26,24 +26,26 @@ void linear_spec_fini(struct linear_spec *spec) {
 char *linear_spec_write(const struct linear_spec *spec) {
   json_t *paths = apps_json_texts(spec->paths, spec->path_count); /* no memory, or no UTF-8: linear_check looks */
   json_t *reading = apps_json_reading(&spec->reading, spec->label);
-  return apps_json_print(json_pack(
-      "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:[f, f], s:I, s:I, s:I, s:f}", "app", "linear", "job", spec->job,
-      "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading", reading, "fingerprint",
-      apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces), "bias", spec->bias, "class_weights",
-      spec->class_weights[0], spec->class_weights[1], "tau", (json_int_t)spec->tau, "threads",
-      (json_int_t)spec->threads, "minibatch", (json_int_t)spec->minibatch, "rate", spec->rate));
+  return apps_json_print(
+      json_pack("{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[f, f], s:I, s:I, s:I, s:f}", "app", "linear",
+                "job", spec->job, "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading",
+                reading, "fingerprint", apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces),
+                "bias", spec->bias, "digests", spec->digests, "class_weights", spec->class_weights[0],
+                spec->class_weights[1], "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads, "minibatch",
+                (json_int_t)spec->minibatch, "rate", spec->rate));
 }
 
 static bool read_spec(json_t *object, struct linear_spec *spec) {
   const char *job, *app;
-  int loss, method, bias;
+  int loss, method, bias, digests;
   json_int_t tau, threads, minibatch;
   json_t *paths, *reading, *fingerprint, *pieces;
   double *class_weights = spec->class_weights;
-  if (json_unpack(object, "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:[F, F], s:I, s:I, s:I, s:F}", "app", &app,
-                  "job", &job, "loss", &loss, "method", &method, "paths", &paths, "reading", &reading, "fingerprint",
-                  &fingerprint, "pieces", &pieces, "bias", &bias, "class_weights", &class_weights[0], &class_weights[1],
-                  "tau", &tau, "threads", &threads, "minibatch", &minibatch, "rate", &spec->rate))
+  if (json_unpack(object, "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[F, F], s:I, s:I, s:I, s:F}", "app",
+                  &app, "job", &job, "loss", &loss, "method", &method, "paths", &paths, "reading", &reading,
+                  "fingerprint", &fingerprint, "pieces", &pieces, "bias", &bias, "digests", &digests, "class_weights",
+                  &class_weights[0], &class_weights[1], "tau", &tau, "threads", &threads, "minibatch", &minibatch,
+                  "rate", &spec->rate))
     return false;
   if (strcmp(app, "linear") || strlen(job) >= sizeof spec->job || tau < 0 || tau > UINT16_MAX || threads < 0 ||
       threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || loss < LINEAR_LOGISTIC || loss > LINEAR_SQUARED ||
@@ -54,6 +56,7 @@ static bool read_spec(json_t *object, struct linear_spec *spec) {
   spec->loss = (enum linear_loss)loss;
   spec->method = (enum linear_method)method;
   spec->bias = bias;
+  spec->digests = digests;
   spec->tau = (uint32_t)tau;
   spec->threads = (uint32_t)threads;
   spec->minibatch = (uint32_t)minibatch;
@@ -80,30 +83,33 @@ bool linear_spec_read(const void *bytes, size_t size, struct linear_spec *spec_o
 
 char *linear_order_write(const struct linear_order *order) {
   return apps_json_print(
-      json_pack("{s:i, s:o, s:I, s:I, s:f, s:f, s:o, s:o, s:[f, f], s:I, s:o, s:b, s:f, s:f, s:f}", "do",
+      json_pack("{s:i, s:o, s:I, s:I, s:f, s:f, s:o, s:o, s:[f, f], s:I, s:o, s:b, s:f, s:f, s:f, s:o, s:b, s:b}", "do",
                 (int)order->what, "round", apps_json_wide(order->round), "point", (json_int_t)order->point,
                 "generation", (json_int_t)order->generation, "l1", order->l1, "l2", order->l2, "features",
                 apps_json_wide(order->features), "rows", apps_json_wide(order->rows), "labels", order->labels[0],
                 order->labels[1], "blocks", (json_int_t)order->blocks, "seed", apps_json_wide(order->seed), "full",
-                order->is_full, "slack", order->slack, "damping", order->damping, "rate", order->rate));
+                order->is_full, "slack", order->slack, "damping", order->damping, "rate", order->rate, "serial",
+                apps_json_wide(order->serial), "first", order->is_first, "curved", order->is_curved));
 }
 
 bool linear_order_read(const void *bytes, size_t size, struct linear_order *order_out) {
-  json_t *object = apps_json_parse(bytes, size), *round, *features, *rows, *seed;
+  json_t *object = apps_json_parse(bytes, size), *round, *features, *rows, *seed, *serial;
   struct linear_order order = {0};
-  int what, full;
+  int what, full, first, curved;
   json_int_t point, generation, blocks;
   bool is_whole =
-      !json_unpack(object, "{s:i, s:o, s:I, s:I, s:F, s:F, s:o, s:o, s:[F, F], s:I, s:o, s:b, s:F, s:F, s:F}", "do",
-                   &what, "round", &round, "point", &point, "generation", &generation, "l1", &order.l1, "l2", &order.l2,
-                   "features", &features, "rows", &rows, "labels", &order.labels[0], &order.labels[1], "blocks",
-                   &blocks, "seed", &seed, "full", &full, "slack", &order.slack, "damping", &order.damping, "rate",
-                   &order.rate) &&
-      apps_json_wide_of(round, &order.round) && apps_json_wide_of(features, &order.features) &&
-      apps_json_wide_of(rows, &order.rows) && apps_json_wide_of(seed, &order.seed) && what >= LINEAR_DESCRIBE &&
-      what <= LINEAR_GATHER && point >= 0 && generation >= 0 && generation <= UINT32_MAX &&
-      order.features <= UINT64_C(1) << 63 && blocks >= 0 && blocks < (1 << 24) &&
-      (what == LINEAR_DESCRIBE || (order.features > 0 && blocks > 0));
+      !json_unpack(object,
+                   "{s:i, s:o, s:I, s:I, s:F, s:F, s:o, s:o, s:[F, F], s:I, s:o, s:b, s:F, s:F, s:F, s:o, s:b, s:b}",
+                   "do", &what, "round", &round, "point", &point, "generation", &generation, "l1", &order.l1, "l2",
+                   &order.l2, "features", &features, "rows", &rows, "labels", &order.labels[0], &order.labels[1],
+                   "blocks", &blocks, "seed", &seed, "full", &full, "slack", &order.slack, "damping", &order.damping,
+                   "rate", &order.rate, "serial", &serial, "first", &first, "curved", &curved) &&
+      apps_json_wide_of(serial, &order.serial) && apps_json_wide_of(round, &order.round) &&
+      apps_json_wide_of(features, &order.features) && apps_json_wide_of(rows, &order.rows) &&
+      apps_json_wide_of(seed, &order.seed) && what >= LINEAR_DESCRIBE && what <= LINEAR_SEARCH && point >= 0 &&
+      generation >= 0 && generation <= UINT32_MAX && order.features <= UINT64_C(1) << 63 && blocks >= 0 &&
+      blocks < (1 << 24) && (what == LINEAR_DESCRIBE || (order.features > 0 && blocks > 0)) &&
+      !(curved && order.features > LINEAR_NEWTON_MOST + 1);
   json_decref(object);
   if (!is_whole) return false;
   order.what = (enum linear_do)what;
@@ -111,11 +117,25 @@ bool linear_order_read(const void *bytes, size_t size, struct linear_order *orde
   order.generation = (uint32_t)generation;
   order.blocks = (uint32_t)blocks;
   order.is_full = full;
+  order.is_first = first;
+  order.is_curved = curved;
   *order_out = order;
   return true;
 }
 
 /* --- reply --------------------------------------------------------------------------------------------------------------------- */
+
+static json_t *numbers(const double *values, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < count; i++) json_array_append_new(array, apps_json_number(values[i]));
+  return array;
+}
+
+static bool numbers_of(const json_t *array, size_t count, double *values) {
+  if (json_array_size(array) != count) return false;
+  for (size_t i = 0; i < count; i++) values[i] = apps_json_number_of(json_array_get(array, i));
+  return true;
+}
 
 char *linear_reply_write(const struct linear_reply *reply) {
   const struct linear_census *census = &reply->census;
@@ -123,24 +143,30 @@ char *linear_reply_write(const struct linear_reply *reply) {
   for (size_t i = 0; i < census->label_count; i++)
     json_array_append_new(labels, json_pack("[f, o]", census->labels[i], apps_json_wide(census->label_rows[i])));
   json_t *described =
-      json_pack("{s:f, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "has_zero", (int)census->has_zero,
-                "rows", apps_json_wide(census->rows), "entries", apps_json_wide(census->entries), "max_id",
+      json_pack("{s:f, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", census->squares, "digest",
+                apps_digest_write(&census->digest), "has_zero", (int)census->has_zero, "rows",
+                apps_json_wide(census->rows), "entries", apps_json_wide(census->entries), "max_id",
                 apps_json_wide(census->max_id), "skipped", apps_json_wide(census->skipped), "labels", labels);
   return apps_json_print(
-      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o}", "census", described, "rows",
-                apps_json_wide(reply->rows), "correct", apps_json_wide(reply->correct), "loss",
+      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "census",
+                described, "rows", apps_json_wide(reply->rows), "correct", apps_json_wide(reply->correct), "loss",
                 apps_json_number(reply->loss), "violation", apps_json_number(reply->violation), "violation_max",
                 apps_json_number(reply->violation_max), "looked_at", apps_json_wide(reply->looked_at), "waited_s",
                 reply->waited_s, "worked_s", reply->worked_s, "bytes_sent", apps_json_wide(reply->bytes_sent),
-                "bytes_received", apps_json_wide(reply->bytes_received), "dual", apps_json_number(reply->dual)));
+                "bytes_received", apps_json_wide(reply->bytes_received), "dual", apps_json_number(reply->dual),
+                "before", apps_json_number(reply->loss_before), "nothing", apps_json_number(reply->loss_of_nothing),
+                "slopes", numbers(reply->slopes, 2), "first", numbers(reply->conjugates[0], LINEAR_SHRINKS), "second",
+                numbers(reply->conjugates[1], LINEAR_SHRINKS), "trials", numbers(reply->trials, LINEAR_TRIALS)));
 }
 
 static bool read_census(json_t *object, struct linear_census *census) {
-  json_t *rows, *entries, *max_id, *skipped, *labels;
+  json_t *rows, *entries, *max_id, *skipped, *labels, *digest;
   int has_zero;
-  if (json_unpack(object, "{s:F, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "has_zero", &has_zero,
-                  "rows", &rows, "entries", &entries, "max_id", &max_id, "skipped", &skipped, "labels", &labels))
+  if (json_unpack(object, "{s:F, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "squares", &census->squares, "digest", &digest,
+                  "has_zero", &has_zero, "rows", &rows, "entries", &entries, "max_id", &max_id, "skipped", &skipped,
+                  "labels", &labels))
     return false;
+  if (!apps_digest_of(digest, &census->digest)) return false;
   census->has_zero = has_zero;
   census->label_count = json_array_size(labels);
   if (census->label_count > sizeof census->labels / sizeof *census->labels) return false;
@@ -156,20 +182,26 @@ static bool read_census(json_t *object, struct linear_census *census) {
 
 bool linear_reply_read(const void *bytes, size_t size, struct linear_reply *reply_out) {
   json_t *object = apps_json_parse(bytes, size), *census, *rows, *correct, *looked_at, *sent, *received, *loss, *sum,
-         *most, *dual;
+         *most, *dual, *before, *nothing, *slopes, *first, *second, *trials;
   struct linear_reply reply = {0};
-  bool is_whole = !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:F, s:F, s:o, s:o, s:o}", "census",
-                               &census, "rows", &rows, "correct", &correct, "loss", &loss, "violation", &sum,
-                               "violation_max", &most, "looked_at", &looked_at, "waited_s", &reply.waited_s, "worked_s",
-                               &reply.worked_s, "bytes_sent", &sent, "bytes_received", &received, "dual", &dual) &&
-                  read_census(census, &reply.census) && apps_json_wide_of(rows, &reply.rows) &&
-                  apps_json_wide_of(correct, &reply.correct) && apps_json_wide_of(looked_at, &reply.looked_at) &&
-                  apps_json_wide_of(sent, &reply.bytes_sent) && apps_json_wide_of(received, &reply.bytes_received);
+  bool is_whole =
+      !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:F, s:F, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                   "census", &census, "rows", &rows, "correct", &correct, "loss", &loss, "violation", &sum,
+                   "violation_max", &most, "looked_at", &looked_at, "waited_s", &reply.waited_s, "worked_s",
+                   &reply.worked_s, "bytes_sent", &sent, "bytes_received", &received, "dual", &dual, "before", &before,
+                   "nothing", &nothing, "slopes", &slopes, "first", &first, "second", &second, "trials", &trials) &&
+      numbers_of(slopes, 2, reply.slopes) && numbers_of(first, LINEAR_SHRINKS, reply.conjugates[0]) &&
+      numbers_of(second, LINEAR_SHRINKS, reply.conjugates[1]) && numbers_of(trials, LINEAR_TRIALS, reply.trials) &&
+      read_census(census, &reply.census) && apps_json_wide_of(rows, &reply.rows) &&
+      apps_json_wide_of(correct, &reply.correct) && apps_json_wide_of(looked_at, &reply.looked_at) &&
+      apps_json_wide_of(sent, &reply.bytes_sent) && apps_json_wide_of(received, &reply.bytes_received);
   if (is_whole) {
     reply.loss = apps_json_number_of(loss);
     reply.violation = apps_json_number_of(sum);
     reply.violation_max = apps_json_number_of(most);
     reply.dual = apps_json_number_of(dual);
+    reply.loss_before = apps_json_number_of(before);
+    reply.loss_of_nothing = apps_json_number_of(nothing);
     *reply_out = reply;
   }
   json_decref(object);

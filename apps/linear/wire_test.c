@@ -54,7 +54,9 @@ static struct linear_order make_order(void) {
                                .is_full = true,
                                .slack = 1e300,
                                .damping = 1,
-                               .rate = 0.3};
+                               .rate = 0.3,
+                               .serial = UINT64_MAX,
+                               .is_first = true};
 }
 
 static struct linear_reply make_reply(void) {
@@ -62,6 +64,7 @@ static struct linear_reply make_reply(void) {
                                           .entries = 2,
                                           .max_id = PAWL_ID_MAX,
                                           .has_zero = true,
+                                          .digest = {3, UINT64_MAX},
                                           .skipped = 4,
                                           .label_count = 3,
                                           .labels = {-1, 0.5, 1e-300},
@@ -76,7 +79,12 @@ static struct linear_reply make_reply(void) {
                                .worked_s = 1e9,
                                .bytes_sent = UINT64_MAX,
                                .bytes_received = 1,
-                               .dual = -3.5};
+                               .dual = -3.5,
+                               .loss_before = 1e-300,
+                               .loss_of_nothing = 12,
+                               .slopes = {-1, 1e9},
+                               .conjugates = {{1, 2, 3}, {4, 5, 6}},
+                               .trials = {7, 8, 9}};
 }
 
 /* --- there and back --------------------------------------------------------------------------------------------------------------- */
@@ -164,7 +172,7 @@ static void test_a_reply_comes_back_as_it_went(void **state) {
   assert_non_null(text);
   assert_true(linear_reply_read(text, strlen(text), &again));
   assert_true(again.census.rows == UINT64_MAX && again.census.entries == 2 && again.census.max_id == PAWL_ID_MAX);
-  assert_true(again.census.has_zero);
+  assert_true(again.census.has_zero && again.census.digest.pieces == 3 && again.census.digest.sum == UINT64_MAX);
   assert_true(again.census.label_count == 3 && again.census.labels[2] == 1e-300 && again.census.skipped == 4);
   assert_true(again.census.label_rows[2] == UINT64_MAX && again.census.label_rows[0] == 5);
   assert_true(again.rows == 7 && again.correct == 8 && again.loss == 1e300 && again.violation == 0.1);
@@ -283,7 +291,7 @@ static void test_specs_with_senseless_values_are_refused(void **state) {
   must_not_read(SPEC, "\"loss\":3", "\"loss\":0");
   must_not_read(SPEC, "\"loss\":3", "\"loss\":99");
   must_not_read(SPEC, "\"method\":1", "\"method\":0");
-  must_not_read(SPEC, "\"method\":1", "\"method\":7");
+  must_not_read(SPEC, "\"method\":1", "\"method\":8");
   must_not_read(SPEC, "\"method\":1", "\"method\":-1");
   must_not_read(SPEC, "\"tau\":65535", "\"tau\":65536");
   must_not_read(SPEC, "\"tau\":65535", "\"tau\":-1");
@@ -302,7 +310,7 @@ static void test_specs_with_senseless_values_are_refused(void **state) {
 static void test_orders_with_senseless_values_are_refused(void **state) {
   (void)state;
   must_not_read(ORDER, "\"do\":2", "\"do\":0");
-  must_not_read(ORDER, "\"do\":2", "\"do\":5");
+  must_not_read(ORDER, "\"do\":2", "\"do\":7");
   must_not_read(ORDER, "\"point\":12", "\"point\":-1");
   must_not_read(ORDER, "\"generation\":4294967295", "\"generation\":4294967296");
   must_not_read(ORDER, "\"blocks\":1048576", "\"blocks\":0");
@@ -317,6 +325,7 @@ static void test_orders_with_senseless_values_are_refused(void **state) {
   must_not_read(ORDER, "\"features\":\"8000000000000000\"", "\"features\":\"1\\u00002\"");
   must_not_read(ORDER, "\"labels\":[", "\"labels\":[null,");
   must_not_read(ORDER, "\"full\":true", "\"full\":\"yes\"");
+  must_not_read(ORDER, "\"curved\":false", "\"curved\":true"); /* a Hessian of 2^63 features */
 }
 
 static void test_replies_with_senseless_values_are_refused(void **state) {
@@ -326,6 +335,8 @@ static void test_replies_with_senseless_values_are_refused(void **state) {
   must_not_read(REPLY, "\"rows\":\"ffffffffffffffff\"", "\"rows\":null");
   must_not_read(REPLY, "\"correct\":\"8\"", "\"correct\":8");
   must_not_read(REPLY, "\"waited_s\":0.25", "\"waited_s\":null");
+  must_not_read(REPLY, "\"trials\":[", "\"trials\":[1.0,");
+  must_not_read(REPLY, "\"slopes\":[", "\"slopes\":[1.0,");
 }
 
 int main(void) {

@@ -18,10 +18,17 @@ const struct linear_method_calls *linear_calls_of(enum linear_method method) {
     return &linear_stream;
   case LINEAR_METHOD_DUAL:
     return &linear_dual;
+  case LINEAR_METHOD_NEWTON:
+    return &linear_newton;
   case LINEAR_METHOD_AUTO:
     break;
   }
   return NULL;
+}
+
+const char *linear_method_name(enum linear_method method) {
+  static const char *const names[] = {"auto", "blocks", "subgradient", "sgd", "adagrad", "ftrl", "dual", "newton"};
+  return (size_t)method < sizeof names / sizeof *names ? names[method] : "?";
 }
 
 /* --- pieces -------------------------------------------------------------------------------------------------------------------- */
@@ -36,6 +43,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
     return PAWL_MISMATCH;
   }
   worker->calls = linear_calls_of(worker->spec.method);
+  worker->share.digests = worker->spec.digests;
   pawl_status status = pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count,
                                       &worker->spec.reading, &worker->data);
   if (status) {
@@ -158,10 +166,14 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
   if (worker->scatter.size != order->features) linear_scatter_init(&worker->scatter, order->features);
   pawl_status status = open_vectors(worker, order);
   if (!status && !worker->calls->streams) {
-    if (worker->share.is_stale) worker->is_begun = false;
+    if (worker->share.is_stale) {
+      worker->is_begun = false;
+      linear_rows_fini(&worker->rows);
+    }
     status = linear_share_arrange(&worker->share, &worker->scatter);
   }
-  if (status || worker->is_begun) return status;
+  bool is_work = order->what == LINEAR_SWEEP || order->what == LINEAR_GATHER; /* else the method has no part in it */
+  if (status || worker->is_begun || !is_work) return status;
   worker->calls->end(worker);
   status = worker->calls->begin(worker, order);
   if (!status) worker->is_begun = true;
@@ -173,8 +185,9 @@ static pawl_status obey(struct linear_worker *worker, const struct linear_order 
   pawl_status status = prepare(worker, order);
   if (status) return status;
   if (order->what == LINEAR_GATHER) return worker->calls->gather ? worker->calls->gather(worker, order) : PAWL_OK;
-  return order->what == LINEAR_SWEEP ? worker->calls->sweep(worker, order, reply)
-                                     : linear_evaluate(worker, order, reply);
+  if (order->what == LINEAR_SWEEP) return worker->calls->sweep(worker, order, reply);
+  if (order->what == LINEAR_EVALUATE || worker->calls->streams) return linear_evaluate(worker, order, reply);
+  return order->what == LINEAR_DERIVE ? linear_derive(worker, order, reply) : linear_search(worker, order, reply);
 }
 
 static pawl_status work(struct pawl_worker *handle, void *context, const void *argument, size_t size) {
@@ -206,6 +219,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   if (worker->calls) worker->calls->end(worker);
   close_vectors(worker);
   linear_share_fini(&worker->share);
+  linear_rows_fini(&worker->rows);
   pawl_data_close(worker->data);
   free(worker->pieces);
   linear_spec_fini(&worker->spec);

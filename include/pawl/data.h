@@ -59,6 +59,13 @@ struct pawl_words;
 #define PAWL_ID_MAX INT64_MAX    /* of a feature */
 #define PAWL_COUNT_MAX (1 << 24) /* of one word in one document: as far as a float counts */
 
+/* Rows held out for validation: which they are is drawn from a seed, the piece and the row, and so is the same for every reader. */
+enum pawl_data_part {
+  PAWL_PART_ALL = 0,
+  PAWL_PART_TRAIN = 1, /* those that are not held out */
+  PAWL_PART_HELD = 2,  /* those that are */
+};
+
 enum pawl_data_format {
   PAWL_DATA_AUTO = 0,
   PAWL_DATA_LIBSVM = 1,
@@ -81,9 +88,12 @@ struct pawl_data_options {
   uint64_t label_column;        /* likewise: the number of the label's, from 1, where the file lacks it */
   bool binary;                  /* every value becomes 1 */
   bool unit_rows;               /* then every row is scaled to length 1 */
-  uint64_t piece_bytes; /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
+  uint64_t piece_bytes;     /* of text in a piece, about; 0: chosen by size, between 256 kB and 16 MB, so that there are
                                    at least 64 pieces if the data is large enough */
-  uint64_t skip_bad;    /* rows that may be bad */
+  uint64_t skip_bad;        /* rows that may be bad */
+  enum pawl_data_part part; /* which rows are read, */
+  double held_share;        /* of which so many, from 0 to 1, are held out, */
+  uint64_t held_seed;       /* by this seed */
   const struct pawl_words
       *words; /* ldac, uci: ids must be below its count. text: what is not in it is left out and counted; NULL:
                                      words are hashed. Retained by the handle */
@@ -113,6 +123,9 @@ struct pawl_data_info {
 };
 
 PAWL_API void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_out);
+/* File number `file`, below info.files: its path, which lives with the handle, and how many bytes it had when it was opened. NULL: no such. */
+PAWL_API const char *pawl_data_file(const struct pawl_data *data, size_t file, uint64_t *size_out);
+
 /* The name of column `column`, counted from 1, of the first file, if it is csv with a head line: its length, and as much of it in `name` as
  * there is room for, with a 0 behind it. 0: it has none. */
 PAWL_API size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room);
@@ -165,6 +178,15 @@ PAWL_API pawl_status pawl_data_read_columns(struct pawl_data *data, size_t piece
 /* Turns a batch. It stays the caller's. PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
 PAWL_API pawl_status pawl_columns_of(const struct pawl_batch *batch, struct pawl_columns **columns_out);
 PAWL_API void pawl_columns_destroy(struct pawl_columns *columns); /* NULL is fine */
+
+/* Names of features, for people: what hashed ids stood for (vw, csv, criteo), and the columns of csv. Looks for those of `count` ids, which rise,
+ * and reads the data for it until all are found. One search at a time on a handle. As pawl_data_read_all. docs/data.md has what names look
+ * like. */
+struct pawl_names;
+PAWL_API pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
+                                     struct pawl_names **names_out);
+PAWL_API const char *pawl_names_at(const struct pawl_names *names, size_t i); /* of ids[i]; NULL: it is not known */
+PAWL_API void pawl_names_destroy(struct pawl_names *names);                   /* NULL is fine */
 
 /* Bad rows that were left out so far, by all reads of this handle; and the first of them as `file:line:column: what`
  * ("" if none). */

@@ -62,7 +62,7 @@ PAWL_API pawl_status pawl_group_clock_after(struct pawl_group *group, struct paw
  * any pointer but NULL where there is a range. `values` may be NULL then. Members that name the same keys are added up fastest.
  *
  * TICKS. The task finishes when the sum has been applied; until then nothing of it has been. A member need not wait for that
- * before it goes on to the next tick: servers keep what comes early. On each key ticks take effect in their order. Pulls, scans and
+ * before it goes on to the next tick: servers keep what comes early, of up to 1024 ticks at a time; a push of one more is refused. On each key ticks take effect in their order. Pulls, scans and
  * norms of this session do not wait for such a push either, and see it once its task has finished; any other push to the
  * same keys takes its turn behind it.
  *

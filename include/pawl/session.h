@@ -13,7 +13,8 @@
  * its parent's session.
  *
  * THREADS. Any thread may call anything; pawl_session_close only when no other call is under way. A session has one thread
- * of its own, which moves data while nobody waits; threads that wait do its work.
+ * of its own, which moves data while nobody waits; threads that wait do its work. A program may exit with sessions open: they are kept
+ * from doing anything before other handlers of the exit run, but for what the exiting thread itself still asks of them.
  *
  * TIME. Calls that wait take a time-out in nanoseconds: PAWL_FOREVER (task.h) for none. Time running out ends the waiting,
  * not the work.
@@ -63,7 +64,11 @@ struct pawl_session_options {
   uint64_t server_memory; /* cap of each server in bytes; 0: none */
   uint32_t replicas;      /* of each key, on servers besides the one that is asked: so many may die; below `servers` */
 
-  int64_t timeout_ns; /* for opening; 0: 30 seconds */
+  int64_t timeout_ns; /* for opening; 0: 30 seconds, and impatient */
+
+  /* That nobody listens at the address, that the host is unknown, or that somebody answers who is not pawl, is reported within
+   * about a second. Otherwise it is tried again until the time is up: the manager may be about to start. */
+  bool impatient;
 };
 
 /* Fills in the defaults: all zeros. */
@@ -105,6 +110,12 @@ struct pawl_session_figures {
 
 /* Never fails, sends nothing and waits for nobody's answer: for progress lines. */
 PAWL_API void pawl_session_figures(struct pawl_session *session, struct pawl_session_figures *figures_out);
+
+/* Whether every key has a server that is up, as far as the session has heard: PAWL_OK. PAWL_CLUSTER_WAITING: some wait for
+ * servers that are down and have the only copy, and calls on them wait too. Such a server may come back, if only its network is
+ * away; if its process has ended, what it held is lost, and an operator has to decide. pawl_error_text names the servers and
+ * the commands. Sends nothing and waits for nobody. PAWL_INVALID. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_session_check(struct pawl_session *session);
 
 /* The cluster's state as JSON (docs/cmd-status.md); freed with pawl_text_free. */
 PAWL_API pawl_status pawl_session_status(struct pawl_session *session, int64_t timeout_ns, char **json_out);

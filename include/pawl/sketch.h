@@ -148,10 +148,12 @@ struct pawl_sketch_key {
 };
 
 /* CountMin: the truth is in [count - error, count], but for a probability of exp(-depth). Count sketch: `error` is about one
- * standard deviation. Counts past 2^63 - 1 are told as that. */
+ * standard deviation. A count past 2^63 - 1, or below -(2^63 - 1), is told as that, and `is_capped` says so: then it is a
+ * bound, and the truth may lie beyond it. */
 struct pawl_sketch_count {
   int64_t count;
   double error;
+  bool is_capped;
 };
 
 PAWL_API pawl_status pawl_sketch_query(struct pawl_sketch *sketch, const struct pawl_sketch_key *keys, size_t count,

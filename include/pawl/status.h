@@ -41,6 +41,9 @@ extern "C" {
   X(REFUSED, -209, "the server's function refused the values")                                                         \
   X(OUTCOME_UNKNOWN, -210, "it is not known whether this took effect")                                                 \
   X(RESTORED, -211, "the vector was loaded from a checkpoint meanwhile: pull anew")                                    \
+  X(QUOTA_MEMORY, -221, "the quota of memory of this key's space is used up")                                          \
+  X(QUOTA_RATE, -222, "the quota of bytes a second of this key is used up")                                            \
+  X(QUOTA_LINKS, -223, "the quota of connections of this key is used up")                                              \
   /* link: the connection to one peer */                                                                               \
   X(LINK_CLOSED, -301, "the peer closed the link")                                                                     \
   X(LINK_RESET, -302, "the link broke")                                                                                \
@@ -66,7 +69,8 @@ extern "C" {
   X(CLUSTER_UNKNOWN, -501, "no cluster answers")                                                                       \
   X(CLUSTER_OTHER, -502, "that is another cluster")                                                                    \
   X(CLUSTER_LOST, -503, "acknowledged data was lost")                                                                  \
-  X(CLUSTER_HISTORY, -504, "two histories contradict each other")
+  X(CLUSTER_HISTORY, -504, "two histories contradict each other")                                                      \
+  X(CLUSTER_WAITING, -505, "some keys wait for servers that are down and have the only copy")
 
 typedef enum pawl_status {
 #define PAWL_STATUS_ENUM(name, number, text) PAWL_##name = (number),

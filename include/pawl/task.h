@@ -53,7 +53,7 @@ PAWL_API size_t pawl_task_failure_count(const struct pawl_task *task);
 PAWL_API pawl_status pawl_task_failure(const struct pawl_task *task, size_t index, struct pawl_range *range_out,
                                        pawl_status *status_out);
 
-/* All of it as one line for people, such as "push to ads/w: [0, 500) the server's memory cap is reached", or for a call that
+/* All of it as one line for people, such as "push to ads/w: [0, 500) the server has no memory left for it", or for a call that
  * has not started what it waits for: cut to `size` with its final zero. */
 PAWL_API void pawl_task_describe(const struct pawl_task *task, char *text, size_t size);
 

@@ -52,6 +52,8 @@ struct pawl_words_options {
   double most_share;        /* words in a larger part of the documents are left out; default 0.5 */
   uint64_t most;            /* words: the most frequent stay; default 1,000,000 */
   const char *stop;         /* a file of words to leave out, as a vocabulary file; NULL: none */
+  bool stop_english;        /* leave out those of English that are in every text, too: docs/data.md */
+  uint32_t least_length;    /* words of fewer characters are left out; default 1 */
   uint32_t threads;         /* 0: as many as processors may be used */
   bool (*progress)(void *context, uint64_t pieces, uint64_t of); /* false ends it: PAWL_CANCELLED. May be NULL */
   void *context;

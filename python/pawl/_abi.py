@@ -77,6 +77,7 @@ class SessionOptions(ctypes.Structure):
         ("server_memory", ctypes.c_uint64),
         ("replicas", ctypes.c_uint32),
         ("timeout_ns", ctypes.c_int64),
+        ("impatient", ctypes.c_bool),
     ]
 
 

@@ -7,6 +7,7 @@
 
 #include "api/error.h"
 #include "data/data.h"
+#include "data/names.h"
 #include "data/table.h"
 
 static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
@@ -41,6 +42,12 @@ void pawl_data_info(const struct pawl_data *data, struct pawl_data_info *info_ou
   if (!data->sources[0].rule.table.lacks_label) info_out->label_column = data->sources[0].rule.table.label + 1;
 }
 
+const char *pawl_data_file(const struct pawl_data *data, size_t file, uint64_t *size_out) {
+  if (file >= data->count) return NULL;
+  if (size_out) *size_out = data->sources[file].size;
+  return data->sources[file].path;
+}
+
 size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char *name, size_t room) {
   const struct pwi_source *source = &data->sources[0];
   struct pwi_field field;
@@ -69,6 +76,20 @@ pawl_status pawl_data_format_parse(const char *name, enum pawl_data_format *form
   return pwi_error(PAWL_INVALID,
                    "there is no format %s: auto, libsvm, vw, criteo, csv, cache, ldac, uci and text are known", name);
 }
+
+/* --- names ------------------------------------------------------------------------------------------------------------------ */
+
+pawl_status pawl_data_names(struct pawl_data *data, const uint64_t *ids, size_t count, uint32_t threads,
+                            struct pawl_names **names_out) {
+  struct pwi_fault fault = {""};
+  return say(pwi_names_find(data, ids, count, threads, names_out, &fault), &fault);
+}
+
+const char *pawl_names_at(const struct pawl_names *names, size_t i) {
+  return i < names->count ? names->names[i] : NULL;
+}
+
+void pawl_names_destroy(struct pawl_names *names) { pwi_names_destroy(names); }
 
 /* --- reading ---------------------------------------------------------------------------------------------------------------- */
 

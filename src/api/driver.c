@@ -7,6 +7,7 @@
 
 #include <pawl/task.h>
 
+#include "api/parking.h"
 #include "host/clock.h"
 
 #define TRIES 100 /* looks at a closed gate before sleeping: most who are inside stay for less than a microsecond */
@@ -46,7 +47,13 @@ static void sleep_before_gate(struct pwi_driver *driver) {
   pthread_mutex_unlock(&driver->mutex);
 }
 
+/* It is inside ever since it parked us. */
+static bool is_parker(const struct pwi_driver *driver) {
+  return atomic_load(&driver->is_parked) && pthread_equal(pthread_self(), driver->parker);
+}
+
 static void enter_slowly(struct pwi_driver *driver) {
+  if (is_parker(driver)) return;
   atomic_fetch_add(&driver->wanting, 1);
   if (atomic_load(&driver->is_polling)) pwi_net_wake(driver->net);
   bool is_in = false;
@@ -66,6 +73,7 @@ void pwi_driver_enter(struct pwi_driver *driver) {
 }
 
 static void open_gate(struct pwi_driver *driver) {
+  if (atomic_load_explicit(&driver->is_parked, memory_order_relaxed)) return;
   atomic_store(&driver->is_held, false);
   bool others_want = atomic_load(&driver->wanting) > 0, is_yielding = atomic_load(&driver->is_yielding);
   if (!others_want && !is_yielding) return;
@@ -77,6 +85,7 @@ static void open_gate(struct pwi_driver *driver) {
 
 /* Lets in those who want to, each once, and comes back. */
 static void yield_gate(struct pwi_driver *driver) {
+  if (atomic_load_explicit(&driver->is_parked, memory_order_relaxed)) return;
   unsigned until = atomic_load(&driver->let_in) + atomic_load(&driver->wanting);
   atomic_store(&driver->is_yielding, true);
   open_gate(driver);
@@ -265,6 +274,7 @@ static void *run(void *argument) {
     pthread_mutex_lock(&driver->mutex);
   }
   pthread_mutex_unlock(&driver->mutex);
+  atomic_store(&driver->is_ended, true);
   return NULL;
 }
 
@@ -305,22 +315,52 @@ pawl_status pwi_driver_start(struct pwi_driver *driver) {
   int error = pthread_create(&driver->thread, NULL, run, driver);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   driver->has_thread = error == 0;
+  if (driver->has_thread) pwi_parking_add(driver);
   return error ? PAWL_NODE_LIMIT : PAWL_OK;
 }
 
-void pwi_driver_stop(struct pwi_driver *driver) {
-  if (!driver->has_thread) return;
+static void end_thread(struct pwi_driver *driver) {
   atomic_store(&driver->is_stopping, true);
   pthread_mutex_lock(&driver->mutex);
   pthread_cond_signal(&driver->own);
   pthread_mutex_unlock(&driver->mutex);
   pwi_net_wake(driver->net);
+}
+
+void pwi_driver_stop(struct pwi_driver *driver) {
+  if (!driver->has_thread) return;
+  pwi_parking_remove(driver);
+  end_thread(driver);
   pthread_join(driver->thread, NULL);
   driver->has_thread = false;
 }
 
+static void sleep_briefly(void) {
+  const struct timespec moment = {0, 100000};
+  nanosleep(&moment, NULL);
+}
+
+/* Whoever exits from inside a callback may be our own thread. The gate, once we are inside, stays closed. */
+bool pwi_driver_park(struct pwi_driver *driver, int64_t patience_ns) {
+  int64_t deadline = pwi_host_after(patience_ns);
+  bool is_own = driver->has_thread && pthread_equal(pthread_self(), driver->thread), is_in = false;
+  if (driver->has_thread) end_thread(driver);
+  while (driver->has_thread && !is_own && !atomic_load(&driver->is_ended) && !is_past(deadline)) sleep_briefly();
+  atomic_fetch_add(&driver->wanting, 1);
+  while (!(is_in = try_enter(driver)) && !is_past(deadline)) {
+    pwi_net_wake(driver->net);
+    sleep_briefly();
+  }
+  atomic_fetch_sub(&driver->wanting, 1);
+  if (is_in) {
+    driver->parker = pthread_self();
+    atomic_store(&driver->is_parked, true);
+  }
+  return is_in && (is_own || !driver->has_thread || atomic_load(&driver->is_ended));
+}
+
 void pwi_driver_fini(struct pwi_driver *driver) {
-  assert(!driver->has_thread && !atomic_load(&driver->is_held));
+  assert(!driver->has_thread && (!atomic_load(&driver->is_held) || atomic_load(&driver->is_parked)));
   pthread_cond_destroy(&driver->own);
   pthread_cond_destroy(&driver->happened);
   pthread_cond_destroy(&driver->returned);

@@ -78,6 +78,10 @@ struct pwi_driver {
   pthread_cond_t own;      /* for our own thread */
   pthread_t thread;
   bool has_thread;
+  atomic_bool is_parked; /* the gate is closed for good, for all but */
+  pthread_t parker;      /* the thread that ends the process, whose handlers may still want to close the session */
+  atomic_bool is_ended;  /* our own thread has */
+  struct pwi_driver *open_next; /* of all that have one (parking.h) */
 };
 
 /* PAWL_NODE_LIMIT, PAWL_NO_MEMORY. The net is borrowed. */
@@ -88,6 +92,10 @@ PAWL_MUST_USE pawl_status pwi_driver_start(struct pwi_driver *driver);
 
 /* Ends it. Not from work. From now on only pwi_driver_wait moves data. */
 void pwi_driver_stop(struct pwi_driver *driver);
+
+/* The process is about to end: our own thread ends, and nobody but the caller comes into the gate any more, so that nothing uses the net
+ * but for the caller's own calls. False if that was not so after `patience_ns`. Not from inside the gate. */
+bool pwi_driver_park(struct pwi_driver *driver, int64_t patience_ns);
 
 /* After stop, when nobody is inside a call. */
 void pwi_driver_fini(struct pwi_driver *driver);

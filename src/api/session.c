@@ -11,11 +11,14 @@
 #include "host/clock.h"
 #include "net/address.h"
 #include "net/net_ops.h" /* pwi_net.self */
+#include "net/seal.h"
 #include "net/tcp/tcp.h"
 #include "ring/view.h"
 
 #define OPEN_NS (30 * PWI_HOST_SECOND)
-#define LEAVE_NS (2 * PWI_HOST_SECOND) /* a manager that does not answer is not waited for longer */
+#define DISCOURAGED_NS (PWI_HOST_SECOND * 3 / 4) /* for so long nothing else was heard: then there is no manager */
+#define PATIENCE_NS (PWI_HOST_SECOND / 10)       /* between two looks at it */
+#define LEAVE_NS (2 * PWI_HOST_SECOND)           /* a manager that does not answer is not waited for longer */
 
 void pawl_session_options_init(struct pawl_session_options *options) { *options = (struct pawl_session_options){0}; }
 
@@ -68,7 +71,7 @@ static pawl_status find_cluster(struct pawl_session *session, const struct pawl_
   bool has_key = (credentials.key && *credentials.key) || (credentials.key_file && *credentials.key_file);
   if (!has_key && !options->certificate && pwi_embedded_key(address, key)) credentials.key = key;
   status = pwi_credentials_read(&credentials, &session->keys);
-  memset(key, 0, sizeof key);
+  explicit_bzero(key, sizeof key);
   return status;
 }
 
@@ -101,6 +104,8 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
     return pwi_error(PAWL_IO, "the system has no random numbers");
   pwi_random_init(&session->random, seed, 0);
+  uint8_t identity[PWI_SEAL_SECRET];
+  if (pwi_seal_draw(identity)) return pwi_error(PAWL_IO, "the system has no random numbers");
   struct pwi_client_config config = {
       .net = session->net,
       .random = &session->random,
@@ -111,6 +116,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
       .reader = options->read_only,
       .stays_dead = options->stays_dead,
       .memory_max = UINT64_MAX,
+      .identity = identity,
   };
   pawl_status status = pwi_client_create(&config, &session->client);
   if (status == PAWL_INVALID)
@@ -128,19 +134,45 @@ static bool is_final(pawl_status trouble) {
          trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE;
 }
 
+/* There is no manager, as it seems, and none will come unless somebody starts one. A few of these in a row may be the moment of its
+ * start, or one of several addresses. */
+static bool is_discouraging(pawl_status trouble) {
+  return trouble == PAWL_LINK_REFUSED || trouble == PAWL_LINK_RESOLVE || trouble == PAWL_LINK_PROTOCOL ||
+         trouble == PAWL_LINK_CLOSED || trouble == PAWL_LINK_RESET;
+}
+
+static pawl_status explain_join(const struct pawl_session *session, pawl_status trouble) {
+  const char *address = session->address;
+  switch (trouble) {
+  case PAWL_LINK_RESOLVE:
+    return pwi_error(trouble, "%s: no host of that name is known", address);
+  case PAWL_LINK_REFUSED:
+    return pwi_error(trouble, "nobody listens at %s: no manager runs there", address);
+  case PAWL_LINK_PROTOCOL:
+  case PAWL_LINK_CLOSED:
+  case PAWL_LINK_RESET:
+    return pwi_error(trouble, "who answers at %s does not speak as pawl does, or has a key where we have none",
+                     address);
+  default:
+    return pwi_error_status(trouble, "no answer from the manager at %s", address);
+  }
+}
+
 /* Until we have joined and there are servers. Nobody else knows the session yet, so there is no gate to pass. */
-static pawl_status join(struct pawl_session *session, int64_t deadline) {
+static pawl_status join(struct pawl_session *session, bool is_impatient, int64_t deadline) {
   struct pwi_client_state state;
-  for (;;) {
+  for (int64_t hopeful = pwi_host_now();;) {
     pwi_client_state(session->client, &state);
     const struct pwi_view *view = pwi_client_view(session->client);
     if (state.joined && view && view->arc_count > 0) return PAWL_OK;
     if (is_final(state.trouble))
       return pwi_error_status(state.trouble, "cannot join the cluster at %s", session->address);
-    if (pwi_host_now() >= deadline) break;
-    (void)pwi_net_poll(session->net, deadline);
+    int64_t now = pwi_host_now();
+    if (!is_discouraging(state.trouble)) hopeful = now;
+    if (now >= deadline || (is_impatient && now - hopeful > DISCOURAGED_NS)) break;
+    (void)pwi_net_poll(session->net, deadline < now + PATIENCE_NS ? deadline : now + PATIENCE_NS);
   }
-  if (state.trouble) return pwi_error_status(state.trouble, "no answer from the manager at %s", session->address);
+  if (state.trouble) return explain_join(session, state.trouble);
   return pwi_error(PAWL_TIMED_OUT,
                    state.joined ? "the cluster at %s has no servers yet" : "the manager at %s is silent",
                    session->address);
@@ -175,7 +207,7 @@ static pawl_status build(struct pawl_session *session, const struct pawl_session
   pawl_status status = find_cluster(session, options, deadline);
   if (!status) status = make_net(session, options);
   if (!status) status = make_client(session, options);
-  if (!status) status = join(session, deadline);
+  if (!status) status = join(session, options->impatient || options->timeout_ns == 0, deadline);
   if (status) return status;
   status = pwi_task_pool_create(&session->pool);
   if (status) return pwi_error_status(status, "session");

@@ -84,6 +84,10 @@ pawl_status pwi_session_started(struct pawl_session *session, struct pawl_task *
  * answer is slowed down, and never stopped. */
 void pwi_session_catch_up(struct pawl_session *session);
 
+/* Outside the gate: false if every key has a server that is up; else `text` says how many have not, whom they wait for, and what
+ * can be done. */
+bool pwi_session_waits(struct pawl_session *session, char *text, size_t size);
+
 /* Outside the gate: waits until all tasks up to a serial have finished: false if the deadline came first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
 

@@ -142,6 +142,7 @@ struct pawl_sketch_count pwi_sketch_count(const struct pawl_sketch *sketch, cons
     uint64_t least = pwi_sketch_least(&sketch->bank, row, hash);
     count.count = least > INT64_MAX ? INT64_MAX : (int64_t)least;
   }
+  count.is_capped = count.count == INT64_MAX || count.count <= -INT64_MAX;
   return count;
 }
 

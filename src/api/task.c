@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "api/session.h"
@@ -19,14 +20,23 @@ static pawl_status tell_failure(const struct pawl_task *task) {
   return pwi_error(status, "%s", text);
 }
 
+/* A session may close while others wait for its tasks, and not while they ask about them: its driver is still there. */
+static pawl_status tell_delay(const struct pawl_task *task, int64_t timeout_ns) {
+  char text[PWI_ERROR_TEXT_MAX + 1], why[PWI_ERROR_TEXT_MAX + 1];
+  struct pawl_session *session =
+      (struct pawl_session *)((char *)task->line->driver - offsetof(struct pawl_session, driver));
+  pawl_task_describe(task, text, sizeof text);
+  bool waits = timeout_ns > 0 && pwi_session_waits(session, why, sizeof why);
+  return pwi_error(PAWL_TIMED_OUT, "%s; not finished after %" PRId64 " ns, it goes on%s%s", text, timeout_ns,
+                   waits ? "; " : "", waits ? why : "");
+}
+
 pawl_status pawl_task_wait(struct pawl_task *task, int64_t timeout_ns) {
   if (!task) return pwi_error(PAWL_INVALID, "wait for a task: there is none");
   if (!pawl_task_is_done(task)) {
     struct pwi_driver *driver = task->line->driver;
     if (!pwi_driver_wait(driver, &task->done, pwi_driver_deadline(timeout_ns))) {
-      char text[PWI_ERROR_TEXT_MAX + 1];
-      pawl_task_describe(task, text, sizeof text);
-      return pwi_error(PAWL_TIMED_OUT, "%s; not finished after %" PRId64 " ns, it goes on", text, timeout_ns);
+      return tell_delay(task, timeout_ns);
     }
   }
   return tell_failure(task);

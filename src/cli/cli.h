@@ -58,7 +58,11 @@ extern const struct pwi_command pwi_command_version, pwi_command_env, pwi_comman
     pwi_command_demo, pwi_command_sim, pwi_command_manager, pwi_command_server, pwi_command_status, pwi_command_get,
     pwi_command_put, pwi_command_vector, pwi_command_sketch, pwi_command_checkpoint, pwi_command_storm,
     pwi_command_server_drain, pwi_command_server_forget, pwi_command_train, pwi_command_worker, pwi_command_predict,
-    pwi_command_model, pwi_command_convert, pwi_command_lda;
+    pwi_command_model, pwi_command_convert, pwi_command_lda, pwi_command_completion;
+
+/* What every command understands besides its own options; all commands, which end with NULL, and the options of `pawl` without one. */
+extern const struct pwi_cli_option pwi_cli_common_options[], pwi_cli_root_options[];
+extern const struct pwi_command *const pwi_cli_commands[];
 
 /* Run a command, or that of its children which argv[1] names. */
 int pwi_cli_run(const struct pwi_command *command, int argc, char **argv);

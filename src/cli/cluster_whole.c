@@ -19,6 +19,7 @@ struct awaiting {
   struct pawl_session *session;
   int64_t timeout_ns;
   bool lose_data;
+  size_t given_up;
 };
 
 /* What was seen last. */
@@ -45,13 +46,14 @@ static size_t count_headed(const json_t *root, json_int_t id) {
 }
 
 /* A server that is down is the head of an arc only if nobody else has everything of it. */
-static pawl_status give_up(const struct awaiting *awaiting, json_int_t id) {
+static pawl_status give_up(struct awaiting *awaiting, json_int_t id) {
   struct pwi_writer payload = {0};
   pwi_write_u64(&payload, (uint64_t)id);
   pwi_write_u8(&payload, 1);
   int64_t deadline = pwi_host_after(awaiting->timeout_ns);
   pawl_status status = pwi_session_ask(awaiting->session, PWI_ASK_GIVE_UP, &payload, deadline, NULL, NULL);
   pwi_writer_fini(&payload);
+  awaiting->given_up += status == PAWL_OK;
   if (status == PAWL_OK)
     fprintf(stderr, "pawl %s: node %lld is down and had the only copy of some keys: it is given up\n",
             awaiting->command->name, (long long)id);
@@ -64,7 +66,7 @@ static void add_node(struct look *look, json_int_t id) {
   snprintf(look->nodes + length, sizeof look->nodes - length, "%s%lld", length ? ", " : "", (long long)id);
 }
 
-static pawl_status look_at(const struct awaiting *awaiting, const json_t *root, struct look *look) {
+static pawl_status look_at(struct awaiting *awaiting, const json_t *root, struct look *look) {
   pawl_status status = PAWL_OK;
   size_t i;
   json_t *node;
@@ -82,7 +84,7 @@ static pawl_status look_at(const struct awaiting *awaiting, const json_t *root, 
   return status;
 }
 
-static int look_once(const struct awaiting *awaiting, struct look *look) {
+static int look_once(struct awaiting *awaiting, struct look *look) {
   char *text;
   json_error_t error;
   pawl_status status = pawl_session_status(awaiting->session, awaiting->timeout_ns, &text);
@@ -103,23 +105,40 @@ static int complain(const struct awaiting *awaiting, const struct look *look) {
                            "%zu of %zu arcs wait for servers that are down and have the only copy: node %s. If they "
                            "will never come back, --lose-data gives them up: WHATEVER ONLY THEY HAD IS LOST",
                            look->awaited, look->arcs, look->nodes);
+  if (look->awaited > 0)
+    return pwi_cli_failure(awaiting->command,
+                           "%zu of %zu arcs wait for node %s, and no other server is up that could go on with nothing; "
+                           "add one with 'pawl server'",
+                           look->awaited, look->arcs, look->nodes);
   if (look->headless > 0)
     return pwi_cli_failure(awaiting->command, "%zu of %zu arcs have no server that is there", look->headless,
                            look->arcs);
   return pwi_cli_failure(awaiting->command, "the cluster has no servers; add one with 'pawl server'");
 }
 
-int pwi_cluster_await(const struct pwi_command *command, struct pawl_session *session, int64_t timeout_ns,
-                      bool lose_data) {
-  struct awaiting awaiting = {command, session, timeout_ns, lose_data};
+static int await(struct awaiting *awaiting) {
   struct timespec pause = {.tv_nsec = LOOK_NS};
-  int64_t deadline = pwi_host_after(timeout_ns);
+  int64_t deadline = pwi_host_after(awaiting->timeout_ns);
   for (;;) {
     struct look look;
-    int exit_code = look_once(&awaiting, &look);
+    int exit_code = look_once(awaiting, &look);
     if (exit_code != PWI_EXIT_OK) return exit_code;
     if (look.arcs > 0 && look.headless == 0) return PWI_EXIT_OK;
-    if (pwi_host_now() > deadline) return complain(&awaiting, &look);
+    if (pwi_host_now() > deadline) return complain(awaiting, &look);
     nanosleep(&pause, NULL);
   }
+}
+
+int pwi_cluster_await(const struct pwi_command *command, struct pawl_session *session, int64_t timeout_ns,
+                      bool lose_data) {
+  struct awaiting awaiting = {command, session, timeout_ns, lose_data, 0};
+  return await(&awaiting);
+}
+
+int pwi_cluster_give_up(const struct pwi_command *command, struct pawl_session *session, int64_t timeout_ns,
+                        size_t *count_out) {
+  struct awaiting awaiting = {command, session, timeout_ns, true, 0};
+  int exit_code = await(&awaiting);
+  *count_out = awaiting.given_up;
+  return exit_code;
 }

@@ -3,6 +3,7 @@
 #define PWI_CLI_CLUSTER_WHOLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/cli.h"
@@ -14,5 +15,10 @@ struct pawl_session;
  * said on standard error. PWI_EXIT_OK, or it has said what is missing. */
 int pwi_cluster_await(const struct pwi_command *command, struct pawl_session *session, int64_t timeout_ns,
                       bool lose_data);
+
+/* Gives up all servers that are down and have the only copy of something, and waits until every key has a server again. How many
+ * shards that were is in `*count_out`. PWI_EXIT_OK, or it has said what is missing. */
+int pwi_cluster_give_up(const struct pwi_command *command, struct pawl_session *session, int64_t timeout_ns,
+                        size_t *count_out);
 
 #endif

@@ -42,16 +42,16 @@ static json_t *machine_json(void) {
 static void print_json(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
   pwi_cli_print_json(
       options->command,
-      json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}",
+      json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}",
                 "bench", "fill", "servers", (int)options->servers, "shards", (int)options->shards, "workers",
                 (int)options->workers, "outstanding", (int)options->outstanding, "replicas", (int)options->replicas,
                 "transport", options->is_tcp ? "tcp" : "auto", "rate",
                 options->rate > 0 ? json_real(options->rate) : json_null(), "gigabytes", options->gigabytes,
                 "filled_gb", figures->gigabytes, "seconds", figures->seconds, "gb_per_s",
-                figures->gigabytes / figures->seconds, "push_gb_per_s_before", figures->before, "push_gb_per_s_during",
-                figures->during, "push_ratio", figures->during / figures->before, "longest_pause_ms",
-                figures->longest_pause_ms, "heads_moved", number(figures->heads), "replicas_moved",
-                number(figures->replicas), "machine", machine_json()));
+                number(figures->gigabytes / figures->seconds), "push_gb_per_s_before", number(figures->before),
+                "push_gb_per_s_during", number(figures->during), "push_ratio",
+                number(figures->during / figures->before), "longest_pause_ms", figures->longest_pause_ms, "heads_moved",
+                number(figures->heads), "replicas_moved", number(figures->replicas), "machine", machine_json()));
 }
 
 static void print_table(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
@@ -63,8 +63,11 @@ static void print_table(const struct pwi_fill_options *options, const struct pwi
          options->servers, options->gigabytes, options->replicas, options->workers);
   printf("  it was filled with        %.2f GB in %.2f s: %.2f GB/s\n", figures->gigabytes, figures->seconds,
          figures->gigabytes / figures->seconds);
-  printf("  pushes before, meanwhile  %.2f GB/s, %.2f GB/s: %.2f\n", figures->before, figures->during,
-         figures->during / figures->before);
+  if (figures->before > 0)
+    printf("  pushes before, meanwhile  %.2f GB/s, %.2f GB/s: %.2f\n", figures->before, figures->during,
+           figures->during / figures->before);
+  else
+    printf("  pushes before, meanwhile  none ended before, %.2f GB/s; give --seconds more\n", figures->during);
   printf("  none had ended for        %.0f ms at most\n", figures->longest_pause_ms);
   printf("  arcs with another head    %.2f of its share\n", figures->heads);
   if (isfinite(figures->replicas)) printf("  other members behind it   %.2f of its share\n", figures->replicas);

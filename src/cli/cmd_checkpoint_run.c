@@ -189,6 +189,7 @@ static int run_load(const struct pwi_command *command, int argc, char **argv) {
   char name[PWI_CHECKPOINT_NAME_MAX + 1];
   int exit_code;
   pwi_session_choice_init(&choice.session, "checkpoint", false);
+  choice.session.deals_with_loss = true;
   pawl_checkpoint_options_init(&choice.options);
   if (!read_options(command, argc, argv, &choice, 1, &path, &exit_code)) return exit_code;
   if (!split(path, &parts, &choice.options)) return pwi_cli_usage(command, "'%s' is no path", path);

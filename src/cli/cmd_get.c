@@ -228,7 +228,7 @@ static int run_get(struct get *get) {
   int exit_code = pwi_session_start(&get->choice, get->command, &get->session);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   exit_code = get->list ? list_vectors(get) : get_vector(get);
-  pawl_status status = pawl_session_close(get->session, get->choice.timeout_ns);
+  pawl_status status = pwi_session_end(&get->choice, get->session, exit_code);
   (void)status;        /* what was asked for has been printed, or said to have failed */
   pwi_free(get->keys); /* only now: a pull that timed out may still write */
   pwi_free(get->values);

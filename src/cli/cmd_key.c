@@ -14,10 +14,44 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/cmd_key.h"
+#include "cli/role_options.h"
 #include "host/key_source.h"
 
 #define PATH_SIZE 4096
-enum { LETTER_FORCE = 257, LETTER_READ_ONLY, LETTER_SPACE };
+
+/* --- limits ------------------------------------------------------------------------------------------------------- */
+
+static bool set_space(struct pwi_key_limits *limits, const char *space) {
+  if (!pwi_key_space_is_valid(space)) return false;
+  snprintf(limits->space, sizeof limits->space, "%s", space);
+  return true;
+}
+
+bool pwi_key_limit_option(const struct pwi_command *command, int letter, const char *value,
+                          struct pwi_key_limits *limits, int *exit_out) {
+  uint64_t *amount = letter == PWI_KEY_LETTER_MEMORY        ? &limits->memory
+                     : letter == PWI_KEY_LETTER_RATE        ? &limits->rate
+                     : letter == PWI_KEY_LETTER_CONNECTIONS ? &limits->connections
+                                                            : NULL;
+  if (letter == PWI_KEY_LETTER_READ_ONLY) limits->read_only = true;
+  if (letter == PWI_KEY_LETTER_OPERATOR) limits->is_operator = true;
+  if (letter == PWI_KEY_LETTER_SPACE && !set_space(limits, value)) {
+    *exit_out = pwi_cli_usage(command, "'%s' names no space: letters, digits, '.', '_' and '-', at most %d", value,
+                              PWI_KEY_SPACE_MAX);
+    return false;
+  }
+  if (!amount || pwi_role_size(value, amount)) return true;
+  *exit_out = pwi_cli_usage(command, "'%s' is no amount such as 50, 512M or 4G", value);
+  return false;
+}
+
+bool pwi_key_limits_settle(const struct pwi_command *command, const struct pwi_key_limits *limits, int *exit_out) {
+  const char *wrong = NULL;
+  if (limits->read_only && limits->is_operator) wrong = "--read-only or --operator, not both";
+  if (limits->memory && !limits->space[0]) wrong = "--memory is for the tables of a space: name it with --space";
+  if (wrong) *exit_out = pwi_cli_usage(command, "%s", wrong);
+  return !wrong;
+}
 
 /* --- new ---------------------------------------------------------------------------------------------------------- */
 
@@ -84,9 +118,10 @@ static int replace(const char *path, const struct new_key *key) {
 
 static void explain_limited(const char *path, const struct new_key *key) {
   printf("wrote key %s to %s; only you can read it\n\n"
-         "It is limited:%s. To let it in, add its line to the key file of the manager and of every server, behind\n"
-         "their own key, and restart them one by one:\n\n"
-         "  cat %s >> cluster.key\n\n"
+         "It is limited:%s. To let it in, add it to the key file of the manager and of every server, and have\n"
+         "them read the file anew:\n\n"
+         "  pawl key add cluster.key %s\n"
+         "  kill -HUP PID\n\n"
          "Who is to use it needs this file only, and sets %s to its path.\n",
          key->name, path, key->limits, path, PWI_CLI_KEY_FILE);
 }
@@ -125,12 +160,6 @@ static int show_key(const struct pwi_command *command, bool json, const struct n
   return PWI_EXIT_OK;
 }
 
-static bool set_space(struct pwi_key_limits *limits, const char *space) {
-  if (!pwi_key_space_is_valid(space)) return false;
-  snprintf(limits->space, sizeof limits->space, "%s", space);
-  return true;
-}
-
 static int run_new(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   const char *path = NULL;
@@ -139,17 +168,15 @@ static int run_new(const struct pwi_command *command, int argc, char **argv) {
   int letter;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
-    if (letter == LETTER_READ_ONLY) limits.read_only = true;
-    if (letter == LETTER_SPACE && !set_space(&limits, args.value))
-      return pwi_cli_usage(command, "'%s' names no space: letters, digits, '.', '_' and '-', at most %d", args.value,
-                           PWI_KEY_SPACE_MAX);
+    if (!pwi_key_limit_option(command, letter, args.value, &limits, &args.exit_code)) return args.exit_code;
     if (letter == 'o') path = args.value;
     if (letter == PWI_CLI_LETTER_JSON) json = true;
-    if (letter == LETTER_FORCE) force = true;
+    if (letter == PWI_KEY_LETTER_FORCE) force = true;
   }
   if (letter == PWI_CLI_STOP) return args.exit_code;
   if (args.rest < argc && !path) path = argv[args.rest++];
   if (!pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (!pwi_key_limits_settle(command, &limits, &args.exit_code)) return args.exit_code;
   if (path && !*path) return pwi_cli_usage(command, "the name of the file is empty");
   struct new_key key;
   pawl_status status = make_key(&key);
@@ -162,9 +189,8 @@ static int run_new(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option new_options[] = {
     {'o', "output", "FILE", "write it to FILE, which only its owner can read; without: print it"},
-    {LETTER_FORCE, "force", NULL, "replace FILE if it is there"},
-    {LETTER_READ_ONLY, "read-only", NULL, "a key that lets its holder read and change nothing"},
-    {LETTER_SPACE, "space", "NAME", "a key for the vectors NAME/... alone"},
+    {PWI_KEY_LETTER_FORCE, "force", NULL, "replace FILE if it is there"},
+    PWI_KEY_LIMIT_OPTIONS,
     PWI_CLI_JSON,
     {0},
 };
@@ -176,11 +202,12 @@ static const struct pwi_command command_new = {
     .text = "Makes a key from the system's random source: 'pawl1-' and 64 hexadecimal\n"
             "digits. 'pawl key new FILE' is short for -o FILE. A file that is there is left\n"
             "alone: its key may be in use.\n\n"
-            "With --read-only or --space the key is for clients, and the limits stand\n"
-            "behind it on its line. They count where they are written, in the key files of\n"
-            "the manager and the servers:\n"
+            "With limits (--read-only, --operator, --space and quotas) the key is for\n"
+            "clients, and the limits stand behind it on its line. They count where they are\n"
+            "written, in the key files of the manager and the servers:\n"
             "  pawl key new --read-only --space ads reader.key\n"
-            "  cat reader.key >> cluster.key     # on the manager and on every server\n",
+            "  pawl key add cluster.key reader.key     # on the manager and on every server\n"
+            "  kill -HUP PID                           # of each: it reads its keys anew\n",
     .options = new_options,
     .run = run_new,
 };
@@ -199,11 +226,13 @@ static int show_one(struct show *show, size_t line, const struct pwi_key *key, c
   bool first = show->count++ == 0;
   if (show->json)
     return pwi_cli_print_json(show->command,
-                              json_pack("{s:s, s:o, s:i, s:b, s:b, s:s}", "name", key->name, "file",
+                              json_pack("{s:s, s:o, s:i, s:b, s:b, s:s, s:b, s:I, s:I, s:I}", "name", key->name, "file",
                                         pwi_json_string(show->path), "line", (int)line, "used", (int)first, "read_only",
-                                        (int)limits->read_only, "space", limits->space));
-  printf("%s  %s%s%s\n", key->name, first ? "used and accepted" : "accepted",
-         limits->read_only || limits->space[0] ? "," : "", pwi_key_limits_print(limits, printed));
+                                        (int)limits->read_only, "space", limits->space, "operator",
+                                        (int)limits->is_operator, "memory", (json_int_t)limits->memory, "rate",
+                                        (json_int_t)limits->rate, "connections", (json_int_t)limits->connections));
+  printf("%s  %s%s%s\n", key->name, first ? "used and accepted" : "accepted", pwi_key_limits_are_any(limits) ? "," : "",
+         pwi_key_limits_print(limits, printed));
   return PWI_EXIT_OK;
 }
 
@@ -280,7 +309,8 @@ static const struct pwi_command command_show = {
 
 /* --- key ---------------------------------------------------------------------------------------------------------- */
 
-static const struct pwi_command *const children[] = {&command_new, &command_show, &pwi_command_key_token, NULL};
+static const struct pwi_command *const children[] = {
+    &command_new, &command_show, &pwi_command_key_add, &pwi_command_key_revoke, &pwi_command_key_token, NULL};
 
 const struct pwi_command pwi_command_key = {
     .name = "key",
@@ -290,12 +320,12 @@ const struct pwi_command pwi_command_key = {
             "that other machines can reach unless it has one.\n\n"
             "A key file has one key a line; blank lines and lines that begin with # are\n"
             "skipped. A node uses the first key and accepts all, so that the key of a\n"
-            "cluster can be changed while it runs, in rounds; nodes read their keys when\n"
-            "they start, so each round restarts them one by one:\n"
-            "  1. append the new key to the file of every node;\n"
-            "  2. when all accept it, move it to the front of every file;\n"
-            "  3. when all use it, remove the old one.\n\n"
-            "A key may be limited to reading, to one space of names, or both: see\n"
-            "'pawl key new --help'.\n",
+            "cluster can be changed while it runs. Managers and servers read their key file\n"
+            "anew on SIGHUP; each step is done on all of them before the next begins:\n"
+            "  1. pawl key add cluster.key new.key           # accept it\n"
+            "  2. pawl key add --first cluster.key new.key   # use it\n"
+            "  3. pawl key revoke cluster.key OLD            # live links of the old one end\n\n"
+            "A key may be limited to reading, to operating, to one space of names, and by\n"
+            "quotas: see 'pawl key new --help'.\n",
     .children = children,
 };

@@ -37,6 +37,8 @@ static void stop(void *context, int times) {
   pwi_run_manager_stop(context);
 }
 
+static void reload(void *context) { pwi_run_manager_reload(context); }
+
 /* A manager that has been before expects those who were there. */
 static void greet_log(const struct pwi_run_manager *manager) {
   const char *path = pwi_run_manager_log(manager);
@@ -91,7 +93,7 @@ static int run_manager(const struct pwi_command *command, const struct pwi_role_
   struct pwi_run_problem problem;
   if (pwi_run_manager_open(config, &manager, &problem)) return pwi_cli_failure(command, "%s", problem.text);
   struct pwi_run_process_config process = {
-      .parent = options->parent, .ready_fd = options->ready_fd, .stop = stop, .context = manager};
+      .parent = options->parent, .ready_fd = options->ready_fd, .stop = stop, .reload = reload, .context = manager};
   pawl_status status = pwi_run_process_open(&process);
   int exit_code = status ? pwi_cli_failure(command, "cannot watch our parent: %s", pawl_status_text(status))
                          : serve(command, options, &config->store, manager);
@@ -228,6 +230,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     config.listen = options.listen;
     config.http = options.http;
     config.http_token = options.http_token;
+    config.access = options.access;
+    config.audit = options.audit;
     config.functions = &options.functions.set;
     settle_places(&options, &config);
     exit_code = run_manager(command, &options, &config);

@@ -22,7 +22,8 @@ static json_t *real(double value) { return isfinite(value) ? json_real(value) : 
 struct weight {
   uint64_t id;
   double weight;
-  char *name; /* NULL: it has none */
+  size_t place; /* in the model */
+  char *name;   /* NULL: it has none */
 };
 
 struct top {
@@ -51,9 +52,13 @@ static bool find_top(const struct linear_model *model, size_t wanted, struct top
   top->weights = pwi_alloc_zero(model->count ? model->count : 1, sizeof *top->weights);
   if (!top->weights) return false;
   for (size_t i = 0; i < model->count; i++)
-    top->weights[i] = (struct weight){.id = model->ids[i], .weight = model->weights[i]};
+    top->weights[i] = (struct weight){.id = model->ids[i], .weight = model->weights[i], .place = i};
   qsort(top->weights, model->count, sizeof *top->weights, by_size);
   top->count = model->count < wanted ? model->count : wanted;
+  for (size_t i = 0; i < top->count && model->names; i++) {
+    const char *name = model->names[top->weights[i].place];
+    if (name && !(top->weights[i].name = strdup(name))) return false;
+  }
   return true;
 }
 
@@ -66,6 +71,7 @@ static bool read_names(FILE *file, uint64_t first, struct top *top) {
   for (uint64_t id = first; next < top->count && (length = getline(&line, &room, file)) >= 0; id++) {
     if (id != top->weights[next].id) continue;
     while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = 0;
+    free(top->weights[next].name);
     top->weights[next++].name = strdup(line);
   }
   bool is_fine = !ferror(file);
@@ -184,7 +190,8 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option show_options[] = {
     {'n', "top", "N", "print the N largest weights (default: 10)"},
     {LETTER_VOCABULARY, "vocabulary", "FILE",
-     "names of features: line i is that of feature i\n(from 0 in a zero-based model)"},
+     "names of features: line i is that of feature i\n(from 0 in a zero-based model; default: the names that the "
+     "model\nhas from csv or vw data)"},
     PWI_CLI_JSON,
     {0},
 };

@@ -177,7 +177,7 @@ static int run_put(struct put *put) {
   exit_code = open_vector(put);
   if (exit_code == PWI_EXIT_OK) exit_code = read_rows(put);
   if (exit_code == PWI_EXIT_OK) exit_code = push_rows(put);
-  pawl_status status = pawl_session_close(put->session, put->choice.timeout_ns);
+  pawl_status status = pwi_session_end(&put->choice, put->session, exit_code);
   if (exit_code == PWI_EXIT_OK) exit_code = status ? pwi_session_failure(put->command, status) : say_done(put);
   pwi_rows_fini(&put->rows); /* only now: a push that timed out may still read */
   return exit_code;

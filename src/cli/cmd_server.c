@@ -31,6 +31,8 @@ struct order {
 
 static void stop(void *context, int times) { pwi_run_server_stop(context, times); }
 
+static void reload(void *context) { pwi_run_server_reload(context); }
+
 static void greet(const struct order *order, const struct pwi_run_server *server) {
   char page[512];
   printf("the server has joined %s and listens at", pwi_role_short(order->config.manager));
@@ -73,8 +75,11 @@ static int run_server(const struct order *order) {
   struct pwi_run_problem problem;
   if (pwi_run_server_open(&order->config, &server, &problem))
     return pwi_cli_failure(order->command, "%s", problem.text);
-  struct pwi_run_process_config process = {
-      .parent = order->options.parent, .ready_fd = order->options.ready_fd, .stop = stop, .context = server};
+  struct pwi_run_process_config process = {.parent = order->options.parent,
+                                           .ready_fd = order->options.ready_fd,
+                                           .stop = stop,
+                                           .reload = reload,
+                                           .context = server};
   pawl_status status = pwi_run_process_open(&process);
   int exit_code = status ? pwi_cli_failure(order->command, "cannot watch our parent: %s", pawl_status_text(status))
                          : serve(order, server);
@@ -149,6 +154,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     order.config.http = order.options.http;
     order.config.checkpoint_places = order.options.checkpoints;
     order.config.http_token = order.options.http_token;
+    order.config.access = order.options.access;
+    order.config.audit = order.options.audit;
     order.config.functions = &order.options.functions.set;
     exit_code = run_server(&order);
   }

@@ -111,7 +111,7 @@ static int run_drain(const struct drain *drain) {
   if (exit_code == PWI_EXIT_OK) exit_code = order(drain, session, &seen);
   if (exit_code == PWI_EXIT_OK) exit_code = look(drain, session, &seen);
   if (exit_code == PWI_EXIT_OK) exit_code = await(drain, session, &seen);
-  pawl_status ignored = pawl_session_close(session, drain->choice.timeout_ns);
+  pawl_status ignored = pwi_session_end(&drain->choice, session, exit_code);
   (void)ignored; /* all there was to say has been said */
   return exit_code;
 }
@@ -120,7 +120,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct drain drain = {.command = command, .wait_ns = -1};
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
-  pwi_session_choice_init(&drain.choice, "drain", true);
+  pwi_session_choice_init(&drain.choice, "drain", false);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) drain.json = true;

@@ -26,13 +26,14 @@ enum {
   LETTER_TOP,
   LETTER_DISTINCT,
   LETTER_NO_AGGREGATE,
+  LETTER_LOCAL,
 };
 
 struct insert {
   struct pwi_sketch_run run;
   const char *from;
   uint64_t top;
-  bool prints_distinct, is_embedded, is_terminal;
+  bool prints_distinct, is_embedded, is_local, is_terminal;
   struct pwi_sketch_input input;
   struct pawl_sketch_writer_options options;
   struct pawl_sketch_writer *writer;
@@ -194,6 +195,7 @@ static bool read_option(struct insert *insert, int letter, const char *value) {
     insert->input.has_times |= letter == LETTER_TIMES;
     insert->input.is_binary |= letter == LETTER_BINARY;
     insert->prints_distinct |= letter == LETTER_DISTINCT;
+    insert->is_local |= letter == LETTER_LOCAL;
     insert->options.no_aggregate |= letter == LETTER_NO_AGGREGATE;
     return true;
   }
@@ -207,6 +209,19 @@ static int check_options(struct insert *insert, const char *name) {
   if (!name && !insert->is_embedded) return pwi_cli_usage(command, "SPACE/NAME is missing");
   if (insert->top > 0 && insert->run.options.no_top) return pwi_cli_usage(command, "--top needs names: not --no-top");
   return PWI_EXIT_OK;
+}
+
+/* No cluster was named: the one at the usual address, as with all commands, if there is one; else one for this command alone. What
+ * has no name can be in no other. */
+static void choose_place(struct insert *insert, const char *name) {
+  const char *why = name ? "no cluster answers at " : "no sketch is named: ";
+  if (!insert->is_local && name && pwi_session_default_answers()) {
+    insert->is_embedded = false;
+    return;
+  }
+  if (!insert->is_local)
+    fprintf(stderr, "pawl sketch insert: %s%scounting in a cluster of this command's own, which ends with it\n", why,
+            name ? "127.0.0.1:7295 (--cluster names another): " : "");
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
@@ -224,11 +239,13 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     if (!pwi_sketch_run_option(&insert.run, letter, args.value, &exit_code)) return exit_code;
     insert.is_embedded &= letter != PWI_SESSION_CLUSTER;
   }
+  insert.is_embedded |= insert.is_local;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 1)) return args.exit_code;
   if (!pwi_sketch_run_settle(&insert.run, &exit_code)) return exit_code;
   const char *name = args.rest < argc ? argv[args.rest] : NULL;
   exit_code = check_options(&insert, name);
   if (exit_code != PWI_EXIT_OK) return exit_code;
+  if (insert.is_embedded) choose_place(&insert, name);
   if (insert.is_embedded) insert.run.choice.options.address = NULL;
   if (insert.is_embedded && insert.run.choice.timeout_ns < 30 * PAWL_SECOND)
     insert.run.choice.timeout_ns = 30 * PAWL_SECOND; /* it starts a cluster */
@@ -243,6 +260,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_TOP, "top", "N", "at the end, print the N things seen most"},
     {LETTER_DISTINCT, "distinct", NULL, "at the end, print how many different things there were"},
     {LETTER_NO_AGGREGATE, "no-aggregate", NULL, "send every thing by itself, however often it comes"},
+    {LETTER_LOCAL, "local", NULL, "count in a cluster that is started for this command alone"},
     PWI_SKETCH_MAKING,
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
@@ -253,9 +271,10 @@ const struct pwi_command pwi_command_sketch_insert = {
     .name = "sketch insert",
     .arguments = "[SPACE/NAME]",
     .summary = "count what a file or standard input holds",
-    .text = "Adds every line to a sketch, which is made if it is not there. Without a cluster\n"
-            "named by --cluster or PAWL_ADDRESS, one is started for this command alone: then\n"
-            "--top and --distinct are what is left of it. Lines that cannot be read are\n"
+    .text = "Adds every line to a sketch, which is made if it is not there, in the cluster that\n"
+            "--cluster or PAWL_ADDRESS name, else in the one at 127.0.0.1:7295. If nobody\n"
+            "answers there, or no sketch is named, or with --local, a cluster is started for\n"
+            "this command alone: then --top and --distinct are what is left of it. Lines that cannot be read are\n"
             "reported and left out, all others counted; the exit code is then 1.\n\n"
             "  pawl sketch insert --from access.log --top 20\n"
             "  zcat words.gz | pawl sketch insert web/words --from - --cluster host:7295\n"

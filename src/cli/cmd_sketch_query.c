@@ -15,8 +15,14 @@
 static int print_count(const struct pwi_sketch_run *run, const char *key, const struct pawl_sketch_count *is) {
   bool is_signed = run->options.kind == PAWL_SKETCH_COUNTSKETCH;
   if (run->json)
-    return pwi_cli_print_json(run->command, json_pack("{s:o, s:I, s:f}", "key", pwi_sketch_name_json(key, strlen(key)),
-                                                      "count", (json_int_t)is->count, "error", is->error));
+    return pwi_cli_print_json(run->command,
+                              json_pack("{s:o, s:I, s:f, s:b}", "key", pwi_sketch_name_json(key, strlen(key)), "count",
+                                        (json_int_t)is->count, "error", is->error, "capped", (int)is->is_capped));
+  if (is->is_capped) {
+    printf("%s %s %" PRId64 " (no larger counts can be told)\n", key, is->count < 0 ? "at most" : "at least",
+           is->count);
+    return PWI_EXIT_OK;
+  }
   printf(is_signed ? "%s %" PRId64 " (give or take %.0f)\n" : "%s %" PRId64 " (at most %.0f too many)\n", key,
          is->count, is->error);
   return PWI_EXIT_OK;

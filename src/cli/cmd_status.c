@@ -93,9 +93,10 @@ static void print_chains(const struct pwi_paint *paint, const json_t *root) {
   long long wanted = whole_of(root, "replicas") + 1, up = whole_of(root, "processes_up");
   long long lacking = whole_of(root, "under_replicated"), filling = whole_of(root, "filling");
   if (whole_of(root, "waiting") > 0) {
-    printf("  %s%lld arcs wait%s for a server that is down and has the only copy ('pawl server forget' gives it up): "
-           "node ",
-           pwi_paint_ink(paint, PWI_INK_RED), whole_of(root, "waiting"), pwi_paint_ink(paint, PWI_INK_PLAIN));
+    printf(
+        "  %s%lld arcs wait%s for a server that is down and has the only copy ('pawl server forget' gives it up, 'pawl "
+        "server forget --all-lost' all of them): node ",
+        pwi_paint_ink(paint, PWI_INK_RED), whole_of(root, "waiting"), pwi_paint_ink(paint, PWI_INK_PLAIN));
     print_awaited(root);
     printf("\n");
   }
@@ -281,7 +282,7 @@ static int run_status(const struct status *status) {
     if (!status->json) putchar('\n');
     exit_code = show(status, session);
   }
-  pawl_status ignored = pawl_session_close(session, status->choice.timeout_ns);
+  pawl_status ignored = pwi_session_end(&status->choice, session, exit_code);
   (void)ignored; /* all there was to say has been said */
   return exit_code;
 }
@@ -291,6 +292,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
   pwi_session_choice_init(&status.choice, "status", true);
+  status.choice.deals_with_loss = true;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) status.json = true;

@@ -39,7 +39,7 @@ static bool begin(struct run *run, int argc, char **argv, int least, int *exit_o
 }
 
 static int end(struct run *run, int exit_code) {
-  pawl_status ignored = pawl_session_close(run->session, run->choice.timeout_ns);
+  pawl_status ignored = pwi_session_end(&run->choice, run->session, exit_code);
   (void)ignored; /* all there was to say has been said */
   return exit_code;
 }

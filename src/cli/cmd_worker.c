@@ -26,6 +26,7 @@ enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_READY_FD, LETTER_PAR
 void pwi_worker_init(struct pwi_worker *worker, const struct pwi_command *command) {
   *worker = (struct pwi_worker){.command = command, .job = JOB, .wait_ns = PAWL_FOREVER, .ready_fd = UINT64_MAX};
   pwi_session_choice_init(&worker->choice, JOB, false);
+  worker->choice.is_patient = true; /* workers are often started beside their manager */
 }
 
 static bool read_option(struct pwi_worker *worker, int letter, const char *value, int *exit_out) {

@@ -8,30 +8,11 @@
 
 #include "cli/cli.h"
 
-#define LETTER_VERSION 257
 #define WORDS_MAX 4 /* of `pawl help key new` */
 
-static const struct pwi_command *const commands[] = {
-    &pwi_command_demo,       &pwi_command_env,
-    &pwi_command_version,    &pwi_command_manager,
-    &pwi_command_server,     &pwi_command_status,
-    &pwi_command_get,        &pwi_command_put,
-    &pwi_command_key,        &pwi_command_bench,
-    &pwi_command_checkpoint, &pwi_command_sim,
-    &pwi_command_storm,      &pwi_command_sketch,
-    &pwi_command_train,      &pwi_command_worker,
-    &pwi_command_predict,    &pwi_command_model,
-    &pwi_command_convert,    &pwi_command_lda,
-    &pwi_command_vector,     NULL,
-};
-
-static const struct pwi_cli_option options[] = {
-    {LETTER_VERSION, "version", NULL, "as pawl version"},
-    {0},
-};
-
 static void print_overview(void);
-static const struct pwi_command root = {.name = "", .options = options, .children = commands, .help = print_overview};
+static const struct pwi_command root = {
+    .name = "", .options = pwi_cli_root_options, .children = pwi_cli_commands, .help = print_overview};
 
 static void print_group(const char *title, const struct pwi_command *const *group) {
   printf("\n%s:\n", title);
@@ -51,7 +32,8 @@ static void print_overview(void) {
                                                     &pwi_command_lda,
                                                     &pwi_command_convert,
                                                     NULL};
-  static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, NULL};
+  static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, &pwi_command_completion,
+                                                      NULL};
   static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,
                                                       &pwi_command_server_drain, &pwi_command_server_forget,
                                                       &pwi_command_key,          NULL};

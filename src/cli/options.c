@@ -9,12 +9,12 @@
 
 #include "cli/cli.h"
 
-#define OPTIONS_MAX 80
+#define OPTIONS_MAX 128
 #define HELP_COLUMN 26 /* where the explanation of an option begins */
 #define LETTER_LOG_LEVEL 256
 
 /* What every command understands. */
-static const struct pwi_cli_option common_options[] = {
+const struct pwi_cli_option pwi_cli_common_options[] = {
     {'v', "verbose", NULL, "log more to standard error; twice for everything"},
     {LETTER_LOG_LEVEL, "log-level", "LEVEL", "log from debug, info, warn (the default) or error on"},
     {'h', "help", NULL, "explain this command"},
@@ -111,7 +111,7 @@ void pwi_cli_help(const struct pwi_command *command) {
   if (!has_headings) printf("\noptions:\n");
   print_options(own);
   if (has_headings) printf("\nas everywhere:\n");
-  print_options(common_options);
+  print_options(pwi_cli_common_options);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
@@ -140,7 +140,7 @@ static void make_tables(struct tables *tables, const struct pwi_cli_args *args) 
   snprintf(tables->shorts, sizeof tables->shorts, "%s",
            args->in_order ? "+:" : ":"); /* the colon tells a missing value from an unknown option */
   size_t count = add_options(tables, 0, own_options(args->command));
-  add_options(tables, count, common_options);
+  add_options(tables, count, pwi_cli_common_options);
 }
 
 void pwi_cli_begin(struct pwi_cli_args *args, const struct pwi_command *command, int argc, char **argv) {
@@ -170,7 +170,7 @@ static int refuse_option(const struct pwi_cli_args *args, const struct tables *t
   snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 2, "="), text + 2);
   struct pwi_cli_guess guess = {.word = name};
   offer_names(&guess, own_options(args->command));
-  offer_names(&guess, common_options);
+  offer_names(&guess, pwi_cli_common_options);
   if (!guess.best) return pwi_cli_usage(args->command, "unknown option '--%s'", name);
   return pwi_cli_usage(args->command, "unknown option '--%s'; did you mean '--%s'?", name, guess.best);
 }

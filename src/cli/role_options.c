@@ -115,6 +115,12 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
   case PWI_ROLE_HTTP_TOKEN:
     options->http_token = value;
     break;
+  case PWI_ROLE_RIGHTS:
+    options->rights_file = value;
+    break;
+  case PWI_ROLE_AUDIT:
+    options->audit = value;
+    break;
   case PWI_ROLE_KEY_FILE:
     options->key_file = value;
     break;
@@ -164,6 +170,12 @@ static void load_file(struct pwi_cli_keys *keys, const char *path) {
     snprintf(keys->error, sizeof keys->error, "%s: there is no key in it", path);
 }
 
+/* Where they were read, for reading them anew. */
+static struct pwi_key_source source_of(const struct pwi_role_options *options) {
+  if (options->key_file) return (struct pwi_key_source){.file = options->key_file};
+  return (struct pwi_key_source){.key = getenv(PWI_CLI_KEY), .name = PWI_CLI_KEY, .file = getenv(PWI_CLI_KEY_FILE)};
+}
+
 bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_command *command, int *exit_out) {
   struct pwi_tcp_config *net = &options->net;
   int files = (net->certificate != NULL) + (net->private_key != NULL) + (net->authority != NULL);
@@ -177,6 +189,12 @@ bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_
     pwi_cli_keys_init(&options->keys);
   if (options->keys.error[0]) return refuse(exit_out, pwi_cli_failure(command, "%s", options->keys.error));
   net->keys = options->keys.ring;
+  options->access.keys = options->keys.ring;
+  if (options->keys.ring) options->access.source = source_of(options);
+  options->access.rights_file = options->rights_file;
+  if (options->rights_file && files == 0)
+    return refuse(exit_out,
+                  pwi_cli_usage(command, "--rights is for certificates: limits of keys stand in the key file"));
   if (net->require_encryption && !net->keys && files == 0)
     return refuse(exit_out, pwi_cli_usage(command, "--require-encryption needs a key or certificates: 'pawl key new'"));
   struct pwi_run_problem problem;

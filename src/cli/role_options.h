@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "host/depot.h"
 #include "host/functions.h"
+#include "host/run_access.h"
 #include "net/tcp/tcp.h"
 
 enum {
@@ -16,6 +17,8 @@ enum {
   PWI_ROLE_ADVERTISE,
   PWI_ROLE_HTTP,
   PWI_ROLE_HTTP_TOKEN,
+  PWI_ROLE_RIGHTS,
+  PWI_ROLE_AUDIT,
   PWI_ROLE_KEY_FILE,
   PWI_ROLE_CERTIFICATE,
   PWI_ROLE_PRIVATE_KEY,
@@ -37,6 +40,10 @@ enum {
       {PWI_ROLE_CERTIFICATE, "certificate", "FILE", "PEM files instead of keys: our certificate with its chain,"},     \
       {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                               \
       {PWI_ROLE_AUTHORITY, "authority", "FILE", "and the authority that must have signed everybody's"},                \
+      {PWI_ROLE_RIGHTS, "rights", "FILE",                                                                              \
+       "what each name in a certificate may do: lines 'NAME [read-only|operator]\n"                                    \
+       "[space=NAME] ...' or 'NAME none'; read anew on SIGHUP, like keys"},                                            \
+      {PWI_ROLE_AUDIT, "audit", "FILE", "append a line for every link and order to FILE, besides the log"},            \
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
       {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto; tcp: no shared memory; rdma: also between machines"},           \
       {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
@@ -58,6 +65,8 @@ struct pwi_role_options {
   pid_t parent; /* 0: none */
   struct pwi_cli_keys keys;
   const char *key_file;
+  const char *rights_file, *audit; /* NULL: none */
+  struct pwi_run_access_config access;
   const char *function_directory; /* NULL: none */
   struct pwi_host_functions functions;
   struct pwi_depot_places checkpoints;

@@ -1,11 +1,42 @@
 #include "cli/session_options.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cli/role_options.h" /* pwi_role_seconds */
 
-#define DEFAULT_ADDRESS "127.0.0.1:7295" /* the manager's own default */
+#define DEFAULT_PORT 7295 /* the manager's own default */
+#define DEFAULT_ADDRESS "127.0.0.1:7295"
+#define PROBE_MS 500
 #define DEFAULT_NS (5 * PAWL_SECOND)
+
+const char pwi_session_default_address[] = DEFAULT_ADDRESS;
+
+static bool connects(int descriptor) {
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons(DEFAULT_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct pollfd poll_for = {.fd = descriptor, .events = POLLOUT};
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) == 0) return true;
+  if (errno != EINPROGRESS || poll(&poll_for, 1, PROBE_MS) != 1) return false;
+  return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
+bool pwi_session_default_answers(void) {
+  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  bool answers = connects(descriptor);
+  close(descriptor);
+  return answers;
+}
 
 void pwi_session_choice_init(struct pwi_session_choice *choice, const char *job, bool read_only) {
   const char *address = getenv("PAWL_ADDRESS");
@@ -39,6 +70,7 @@ bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_comm
     options->require_encryption = true;
     break;
   case PWI_SESSION_TIMEOUT:
+    choice->is_patient = true;
     if (pwi_role_seconds(value, &choice->timeout_ns) && choice->timeout_ns > 0) break;
     *exit_out = pwi_cli_usage(command, "'%s' is no number of seconds above 0", value);
     return false;
@@ -57,6 +89,9 @@ static int explain_open(const struct pwi_command *command, const char *address, 
                            "no manager answers at %s; start one with 'pawl manager', or name another with --cluster or "
                            "PAWL_ADDRESS",
                            address);
+  case PAWL_LINK_RESOLVE:
+    return pwi_cli_failure(
+        command, "%s: no host of that name is known; name the manager's with --cluster or PAWL_ADDRESS", address);
   case PAWL_LINK_KEY:
     return pwi_cli_failure(command,
                            "the manager at %s does not accept our key; name the right one with --key-file or "
@@ -65,10 +100,11 @@ static int explain_open(const struct pwi_command *command, const char *address, 
   case PAWL_LINK_PROTOCOL:
   case PAWL_LINK_CLOSED:
   case PAWL_LINK_RESET:
-    return pwi_cli_failure(command,
-                           "who answers at %s is no manager, or one side has a key and the other has not; 'pawl env' "
-                           "says what is in use here",
-                           address);
+    return pwi_cli_failure(
+        command,
+        "who answers at %s is no manager (it does not speak as pawl does), or one side has a key and "
+        "the other has not; 'pawl env' says what is in use here",
+        address);
   case PAWL_CLUSTER_HISTORY:
     return pwi_cli_failure(command,
                            "the manager at %s has stopped deciding: its servers know of more than its log holds; start "
@@ -82,16 +118,48 @@ static int explain_open(const struct pwi_command *command, const char *address, 
   }
 }
 
+/* The session of this command, for what a failure may have to do with; NULL: none is open. */
+static struct pawl_session *opened;
+static bool has_told; /* that keys wait */
+
+static void tell_waiting(const struct pwi_command *command) {
+  if (!opened || has_told || pawl_session_check(opened) != PAWL_CLUSTER_WAITING) return;
+  has_told = true;
+  fprintf(stderr, "pawl %s: the cluster is not whole: %s\n", command->name, pawl_error_text());
+}
+
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
                       struct pawl_session **session_out) {
   struct pawl_session_options options = choice->options;
   options.timeout_ns = choice->timeout_ns;
+  options.impatient = !choice->is_patient;
   pawl_status status = pawl_session_open(&options, session_out);
-  return status ? explain_open(command, options.address, status) : PWI_EXIT_OK;
+  if (status) return explain_open(command, options.address, status);
+  opened = *session_out;
+  has_told = choice->deals_with_loss;
+  tell_waiting(command);
+  return PWI_EXIT_OK;
+}
+
+pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl_session *session, int exit_code) {
+  if (opened == session) opened = NULL;
+  return pawl_session_close(session, exit_code == PWI_EXIT_OK ? choice->timeout_ns : 0);
+}
+
+/* The library's tasks go on after a time-out; a command ends. */
+static int explain_delay(const struct pwi_command *command) {
+  char text[512];
+  snprintf(text, sizeof text, "%s", pawl_error_text());
+  char *end = strstr(text, "; not finished after");
+  if (end) *end = '\0';
+  tell_waiting(command);
+  return pwi_cli_failure(command, "%s: no answer in time%s", text,
+                         has_told ? "" : "; 'pawl status' shows who is there, --timeout waits longer");
 }
 
 int pwi_session_failure(const struct pwi_command *command, pawl_status status) {
   const char *text = pawl_error_text(), *hint = "";
+  if (status == PAWL_TIMED_OUT && *text && opened) return explain_delay(command);
   if (status == PAWL_FORBIDDEN) hint = "; the key in use does not permit it ('pawl key show' names its limits)";
   if (status == PAWL_TIMED_OUT) hint = "; 'pawl status' shows who is there, --timeout waits longer";
   return pwi_cli_failure(command, "%s%s", *text ? text : pawl_status_text(status), hint);

@@ -37,6 +37,8 @@ enum {
 struct pwi_session_choice {
   struct pawl_session_options options;
   int64_t timeout_ns;
+  bool deals_with_loss; /* keys that wait for servers which are down are this command's own matter */
+  bool is_patient;      /* the time was given: a manager that is not there may be about to start */
 };
 
 /* Defaults: the address of the environment, five seconds. */
@@ -47,9 +49,17 @@ void pwi_session_choice_init(struct pwi_session_choice *choice, const char *job,
 bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_command *command, int letter,
                         const char *value, int *exit_out);
 
-/* Opens a session. PWI_EXIT_OK, or it has said why not. */
+/* Opens a session. PWI_EXIT_OK, or it has said why not. If keys wait for servers that are down it says so on standard error. */
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
                       struct pawl_session **session_out);
+
+/* Whether somebody answers at the address that commands use unless they are told another one. For commands that can do without a
+ * cluster. */
+bool pwi_session_default_answers(void);
+extern const char pwi_session_default_address[];
+
+/* Closes it. After a failure nothing is waited for: what had no answer in time gets none. The status is that of the close. */
+pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl_session *session, int exit_code);
 
 /* Prints what this thread's last call failed with, and a hint where there is one; the exit code. */
 int pwi_session_failure(const struct pwi_command *command, pawl_status status);

@@ -124,7 +124,7 @@ int pwi_sketch_run_open(struct pwi_sketch_run *run, const char *name) {
 
 int pwi_sketch_run_close(struct pwi_sketch_run *run, int exit_code) {
   pawl_sketch_close(run->sketch);
-  pawl_status status = pawl_session_close(run->session, run->choice.timeout_ns);
+  pawl_status status = pwi_session_end(&run->choice, run->session, exit_code);
   if (status && exit_code == PWI_EXIT_OK) return pwi_sketch_run_fail(run, status);
   return exit_code;
 }
@@ -155,10 +155,11 @@ static int print_entry(const struct pwi_sketch_run *run, size_t rank, const stru
     name = number;
   }
   if (run->json)
-    return pwi_cli_print_json(run->command, json_pack("{s:I, s:o, s:I, s:f}", "rank", (json_int_t)rank, "key",
-                                                      pwi_sketch_name_json(name, size), "count",
-                                                      (json_int_t)entry->is.count, "error", entry->is.error));
-  printf("%6zu %14" PRId64 "  %.*s\n", rank, entry->is.count, (int)size, name);
+    return pwi_cli_print_json(run->command,
+                              json_pack("{s:I, s:o, s:I, s:f, s:b}", "rank", (json_int_t)rank, "key",
+                                        pwi_sketch_name_json(name, size), "count", (json_int_t)entry->is.count, "error",
+                                        entry->is.error, "capped", (int)entry->is.is_capped));
+  printf("%6zu %14" PRId64 "%s  %.*s\n", rank, entry->is.count, entry->is.is_capped ? " or more" : "", (int)size, name);
   return PWI_EXIT_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/train_base.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,15 @@ static void settle_workers(struct pwi_train_base *base) {
   base->most = come_by_themselves ? PWI_TRAIN_WORKERS_MAX : base->workers_most;
 }
 
+/* They are started here, and take turns. */
+static void warn_of_crowd(const struct pwi_train_base *base) {
+  uint32_t count = processors();
+  if (base->quiet || base->is_launched || !base->has_workers || base->workers <= count) return;
+  fprintf(stderr,
+          "%u workers on %u processor%s take turns: --workers %u is likely to be as fast, and needs less memory\n",
+          base->workers, count, count == 1 ? "" : "s", count);
+}
+
 int pwi_train_base_settle(struct pwi_train_base *base) {
   const struct pwi_command *command = base->command;
   settle_workers(base);
@@ -133,5 +143,6 @@ int pwi_train_base_settle(struct pwi_train_base *base) {
                          base->ranks.launcher, base->ranks.size);
   if (base->servers && base->replicas >= base->servers)
     return pwi_cli_usage(command, "%u replicas need more servers than %u", base->replicas, base->servers);
+  warn_of_crowd(base);
   return PWI_EXIT_OK;
 }

@@ -82,12 +82,17 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
   set_count(object, "nnz", result->nonzeros);
   set_number(object, "seconds", result->seconds);
   set_count(object, "iterations", result->rounds);
+  set_count(object, "resumed", result->resumed);
   set_number(object, "accuracy", result->accuracy);
   set_number(object, "wait_pct", result->wait_pct);
   set_count(object, "bytes_sent", result->bytes_sent);
   set_count(object, "bytes_received", result->bytes_received);
   set(object, "model", text_or_null(found->path));
   set(object, "why", text_or_null(found->why));
+  set(object, "converged", json_boolean(strcmp(found->why, "converged") == 0));
+  set_number(object, "gap", result->gap);
+  set(object, "advice", text_or_null(result->advice));
+  set(object, "method", text_or_null(result->method));
   set_number(object, "l1", at->l1);
   set_number(object, "l2", at->l2);
   set_count(object, "rows", result->rows);
@@ -121,7 +126,9 @@ static const char *reason(const char *why) {
   static const struct {
     const char *word, *text;
   } reasons[] = {{"converged", "converged"},
-                 {"rounds", "all rounds were done"},
+                 {"rounds", "NOT converged: all rounds were done"},
+                 {"stuck", "NOT converged: no step brings the objective down any more"},
+                 {"diverged", "DIVERGED: the model is no better than none"},
                  {"early stop", "the validation loss got no better"},
                  {"interrupted", "interrupted"},
                  {"streamed", "all data was streamed"}};
@@ -132,6 +139,7 @@ static const char *reason(const char *why) {
 
 static void print_quality(const struct linear_result *result) {
   printf("  %-12s %.10g\n", "objective", result->objective);
+  if (result->gap < 0.5) printf("  %-12s at most %.2g %% above the optimum\n", "distance", 100 * result->gap);
   printf("  %-12s %" PRIu64 " of %" PRIu64 " features\n", "non-zeros", result->nonzeros, result->features);
   if (!isnan(result->accuracy))
     printf("  %-12s %.2f %% of %" PRIu64 " rows\n", "accuracy", 100 * result->accuracy, result->rows);
@@ -155,7 +163,7 @@ static void print_costs(const struct pwi_train_end *end, const struct linear_res
 }
 
 static void print_path(const struct pwi_train_end *end) {
-  bool has_valid = end->options->linear.valid_count > 0;
+  bool has_valid = end->options->linear.valid_count > 0 || end->options->linear.valid_split > 0;
   printf("%10s %10s %16s %10s %9s %10s %7s  model\n", "l1", "l2", "objective", "non-zeros", "accuracy",
          has_valid ? "valid" : "", "rounds");
   for (size_t i = 0; i < end->options->linear.point_count; i++) {
@@ -165,8 +173,9 @@ static void print_path(const struct pwi_train_end *end) {
     if (!found->path) continue;
     if (!isnan(found->result.accuracy)) snprintf(accuracy, sizeof accuracy, "%.2f %%", 100 * found->result.accuracy);
     if (!isnan(found->result.valid_loss)) snprintf(valid, sizeof valid, "%.5g", found->result.valid_loss);
-    printf("%10g %10g %16.8g %10" PRIu64 " %9s %10s %7" PRIu64 "  %s\n", at->l1, at->l2, found->result.objective,
-           found->result.nonzeros, accuracy, valid, found->result.rounds, found->path);
+    printf("%10g %10g %16.8g %10" PRIu64 " %9s %10s %7" PRIu64 "  %s%s\n", at->l1, at->l2, found->result.objective,
+           found->result.nonzeros, accuracy, valid, found->result.rounds, found->path,
+           found->result.advice ? " (NOT converged)" : "");
   }
 }
 
@@ -209,7 +218,10 @@ void pwi_train_end_print(const struct pwi_train_end *end) {
   const struct pwi_train_found *found = &end->found[end->last];
   const struct linear_result *result = &found->result;
   if (!end->has_found) return;
-  printf("%s after %" PRIu64 " round%s\n", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
+  printf("%s after %" PRIu64 " round%s", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
+  if (result->resumed) printf(", and %" PRIu64 " before it was resumed", result->resumed);
+  putchar('\n');
+  if (result->advice) printf("  %-12s %s\n", "try", result->advice);
   if (end->options->linear.point_count > 1)
     print_path(end);
   else

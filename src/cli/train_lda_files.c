@@ -66,7 +66,8 @@ static int check_kind(const struct pwi_train_lda_options *options, enum pawl_dat
                            options->data[0], pawl_data_format_name(format));
   if (options->has_building && format != PAWL_DATA_TEXT)
     return pwi_cli_usage(command,
-                         "--min-documents, --max-share, --max-words and --stop say how a vocabulary is collected from "
+                         "--min-documents, --max-share, --max-words, --min-length and --stop-words say how a "
+                         "vocabulary is collected from "
                          "text; the words of %s have numbers already",
                          pawl_data_format_name(format));
   return PWI_EXIT_OK;

@@ -1,5 +1,7 @@
 #include "cli/train_lda_options.h"
 
+#include <string.h>
+
 #include "cli/role_options.h"
 #include "cli/train_rules.h"
 
@@ -32,12 +34,16 @@ const struct pwi_cli_option pwi_train_lda_list[] = {
     {PWI_TRAIN_OFFSET, "offset", "X", "svi: see --kappa (default: 1)"},
     PWI_CLI_HEADING("how documents are read"),
     {PWI_TRAIN_FORMAT, "format", "F",
-     "ldac, uci, text or cache (default: by a look at the files;\ntext has to be named)"},
+     "ldac, uci, text or cache (default: by a look at the files;\n.txt is text, which else has to be named)"},
     {PWI_TRAIN_SKIP_BAD, "skip-bad", "N", "leave out up to N documents that cannot be read (default: 0)"},
     {PWI_TRAIN_MIN_DOCUMENTS, "min-documents", "N", "text: leave out words of fewer documents (default: 2)"},
     {PWI_TRAIN_MAX_SHARE, "max-share", "X", "text: and those of a larger share of all documents (default: 0.5)"},
     {PWI_TRAIN_MAX_WORDS, "max-words", "N", "text: keep the N most frequent words (default: 1000000)"},
-    {PWI_TRAIN_STOP, "stop", "FILE", "text: leave out these words, one a line"},
+    {PWI_TRAIN_MIN_LENGTH, "min-length", "N", "text: leave out words of fewer characters (default: 1)"},
+    {PWI_TRAIN_STOP, "stop-words", "english|FILE",
+     "text: leave out those that every English text has, or those of a\nfile, one a line; may be given twice, for "
+     "both"},
+    {PWI_TRAIN_STOP, "stop", "FILE", "the same"},
     PWI_TRAIN_PLACE,
     PWI_CLI_HEADING("what is kept and shown"),
     {PWI_TRAIN_DIRECTORY, "dir", "DIR",
@@ -57,7 +63,6 @@ const struct pwi_cli_option pwi_train_lda_list[] = {
 
 static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_VOCABULARY, PWI_TRAIN_TEXT, PLACE(vocabulary), 0, 0, NULL},
-    {PWI_TRAIN_STOP, PWI_TRAIN_TEXT, PLACE(stop), 0, 0, NULL},
     {PWI_TRAIN_START, PWI_TRAIN_TEXT, PLACE(start), 0, 0, NULL},
     {PWI_TRAIN_DIRECTORY, PWI_TRAIN_TEXT, PLACE(directory), 0, 0, NULL},
     {PWI_TRAIN_KEEP_DIRECTORY, PWI_TRAIN_FLAG, PLACE(keep_directory), 0, 0, NULL},
@@ -72,6 +77,8 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_EVALUATE_EVERY, PWI_TRAIN_COUNT64, PLACE(lda.evaluate_every), COUNT, "a number of sweeps"},
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(lda.seed), 0, 1e19, "a whole number"},
     {PWI_TRAIN_SKIP_BAD, PWI_TRAIN_COUNT64, PLACE(lda.reading.skip_bad), 0, 1e19, "a number of documents"},
+    {PWI_TRAIN_MIN_LENGTH, PWI_TRAIN_COUNT32, PLACE(lda.building.least_length), 1, 255,
+     "a number of characters, up to 255"},
     {PWI_TRAIN_MIN_DOCUMENTS, PWI_TRAIN_COUNT64, PLACE(lda.building.least_documents), COUNT, "a number of documents"},
     {PWI_TRAIN_MAX_WORDS, PWI_TRAIN_COUNT64, PLACE(lda.building.most), COUNT, "a number of words"},
     {PWI_TRAIN_MAX_SHARE, PWI_TRAIN_REAL, PLACE(lda.building.most_share), 1e-300, 1, "a share above 0 and up to 1"},
@@ -109,7 +116,7 @@ static void remember(struct pwi_train_lda_options *options, int letter) {
   options->has_topics |= letter == PWI_TRAIN_TOPICS;
   options->has_sweeps |= letter == PWI_TRAIN_SWEEPS;
   options->has_building |= letter == PWI_TRAIN_MIN_DOCUMENTS || letter == PWI_TRAIN_MAX_SHARE ||
-                           letter == PWI_TRAIN_MAX_WORDS || letter == PWI_TRAIN_STOP;
+                           letter == PWI_TRAIN_MAX_WORDS || letter == PWI_TRAIN_STOP || letter == PWI_TRAIN_MIN_LENGTH;
   options->has_steps |= letter == PWI_TRAIN_BATCH || letter == PWI_TRAIN_KAPPA || letter == PWI_TRAIN_OFFSET;
 }
 
@@ -119,6 +126,13 @@ static const char *read_other(struct pwi_train_lda_options *options, int letter,
     return read_method(options, value) ? NULL : "gibbs or svi";
   case PWI_TRAIN_HELD_OUT:
     return read_held_out(options, value) ? NULL : "one of the first 64 files: use a pattern";
+  case PWI_TRAIN_STOP:
+    options->has_building = true;
+    if (strcmp(value, "english") == 0)
+      options->lda.building.stop_english = true;
+    else
+      options->stop = value;
+    return *value ? NULL : "english, or the name of a file";
   case PWI_TRAIN_FORMAT:
     return read_format(options, value) ? NULL : "ldac, uci, text or cache, which hold documents";
   case PWI_TRAIN_MEMORY:
@@ -158,8 +172,9 @@ static int check(const struct pwi_train_lda_options *options) {
   if (options->lda.evaluate_every && !options->held_out_count)
     return pwi_cli_usage(command, "--evaluate-every needs documents to look at: --held-out FILE");
   if (options->has_building && options->vocabulary)
-    return pwi_cli_usage(command, "--min-documents, --max-share, --max-words and --stop say how a vocabulary is "
-                                  "collected from text; with --vocab there is one already");
+    return pwi_cli_usage(
+        command, "--min-documents, --max-share, --max-words, --min-length and --stop-words say how a vocabulary is "
+                 "collected from text; with --vocab there is one already");
   return PWI_EXIT_OK;
 }
 

@@ -70,6 +70,23 @@ static pawl_status found(void *context, size_t point, const struct linear_model 
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
+/* Models that were written but are not what was asked for. */
+static int judge(struct train *train) {
+  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX];
+  int exit_code = PWI_EXIT_OK;
+  for (size_t i = 0; i < train->options.linear.point_count; i++) {
+    const struct pwi_train_found *found = &train->end.found[i];
+    if (!found->path || found->result.is_certain) continue;
+    pwi_train_mark(&train->options, i, mark);
+    exit_code = PWI_TRAIN_UNCERTAIN;
+    snprintf(line, sizeof line, "%s%s%.300s has %s (%s); try %s", mark, *mark ? ": " : "", found->path,
+             strcmp(found->why, "diverged") == 0 ? "DIVERGED" : "NOT converged", found->why,
+             found->result.advice ? found->result.advice : "again");
+    tell(train, line);
+  }
+  return exit_code;
+}
+
 /* What is said at the end, and the exit code. */
 static int conclude(struct train *train, pawl_status status, const char *error) {
   const struct pwi_train_base *base = &train->options.base;
@@ -88,6 +105,7 @@ static int conclude(struct train *train, pawl_status status, const char *error) 
     snprintf(line, sizeof line, "the model as far as it got is saved in %.400s", last->path);
     tell(train, line);
   }
+  if (exit_code == PWI_EXIT_OK) exit_code = judge(train);
   int printed = PWI_EXIT_OK;
   if (base->json)
     printed = pwi_train_end_json(&train->end);

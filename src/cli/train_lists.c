@@ -10,14 +10,16 @@
 
 #define CLASSES                                                                                                        \
   {                                                                                                                    \
-    PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W",                                                                     \
-        "rows with label L count W times (for each of the two labels, if\nneed be); or 'balanced': both classes "      \
+    PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W[,L=W]",                                                               \
+        "rows with label L count W times; or 'balanced': both classes "                                                \
         "count the same"                                                                                               \
   }
 
 #define FURTHER                                                                                                        \
   {PWI_TRAIN_START, "start", "MODEL", "begin with this model instead of zeros"},                                       \
       {PWI_TRAIN_VALID, "valid", "FILE", "measure the loss on this data too; may be given several times"},             \
+      {PWI_TRAIN_VALID_SPLIT, "valid-split", "X",                                                                      \
+       "hold out this share of the rows, and measure the loss on them;\n--seed draws which"},                          \
       {PWI_TRAIN_EARLY_STOP, "early-stop", "N", "end after N rounds without a better loss on --valid"},                \
       {PWI_TRAIN_OUTPUT, "output", "MODEL", "where the model goes (default: the data's name with .model)"}, {          \
     PWI_TRAIN_MODEL_FORMAT, "model-format", "F", "pawl, liblinear or npy (default: by the model's name, else pawl)"    \
@@ -26,11 +28,12 @@
 #define METHOD                                                                                                         \
   PWI_CLI_HEADING("how it is learned"),                                                                                \
       {PWI_TRAIN_METHOD, "method", "NAME",                                                                             \
-       "blocks, subgradient, sgd, adagrad, ftrl or dual (default: blocks;\nfor the hinge loss dual)"},                 \
+       "newton, blocks, subgradient, sgd, adagrad, ftrl or dual (default: by the\ndata newton or blocks; for the "     \
+       "hinge loss dual)"},                                                                                            \
       {PWI_TRAIN_ROUNDS, "rounds", "N", "at most so many (default: 1000); of sgd, adagrad and ftrl:"},                 \
       {PWI_TRAIN_ROUNDS, "passes", "N", "the same: how often all data is seen (default: 1)"},                          \
       {PWI_TRAIN_ROUNDS, "epochs", "N", "the same"},                                                                   \
-      {PWI_TRAIN_TOLERANCE, "tolerance", "X", "end when the objective is this close, relatively (default: 1e-4)"},     \
+      {PWI_TRAIN_TOLERANCE, "tolerance", "X", "end when it is at most this far above the optimum (default: 1e-3)"},    \
       {PWI_TRAIN_TAU, "tau", "N", "blocks: steps that may be under way at once (default: 0)"},                         \
       {PWI_TRAIN_BLOCKS, "blocks", "N", "blocks: of features (default: chosen from the data)"},                        \
       {PWI_TRAIN_NO_KKT, "no-kkt", NULL, "blocks: look at every feature in every round"},                              \

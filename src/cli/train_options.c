@@ -63,6 +63,8 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(linear.seed), 0, 1e19, "a whole number"},
     {PWI_TRAIN_SKIP_BAD, PWI_TRAIN_COUNT64, PLACE(linear.reading.skip_bad), 0, 1e19, "a number of rows"},
     {PWI_TRAIN_TOLERANCE, PWI_TRAIN_REAL, PLACE(linear.tolerance), 1e-15, 1, "a number from 1e-15 to 1"},
+    {PWI_TRAIN_VALID_SPLIT, PWI_TRAIN_REAL, PLACE(linear.valid_split), 1e-9, 0.999999,
+     "a share of the rows, above 0 and below 1"},
     {PWI_TRAIN_RATE, PWI_TRAIN_REAL, PLACE(linear.rate), 1e-300, 1e300, "a number above 0"},
     {PWI_TRAIN_CHECKPOINT_EVERY, PWI_TRAIN_REAL, PLACE(linear.checkpoint_every_s), 1e-3, 1e9,
      "a number of seconds above 0"},
@@ -72,13 +74,11 @@ static const struct pwi_train_rule rules[] = {
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
 static bool read_method(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"blocks", LINEAR_METHOD_BLOCKS},
-                                                {"subgradient", LINEAR_METHOD_SUBGRADIENT},
-                                                {"sgd", LINEAR_METHOD_SGD},
-                                                {"adagrad", LINEAR_METHOD_ADAGRAD},
-                                                {"ftrl", LINEAR_METHOD_FTRL},
-                                                {"dual", LINEAR_METHOD_DUAL},
-                                                {0}};
+  static const struct pwi_train_word words[] = {
+      {"blocks", LINEAR_METHOD_BLOCKS}, {"subgradient", LINEAR_METHOD_SUBGRADIENT},
+      {"sgd", LINEAR_METHOD_SGD},       {"adagrad", LINEAR_METHOD_ADAGRAD},
+      {"ftrl", LINEAR_METHOD_FTRL},     {"dual", LINEAR_METHOD_DUAL},
+      {"newton", LINEAR_METHOD_NEWTON}, {0}};
   int method;
   if (!pwi_train_word_read(words, value, &method)) return false;
   options->linear.method = (enum linear_method)method;
@@ -103,18 +103,27 @@ static bool read_model_format(struct pwi_train_options *options, const char *val
   return true;
 }
 
-/* `LABEL=WEIGHT`, or `balanced`. */
-static bool read_class(struct pwi_train_options *options, const char *value) {
+static bool read_class(struct pwi_train_options *options, const char *value, char **stop_out) {
   struct pwi_train_class class;
   char *stop;
-  if (strcmp(value, "balanced") == 0) return options->is_balanced = true;
   class.label = strtod(value, &stop);
   if (stop == value || *stop != '=' || !isfinite(class.label)) return false;
-  if (!pwi_train_real_read(stop + 1, &class.weight, &stop) || *stop || class.weight <= 0) return false;
+  if (!pwi_train_real_read(stop + 1, &class.weight, &stop) || class.weight <= 0) return false;
   if (options->class_count == 2 || (options->class_count == 1 && options->classes[0].label == class.label))
     return false;
   options->classes[options->class_count++] = class;
+  *stop_out = stop;
   return true;
+}
+
+/* `LABEL=WEIGHT`, one or two with a comma between them, or `balanced`. */
+static bool read_classes(struct pwi_train_options *options, const char *value) {
+  char *stop;
+  if (strcmp(value, "balanced") == 0) return options->is_balanced = true;
+  for (;; value = stop + 1) {
+    if (!read_class(options, value, &stop)) return false;
+    if (*stop != ',') return *stop == 0;
+  }
 }
 
 static bool read_valid(struct pwi_train_options *options, const char *value) {
@@ -133,9 +142,9 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
   case PWI_TRAIN_LOSS:
     return read_loss(options, value) ? NULL : "hinge or squared-hinge";
   case PWI_TRAIN_METHOD:
-    return read_method(options, value) ? NULL : "blocks, subgradient, sgd, adagrad, ftrl or dual";
+    return read_method(options, value) ? NULL : "newton, blocks, subgradient, sgd, adagrad, ftrl or dual";
   case PWI_TRAIN_CLASS_WEIGHT:
-    return read_class(options, value) ? NULL : "LABEL=WEIGHT, at most twice and for two labels, or balanced";
+    return read_classes(options, value) ? NULL : "LABEL=WEIGHT, or two of them with a comma, or balanced";
   case PWI_TRAIN_VALID:
     return read_valid(options, value) ? NULL : "one of the first 64 files: use a pattern";
   case PWI_TRAIN_FORMAT:
@@ -209,8 +218,8 @@ static int check(struct pwi_train_options *options) {
   char error[LINEAR_TEXT_MAX] = "";
   if (options->is_balanced && options->class_count)
     return pwi_cli_usage(command, "--class-weight is balanced or LABEL=WEIGHT, not both");
-  if (options->linear.patience && !options->valid_count)
-    return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE");
+  if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)
+    return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE or --valid-split SHARE");
   options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
   if (!linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
   return PWI_EXIT_OK;

@@ -103,6 +103,9 @@ static int open_session(struct pwi_train_run *run) {
   struct pwi_session_choice *choice = &base->choice;
   choice->options.job = base->job;
   if (!base->has_cluster) {
+    if (!base->is_launched && pwi_session_default_answers())
+      fprintf(stderr, "pawl %s: trains on servers of its own; --cluster %s uses the cluster that runs there\n",
+              base->command->name, pwi_session_default_address);
     choice->options.address = NULL;
     choice->options.servers = base->servers;
     choice->options.replicas = base->replicas;

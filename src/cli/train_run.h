@@ -13,6 +13,7 @@
 #include "cli/train_watch.h"
 #include "cli/train_workers.h"
 
+#define PWI_TRAIN_UNCERTAIN 3     /* exit code: a model was written that has not converged, or has diverged */
 #define PWI_TRAIN_INTERRUPTED 130 /* exit code, as shells call what ended by Ctrl-C */
 
 struct pawl_session;

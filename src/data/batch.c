@@ -230,6 +230,33 @@ pawl_status pwi_batch_end_row(struct pwi_batch *batch, size_t entries, bool is_s
   return PAWL_OK;
 }
 
+static void move_row(struct pwi_batch *batch, size_t from, size_t to, uint64_t begin, uint64_t end, uint64_t at) {
+  size_t count = (size_t)(end - begin);
+  memmove(batch->ids + at, batch->ids + begin, count * sizeof *batch->ids);
+  if (batch->values) memmove(batch->values + at, batch->values + begin, count * sizeof *batch->values);
+  batch->labels[to] = batch->labels[from];
+  if (batch->weights) batch->weights[to] = batch->weights[from];
+}
+
+void pwi_batch_sift(struct pwi_batch *batch, bool (*keeps)(const void *context, size_t row), const void *context) {
+  uint64_t begin = 0, at = 0;
+  size_t kept = 0;
+  batch->is.max_id = batch->is.unlabelled = 0;
+  for (size_t row = 0; row < batch->is.rows; row++) {
+    uint64_t end = batch->starts[row + 1];
+    if (keeps(context, row)) {
+      move_row(batch, row, kept, begin, end, at);
+      at += end - begin;
+      if (end > begin && batch->ids[at - 1] > batch->is.max_id) batch->is.max_id = batch->ids[at - 1];
+      if (isnan(batch->labels[kept])) batch->is.unlabelled++;
+      batch->starts[++kept] = at;
+    }
+    begin = end;
+  }
+  batch->is.rows = kept;
+  batch->is.entries = (size_t)at;
+}
+
 /* --- what the options ask for ----------------------------------------------------------------------------------------------- */
 
 static void scale_rows(struct pwi_batch *batch) {

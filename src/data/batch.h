@@ -35,6 +35,9 @@ static inline pawl_status pwi_batch_room(struct pwi_batch *batch, size_t entries
 PAWL_MUST_USE pawl_status pwi_batch_end_row(struct pwi_batch *batch, size_t entries, bool is_sorted, float label,
                                             float weight);
 
+/* Leaves out the rows that `keeps` does not want. */
+void pwi_batch_sift(struct pwi_batch *batch, bool (*keeps)(const void *context, size_t row), const void *context);
+
 /* Sets the public pointers, after values were changed as the options ask. Values or weights that are all 1 are left
  * out. */
 PAWL_MUST_USE pawl_status pwi_batch_finish(struct pwi_batch *batch, bool binary, bool unit_rows);

@@ -40,8 +40,10 @@ struct row {
   size_t count;
 };
 
-static void add(struct row *row, uint64_t hash, float value) {
-  row->ids[row->count] = pwi_hashed_id(hash, row->rule->hash_bits);
+static void add(struct row *row, size_t column, struct pwi_field word, uint64_t hash, float value) {
+  uint64_t id = pwi_hashed_id(hash, row->rule->hash_bits);
+  if (row->parse->namer) row->parse->namer->found(row->parse->namer, id, column, (struct pwi_field){0}, word);
+  row->ids[row->count] = id;
   row->values[row->count++] = value;
 }
 
@@ -51,7 +53,7 @@ static pawl_status add_count(struct row *row, size_t column, const char *begin, 
   if (!pwi_number(begin, &stop, &value) || stop != end)
     return pwi_parse_wrong(row->parse, begin, "the count is not a number");
   if (!isfinite(value)) return pwi_parse_wrong(row->parse, begin, "the count is not a finite number");
-  add(row, count_hashes[column], squeeze(value));
+  add(row, column, (struct pwi_field){0}, count_hashes[column], squeeze(value));
   return PAWL_OK;
 }
 
@@ -59,7 +61,7 @@ static pawl_status add_count(struct row *row, size_t column, const char *begin, 
 static pawl_status add_field(struct row *row, size_t column, const char *begin, const char *end) {
   if (begin == end) return PAWL_OK;
   if (column <= PWI_CRITEO_COUNTS) return add_count(row, column, begin, end);
-  add(row, pwi_hash(begin, (size_t)(end - begin), column), 1);
+  add(row, column, (struct pwi_field){begin, end, false}, pwi_hash(begin, (size_t)(end - begin), column), 1);
   return PAWL_OK;
 }
 

@@ -51,7 +51,9 @@ static pawl_status add_field(struct row *row, size_t column, const struct pwi_fi
     return PAWL_OK;
   }
   uint64_t id = pwi_hashed_id(hash_word(field, column), row->rule->hash_bits);
-  add(row, row->rule->table.width + id, 1);
+  id += row->rule->table.width;
+  if (row->parse->namer) row->parse->namer->found(row->parse->namer, id, column, (struct pwi_field){0}, *field);
+  add(row, id, 1);
   return PAWL_OK;
 }
 

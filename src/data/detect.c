@@ -42,6 +42,12 @@ static bool starts_with_number(const char *at, const char *end) {
   return stop == end || *stop == ' ' || *stop == '\t';
 }
 
+/* Before the next blank. */
+static bool has_colon(const char *at, const char *end) {
+  while (at < end && *at != ' ' && *at != '\t' && *at != ':') at++;
+  return at < end && *at == ':';
+}
+
 /* A number, and then an id or a group, or nothing; or an id and its value, where the label is lacking. */
 static bool is_libsvm(struct line line) {
   const char *at = line.begin;
@@ -52,7 +58,8 @@ static bool is_libsvm(struct line line) {
   if (!starts_with_number(at, line.end)) return false;
   while (at < line.end && *at != ' ' && *at != '\t') at++;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
-  return at == line.end || pwi_is_digit(*at) || *at == '#' || strncmp(at, "qid:", 4) == 0;
+  if (at == line.end || pwi_is_digit(*at) || *at == '#' || strncmp(at, "qid:", 4) == 0) return true;
+  return has_colon(at, line.end); /* an id that is none: who reads the row says what is wrong with it */
 }
 
 /* --- documents -------------------------------------------------------------------------------------------------------------- */

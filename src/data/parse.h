@@ -49,14 +49,27 @@ struct pwi_parse_rule {
 /* "libsvm" …; "" for a number that is none. */
 const char *pwi_data_format_name(enum pawl_data_format format);
 
+/* A field of a line. Quotes that stand around it are not part of it, nor are blanks if there are none; `is_quoted`
+ * then says that inner ones are doubled. */
+struct pwi_field {
+  const char *begin, *end;
+  bool is_quoted;
+};
+
+/* Is told what hashed ids stand for. `column` is that of a table, from 1; else 0, and `space` is the name space. */
+struct pwi_namer {
+  void (*found)(struct pwi_namer *namer, uint64_t id, size_t column, struct pwi_field space, struct pwi_field name);
+};
+
 /* Where parsing is. After PAWL_CORRUPT `at` is the beginning of the line that is bad, `wrong` the byte in it, `what`
  * why; and `next` where the row behind it begins. */
 struct pwi_parse {
   const char *at, *end;
   const char *wrong;
-  const char *what; /* static, or `text` */
-  const char *next; /* NULL: behind the line */
-  uint64_t before;  /* uci: the document before `at`; 0: none is known */
+  const char *what;        /* static, or `text` */
+  const char *next;        /* NULL: behind the line */
+  uint64_t before;         /* uci: the document before `at`; 0: none is known */
+  struct pwi_namer *namer; /* NULL: nobody wants to know names */
   char text[160];
 };
 

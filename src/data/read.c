@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "data/cache.h"
 
@@ -90,9 +91,25 @@ static void left_to_do(const struct pawl_data *data, const struct pwi_source *so
   *unit_rows_out = wants_units && (!has_units || *binary_out);
 }
 
-static pawl_status finish(struct pawl_data *data, struct pwi_source *source, struct pwi_batch *batch,
+/* --- rows that are held out ------------------------------------------------------------------------------------------------- */
+
+struct sieve {
+  const struct pawl_data_options *options;
+  uint64_t piece;
+};
+
+static bool keeps(const void *context, size_t row) {
+  const struct sieve *sieve = context;
+  uint64_t draw = pwi_mix64(pwi_mix64(pwi_mix64(sieve->options->held_seed) + sieve->piece) + row);
+  bool is_held = (double)(draw >> 11) * 0x1p-53 < sieve->options->held_share;
+  return is_held == (sieve->options->part == PAWL_PART_HELD);
+}
+
+static pawl_status finish(struct pawl_data *data, struct pwi_source *source, size_t piece, struct pwi_batch *batch,
                           struct pwi_fault *fault) {
   bool binary, unit_rows;
+  struct sieve sieve = {&data->options, piece};
+  if (data->options.part != PAWL_PART_ALL) pwi_batch_sift(batch, keeps, &sieve);
   left_to_do(data, source, &binary, &unit_rows);
   pawl_status status = pwi_batch_finish(batch, binary, unit_rows);
   return status ? pwi_fault_plain(fault, status, source->path) : PAWL_OK;
@@ -111,7 +128,7 @@ static pawl_status make_batch(struct pawl_data *data, size_t piece, struct pwi_l
   else
     status = pwi_cache_read(source->cache, piece - source->first_piece, batch, fault);
   if (text) pwi_lines_fini(text);
-  if (!status) status = finish(data, source, batch, fault);
+  if (!status) status = finish(data, source, piece, batch, fault);
   if (!status && batch->is.unknown) atomic_fetch_add(&data->unknown, batch->is.unknown);
   if (status)
     pwi_batch_destroy(batch);
@@ -138,7 +155,7 @@ pawl_status pwi_data_read_columns(struct pawl_data *data, size_t piece, struct p
   struct pwi_batch *batch = NULL;
   bool binary = false, unit_rows = false;
   if (source) left_to_do(data, source, &binary, &unit_rows);
-  if (source && source->cache && !binary && !unit_rows)
+  if (source && source->cache && !binary && !unit_rows && data->options.part == PAWL_PART_ALL)
     return pwi_cache_read_columns(source->cache, piece - source->first_piece, columns_out, fault);
   pawl_status status = pwi_data_read(data, piece, &batch, fault);
   if (status) return status;

@@ -443,6 +443,59 @@ static void test_packed_files_that_are_cut_off_or_damaged_are_said(void **state)
   free(text.bytes);
 }
 
+/* Every row is in one part or in the other, in its order; which one depends on the seed and not on who reads. */
+static void test_rows_that_are_held_out_are_the_others(void **state) {
+  struct pwi_random random;
+  size_t held_by_seed[2] = {0};
+  (void)state;
+  pwi_random_init(&random, SEED, 6);
+  struct text text = random_text(&random, 300);
+  struct pawl_data_options options = default_options();
+  options.format = PAWL_DATA_LIBSVM;
+  options.piece_bytes = 700;
+  const char *path = write_bytes("split", text.bytes, text.size);
+  struct pawl_data *all = opened(path, &options);
+  for (uint64_t seed = 0; seed < 2; seed++) {
+    options.held_share = 0.3;
+    options.held_seed = seed;
+    options.part = PAWL_PART_TRAIN;
+    struct pawl_data *train = opened(path, &options);
+    options.part = PAWL_PART_HELD;
+    struct pawl_data *held = opened(path, &options);
+    assert_int_equal(all->pieces, train->pieces);
+    for (size_t piece = 0; piece < all->pieces; piece++) {
+      struct pwi_batch *batches[3];
+      struct pwi_fault fault;
+      size_t at[3] = {0};
+      assert_int_equal(pwi_data_read(all, piece, &batches[0], &fault), PAWL_OK);
+      assert_int_equal(pwi_data_read(train, piece, &batches[1], &fault), PAWL_OK);
+      assert_int_equal(pwi_data_read(held, piece, &batches[2], &fault), PAWL_OK);
+      assert_int_equal(batches[0]->is.rows, batches[1]->is.rows + batches[2]->is.rows);
+      assert_int_equal(batches[0]->is.entries, batches[1]->is.entries + batches[2]->is.entries);
+      for (size_t row = 0; row < batches[0]->is.rows; row++) {
+        bool is_in[3] = {false};
+        for (int part = 1; part < 3; part++) {
+          const struct pawl_batch *is = &batches[part]->is, *whole = &batches[0]->is;
+          uint64_t begin = at[part] < is->rows ? is->starts[at[part]] : 0, first = whole->starts[row];
+          uint64_t size = whole->starts[row + 1] - first;
+          is_in[part] = at[part] < is->rows && is->labels[at[part]] == whole->labels[row] &&
+                        is->starts[at[part] + 1] - begin == size &&
+                        memcmp(is->ids + begin, whole->ids + first, size * sizeof *is->ids) == 0;
+        }
+        assert_true(is_in[1] || is_in[2]);
+        at[is_in[1] ? 1 : 2]++; /* rows that are the same may be told apart wrongly, and then are in either */
+      }
+      held_by_seed[seed] += batches[2]->is.rows;
+      for (int part = 0; part < 3; part++) pwi_batch_destroy(batches[part]);
+    }
+    pwi_data_close(train);
+    pwi_data_close(held);
+  }
+  assert_true(held_by_seed[0] > 30 && held_by_seed[0] < 180);
+  pwi_data_close(all);
+  free(text.bytes);
+}
+
 /* The same rows with a mark before them, in every format that a text may have, however it is cut. */
 static void test_a_byte_order_mark_is_no_part_of_the_text(void **state) {
   static const char *const texts[] = {"1 1:1\n-1 2:1\n", "1 | a\n-1 | b\n",    "1,2,3\n-1,4,5\n",
@@ -481,11 +534,6 @@ static void test_a_byte_order_mark_hides_no_column_and_no_place(void **state) {
   pwi_batch_destroy(batch);
   pwi_data_close(data);
   options = default_options();
-  assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"
-                                                   "1 x:1\n"),
-                              &options, &status),
-                      "marked: its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, "
-                      "uci); name the format if it is one, or if it is plain text");
   options.format = PAWL_DATA_LIBSVM;
   assert_string_equal(why_not(write_text("marked", "\xef\xbb\xbf"
                                                    "1 x:1\n"),
@@ -567,6 +615,7 @@ int main(void) {
       cmocka_unit_test(test_values_become_ones_and_rows_of_length_one),
       cmocka_unit_test(test_a_file_that_goes_or_shrinks_is_said),
       cmocka_unit_test(test_packed_files_that_are_cut_off_or_damaged_are_said),
+      cmocka_unit_test(test_rows_that_are_held_out_are_the_others),
       cmocka_unit_test(test_a_byte_order_mark_is_no_part_of_the_text),
       cmocka_unit_test(test_a_byte_order_mark_hides_no_column_and_no_place),
       cmocka_unit_test(test_utf_16_is_named),

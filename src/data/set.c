@@ -259,8 +259,11 @@ static uint64_t fingerprint(const struct pawl_data *data) {
                         (unsigned char)options->separator,
                         options->labels_optional,
                         options->columns,
-                        options->label_column};
+                        options->label_column,
+                        (uint64_t)options->part,
+                        options->held_seed};
   uint64_t hash = pwi_hash(numbers, sizeof numbers, 0);
+  hash = pwi_hash(&options->held_share, sizeof options->held_share, hash);
   if (options->words) hash = pwi_hash(&options->words->fingerprint, sizeof options->words->fingerprint, hash);
   if (data->label) hash = pwi_hash(data->label, strlen(data->label), hash);
   for (size_t i = 0; i < data->count; i++) {
@@ -282,6 +285,8 @@ static pawl_status check(size_t count, const struct pawl_data_options *options, 
   if (options->separator && strchr("\"\r\n+-.0123456789", options->separator))
     return pwi_fault(fault, PAWL_INVALID,
                      "columns cannot be separated by quotes, line breaks or what numbers are made of");
+  if (options->part > PAWL_PART_HELD || !(options->held_share >= 0 && options->held_share <= 1))
+    return pwi_fault(fault, PAWL_INVALID, "the share of rows that are held out is a number from 0 to 1");
   if (options->label_column > options->columns)
     return pwi_fault(fault, PAWL_INVALID, "label_column is %llu, and columns %llu",
                      (unsigned long long)options->label_column, (unsigned long long)options->columns);

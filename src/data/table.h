@@ -22,13 +22,6 @@ PAWL_MUST_USE pawl_status pwi_table_criteo(struct pwi_table *table, const char *
 PAWL_MUST_USE pawl_status pwi_table_csv(struct pwi_table *table, const char *head, size_t size, const char *begin,
                                         const char *end, const char *label, const char **why_out);
 
-/* A field of a line. Quotes that stand around it are not part of it, nor are blanks if there are none; `is_quoted`
- * then says that inner ones are doubled. */
-struct pwi_field {
-  const char *begin, *end;
-  bool is_quoted;
-};
-
 /* The field at `*at`, which is moved to the separator behind it or to `line_end`. False: a quote is not closed, or
  * something follows it. */
 bool pwi_table_field(char separator, const char **at, const char *line_end, struct pwi_field *field_out);

@@ -99,7 +99,7 @@ static pawl_status before_bar(struct row *row) {
 
 /* --- name spaces ------------------------------------------------------------------------------------------------------------ */
 
-static pawl_status feature(struct row *row, uint64_t seed, double scale) {
+static pawl_status feature(struct row *row, struct pwi_field space_name, uint64_t seed, double scale) {
   const char *begin = row->at, *end = name_end(row);
   double value = 1;
   if (end == begin) return pwi_parse_wrong(row->parse, begin, "a colon without the name of a feature");
@@ -112,6 +112,9 @@ static pawl_status feature(struct row *row, uint64_t seed, double scale) {
   if (!isfinite((float)value))
     return pwi_parse_wrong(row->parse, begin, "the value is not a finite number that a float holds");
   row->ids[row->count] = pwi_hashed_id(pwi_hash(begin, (size_t)(end - begin), seed), row->hash_bits);
+  if (row->parse->namer)
+    row->parse->namer->found(row->parse->namer, row->ids[row->count], 0, space_name,
+                             (struct pwi_field){begin, end, false});
   row->values[row->count++] = (float)value;
   return PAWL_OK;
 }
@@ -128,7 +131,7 @@ static pawl_status space(struct row *row) {
     skip_blanks(row);
     if (row->at == row->end || *row->at == '|') return PAWL_OK;
     if (*row->at == '\r') return pwi_parse_wrong(row->parse, row->at, "a carriage return within a line");
-    status = feature(row, seed, scale);
+    status = feature(row, (struct pwi_field){begin, end, false}, seed, scale);
   }
   return status;
 }

@@ -112,4 +112,7 @@ const char *pwi_words_at(const struct pawl_words *words, uint64_t number); /* NU
 struct pawl_words *pwi_words_retain(const struct pawl_words *words);       /* NULL is fine */
 void pwi_words_release(struct pawl_words *words);                          /* NULL is fine */
 
+/* Stop words of English, a word a line. */
+extern const char pwi_words_english[];
+
 #endif

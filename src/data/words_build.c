@@ -86,7 +86,7 @@ struct building {
   const struct pawl_words_options *options;
   size_t pieces, done, most;
   struct pwi_tally all;
-  const struct pawl_words *stop; /* NULL: none */
+  const struct pawl_words *stop, *english; /* NULL: none */
   const struct pwi_tally_word **kept;
   size_t count, next;
 };
@@ -106,13 +106,24 @@ static pawl_status take(void *context, size_t piece, void *product, struct pwi_f
   return PAWL_OK;
 }
 
+/* Bytes that begin one, in UTF-8. */
+static size_t characters(const char *letters, size_t length) {
+  size_t count = 0;
+  for (size_t i = 0; i < length; i++) count += ((unsigned char)letters[i] & 0xc0) != 0x80;
+  return count;
+}
+
+static bool is_among(const struct pawl_words *words, const char *letters, const struct pwi_tally_word *word) {
+  return words && pwi_words_find(words, letters, word->length, word->hash) != PAWL_NO_WORD;
+}
+
 static bool stays(const struct building *building, const struct pwi_tally_word *word) {
   const struct pawl_words_options *options = building->options;
   if (word->documents < options->least_documents) return false;
   if ((double)word->documents > options->most_share * (double)building->all.documents) return false;
-  if (!building->stop) return true;
-  return pwi_words_find(building->stop, pwi_tally_letters(&building->all, word), word->length, word->hash) ==
-         PAWL_NO_WORD;
+  const char *letters = pwi_tally_letters(&building->all, word);
+  if (characters(letters, word->length) < options->least_length) return false;
+  return !is_among(building->stop, letters, word) && !is_among(building->english, letters, word);
 }
 
 /* More frequent ones first, and equal ones by their bytes. */
@@ -164,21 +175,34 @@ static pawl_status check(const struct pawl_data *data, const struct pawl_words_o
   return PAWL_OK;
 }
 
+static pawl_status read_english(struct pawl_words **words_out, struct pwi_fault *fault) {
+  size_t size = strlen(pwi_words_english);
+  char *copy = pwi_alloc_zero(size + 1 + PWI_WORD_SLACK, 1);
+  if (!copy) return pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
+  memcpy(copy, pwi_words_english, size);
+  pawl_status status = pwi_words_parse("the stop words of English", copy, size, words_out, fault);
+  pwi_free(copy);
+  return status;
+}
+
 pawl_status pwi_words_build(struct pawl_data *data, const struct pawl_words_options *options,
                             struct pawl_words **words_out, struct pwi_fault *fault) {
   static const struct pwi_data_product product = {make_tally, destroy_tally};
   struct building building = {.options = options, .pieces = data->pieces, .most = WORDS};
-  struct pawl_words *stop = NULL;
+  struct pawl_words *stop = NULL, *english = NULL;
   pawl_status status = check(data, options, fault);
   if (status) return status;
   if (options->most > WORDS / 2) building.most = options->most < PWI_WORDS_MAX ? (size_t)options->most * 2 : SIZE_MAX;
   if (options->stop) status = pwi_words_read(options->stop, &stop, fault);
+  if (!status && options->stop_english) status = read_english(&english, fault);
   building.stop = stop;
+  building.english = english;
   if (!status)
     status = pwi_data_make_all(data, 0, data->pieces, options->threads, true, &product, take, &building, fault);
   if (!status) status = choose(&building, words_out, fault);
   pwi_free(building.kept);
   pwi_tally_fini(&building.all);
   pwi_words_release(stop);
+  pwi_words_release(english);
   return status;
 }

@@ -4,10 +4,12 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -18,15 +20,26 @@ static int is_object(const struct dirent *entry) {
   return size > 3 && entry->d_name[0] != '.' && strcmp(entry->d_name + size - 3, ".so") == 0;
 }
 
-static pawl_status check_owner(const char *path, struct pwi_run_problem *problem) {
+static pawl_status explain(const char *path, int error, struct pwi_run_problem *problem) {
+  pwi_run_problem_set(problem, "server functions: %s: %s", path, strerror(error));
+  return error == ENOENT ? PAWL_NOT_FOUND : error == EACCES ? PAWL_FORBIDDEN : PAWL_IO;
+}
+
+/* What is open here is looked at, and not what has its name by then. It belongs to us or to root, and nobody else may change it. */
+static pawl_status check(int descriptor, const char *path, struct pwi_run_problem *problem) {
   struct stat is;
-  if (stat(path, &is) != 0) {
-    pawl_status status = errno == ENOENT ? PAWL_NOT_FOUND : errno == EACCES ? PAWL_FORBIDDEN : PAWL_IO;
-    pwi_run_problem_set(problem, "server functions: %s: %s", path, strerror(errno));
-    return status;
-  }
-  if (!(is.st_mode & S_IWOTH)) return PAWL_OK;
-  pwi_run_problem_set(problem, "server functions: everybody may write to %s: take that right away (chmod o-w)", path);
+  if (fstat(descriptor, &is) != 0) return explain(path, errno, problem);
+  bool is_ours = is.st_uid == 0 || is.st_uid == geteuid();
+  if (is_ours && !(is.st_mode & (S_IWOTH | S_IWGRP))) return PAWL_OK;
+  if (!is_ours)
+    pwi_run_problem_set(
+        problem,
+        "server functions: %s belongs to another user (%lu): what is loaded runs as this process, so it "
+        "must be its user's own, or root's",
+        path, (unsigned long)is.st_uid);
+  else
+    pwi_run_problem_set(problem, "server functions: %s may write to %s: take that right away (chmod go-w)",
+                        is.st_mode & S_IWOTH ? "everybody" : "its group", path);
   return PAWL_FORBIDDEN;
 }
 
@@ -54,44 +67,55 @@ static pawl_status add_functions(struct pwi_host_functions *functions, const cha
   return PAWL_OK;
 }
 
-static pawl_status load(struct pwi_host_functions *functions, const char *directory, const char *name,
+/* By its descriptor, which stays open as long as the object is loaded: the loader knows objects by the names they were opened by,
+ * and no two may have the same. */
+static pawl_status open_object(int folder, const char *name, const char *path, struct pwi_host_object *object,
+                               struct pwi_run_problem *problem) {
+  char link[64];
+  object->descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC);
+  if (object->descriptor < 0) return explain(path, errno, problem);
+  pawl_status status = check(object->descriptor, path, problem);
+  snprintf(link, sizeof link, "/proc/self/fd/%d", object->descriptor);
+  object->handle = status ? NULL : dlopen(link, RTLD_NOW | RTLD_LOCAL);
+  if (object->handle) return PAWL_OK;
+  if (!status) pwi_run_problem_set(problem, "server functions: %s: %s", path, dlerror());
+  close(object->descriptor);
+  return status ? status : PAWL_INVALID;
+}
+
+static pawl_status load(struct pwi_host_functions *functions, int folder, const char *directory, const char *name,
                         struct pwi_run_problem *problem) {
   char path[PATH_SIZE];
   if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path) {
     pwi_run_problem_set(problem, "server functions: the path of %s is too long", name);
     return PAWL_INVALID;
   }
-  pawl_status status = check_owner(path, problem);
-  if (status) return status;
-  void **objects = pwi_resize_array(functions->objects, functions->count + 1, sizeof *objects);
+  struct pwi_host_object *objects = pwi_resize_array(functions->objects, functions->count + 1, sizeof *objects);
   if (!objects) return PAWL_NO_MEMORY;
   functions->objects = objects;
-  void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!object) {
-    pwi_run_problem_set(problem, "server functions: %s", dlerror());
-    return PAWL_INVALID;
-  }
-  objects[functions->count++] = object;
-  return add_functions(functions, path, object, problem);
+  struct pwi_host_object *object = &objects[functions->count];
+  pawl_status status = open_object(folder, name, path, object, problem);
+  if (status) return status;
+  functions->count++;
+  return add_functions(functions, path, object->handle, problem);
 }
 
 pawl_status pwi_host_functions_init(struct pwi_host_functions *functions, const char *directory,
                                     struct pwi_run_problem *problem) {
-  struct dirent **names;
+  struct dirent **names = NULL;
   *functions = (struct pwi_host_functions){0};
   if (!directory || !*directory) return PAWL_OK;
-  pawl_status status = check_owner(directory, problem);
-  if (status) return status;
-  int count = scandir(directory, &names, is_object, alphasort);
-  if (count < 0) {
-    pwi_run_problem_set(problem, "server functions: %s: %s", directory, strerror(errno));
-    return PAWL_IO;
-  }
+  int folder = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return explain(directory, errno, problem);
+  pawl_status status = check(folder, directory, problem);
+  int count = status ? 0 : scandirat(folder, ".", &names, is_object, alphasort);
+  if (count < 0) status = explain(directory, errno, problem);
   for (int i = 0; i < count; i++) {
-    if (!status) status = load(functions, directory, names[i]->d_name, problem);
+    if (!status) status = load(functions, folder, directory, names[i]->d_name, problem);
     free(names[i]); /* scandir's */
   }
-  free(names);
+  if (count >= 0 && names) free(names);
+  close(folder);
   if (status == PAWL_NO_MEMORY) pwi_run_problem_set(problem, "server functions: %s", pawl_status_text(status));
   if (status) pwi_host_functions_fini(functions);
   return status;
@@ -99,7 +123,10 @@ pawl_status pwi_host_functions_init(struct pwi_host_functions *functions, const 
 
 void pwi_host_functions_fini(struct pwi_host_functions *functions) {
   pwi_function_set_fini(&functions->set);
-  for (size_t i = functions->count; i > 0; i--) dlclose(functions->objects[i - 1]);
+  for (size_t i = functions->count; i > 0; i--) {
+    dlclose(functions->objects[i - 1].handle);
+    close(functions->objects[i - 1].descriptor);
+  }
   pwi_free(functions->objects);
   *functions = (struct pwi_host_functions){0};
 }

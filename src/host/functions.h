@@ -2,7 +2,9 @@
  *
  * Every file of the directory whose name ends in `.so` is loaded, by rising name, and what it exports is added to a set. All
  * of them are loaded or nothing is: a server that lacks a function it was meant to have would refuse pushes later, when nobody
- * looks. Code that others could change is not loaded: neither the directory nor a file in it may be writable by everybody.
+ * looks. Code that others could change is not loaded: the directory and the files in it must belong to this process' user or to
+ * root, and neither their group nor everybody may write to them. A file is opened first, then looked at, then loaded by its
+ * descriptor, so that nobody can put another in its place meanwhile. A link in the directory counts as what it leads to.
  *
  * Objects stay loaded until pwi_host_functions_fini. Threads: loading and ending in one; the set may be read by many.
  */
@@ -14,9 +16,14 @@
 #include "host/run_problem.h"
 #include "store/functions.h"
 
+struct pwi_host_object {
+  void *handle; /* of dlopen */
+  int descriptor;
+};
+
 struct pwi_host_functions {
   struct pwi_function_set set;
-  void **objects;
+  struct pwi_host_object *objects;
   size_t count;
 };
 

@@ -107,11 +107,29 @@ static void test_what_everybody_may_change_is_not_loaded(void **state) {
   write_file("a.so", "");
   assert_int_equal(chmod(path_of("a.so"), 0666), 0);
   refuses(PAWL_FORBIDDEN, "a.so");
+  assert_int_equal(chmod(path_of("a.so"), 0664), 0);
+  refuses(PAWL_FORBIDDEN, "its group");
   assert_int_equal(chmod(directory, 0777), 0);
   refuses(PAWL_FORBIDDEN, "everybody may write");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, clear)
+
+/* Only root can give a file away. */
+static void test_what_belongs_to_somebody_else_is_not_loaded(void **state) {
+  (void)state;
+  if (geteuid() != 0) skip();
+  write_file("a.so", "x");
+  assert_int_equal(chown(path_of("a.so"), 65534, 65534), 0);
+  refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
+  assert_int_equal(rename(path_of("a.so"), "/tmp/pawl-objects-elsewhere"), 0); /* nor by a link */
+  assert_int_equal(symlink("/tmp/pawl-objects-elsewhere", path_of("b.so")), 0);
+  refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
+  assert_int_equal(unlink("/tmp/pawl-objects-elsewhere"), 0);
+  assert_int_equal(unlink(path_of("b.so")), 0);
+  assert_int_equal(chown(directory, 65534, 65534), 0);
+  refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
+}
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -121,6 +139,7 @@ int main(void) {
       TEST(test_an_object_without_functions_is_named),
       TEST(test_two_of_one_name_are_refused),
       TEST(test_what_everybody_may_change_is_not_loaded),
+      TEST(test_what_belongs_to_somebody_else_is_not_loaded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

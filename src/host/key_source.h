@@ -12,6 +12,9 @@
 
 #include "net/key.h"
 
+#define PWI_KEY_WHAT_MAY_FOLLOW                                                                                        \
+  "only 'read-only' or 'operator', 'space=NAME', 'memory=SIZE' (with a space), 'rate=SIZE' and 'connections=N' may "   \
+  "stand"
 #define PWI_KEY_ERROR_MAX 512 /* bytes that hold any text of these */
 
 struct pwi_key_source {

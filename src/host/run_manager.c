@@ -17,10 +17,10 @@
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
+#include "host/run_audit.h"
 #include "host/run_inbound.h"
 #include "host/run_log.h"
 #include "host/run_pages.h"
-#include "host/run_rights.h"
 #include "net/net_ops.h"
 #include "role/manager.h"
 
@@ -36,7 +36,9 @@ struct pwi_run_manager {
   struct pwi_manager *role;
   struct pwi_http *http;
   struct pwi_http_guard *guard; /* of its pages; NULL: none */
-  atomic_bool is_stopping;
+  struct pwi_run_access *access;
+  struct pwi_run_audit *audit; /* NULL: none */
+  atomic_bool is_stopping, is_reloading;
   bool is_deserted;                /* all servers are down, and it was said */
   _Atomic(struct pwi_net *) woken; /* the net that a stop wakes; NULL while there is none */
   atomic_int wakers;               /* those who are about to */
@@ -164,8 +166,9 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .random = &manager->random,
                                     .log = &manager->log,
                                     .host = host,
-                                    .rights = pwi_run_rights,
-                                    .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
+                                    .rights = pwi_run_access_rights,
+                                    .rights_context = manager->access,
+                                    .auditor = pwi_run_auditor(manager->audit),
                                     .first_processes = config->first_servers,
                                     .client_grace_ns = config->client_grace_ns,
                                     .replicas = config->replicas,
@@ -209,7 +212,11 @@ pawl_status pwi_run_manager_open(const struct pwi_run_manager_config *config, st
   gethostname(manager->host, sizeof manager->host - 1);
   pthread_mutex_init(&manager->mutex, NULL);
   manager->log.node = NAME;
-  pawl_status status = open_net(manager, config, manager->host, problem);
+  struct pwi_run_access_config access = config->access;
+  if (!access.keys) access.keys = (struct pwi_keyring *)(uintptr_t)config->net.keys; /* which are then only read */
+  pawl_status status = pwi_run_access_open(&access, &manager->access, problem);
+  if (!status) status = pwi_run_audit_open(config->audit, &manager->audit, problem);
+  if (!status) status = open_net(manager, config, manager->host, problem);
   if (!status && !config->store.place)
     status = pwi_run_log_open(config->data, config->listen, pwi_net_address(manager->net), config->anew, &manager->log,
                               &manager->run_log, problem);
@@ -273,9 +280,36 @@ static pawl_status look_at_meta(struct pwi_run_manager *manager, struct pwi_run_
   return PAWL_CORRUPT;
 }
 
+static const struct pwi_manager *role_of(const struct pwi_run_manager *manager) {
+  struct pwi_standby_state state;
+  if (!manager->meta) return manager->role;
+  pwi_run_meta_state(manager->meta, &state);
+  return state.manager;
+}
+
+static void say_reloaded(struct pwi_run_manager *manager, const char *what, pawl_status status,
+                         const struct pwi_run_problem *problem) {
+  if (status)
+    pwi_log(&manager->log, PAWL_LOG_ERROR, "reload.failed", "what=%s hint=nothing-has-changed why=\"%s\"", what,
+            problem->text);
+  else
+    pwi_log(&manager->log, PAWL_LOG_WARN, "reload.done", "what=%s", what);
+}
+
+static void reload(struct pwi_run_manager *manager) {
+  struct pwi_run_problem problem;
+  struct pwi_manager *role = (struct pwi_manager *)(uintptr_t)role_of(manager); /* ours, only lent */
+  pawl_status status = pwi_run_access_reload(manager->access, &problem);
+  say_reloaded(manager, "keys", status, &problem);
+  if (!status && role) pwi_manager_review(role);
+  if (manager->guard) say_reloaded(manager, "tokens", pwi_http_guard_reload(manager->guard, &problem), &problem);
+  if (manager->audit) say_reloaded(manager, "audit", pwi_run_audit_reopen(manager->audit, &problem), &problem);
+}
+
 pawl_status pwi_run_manager_loop(struct pwi_run_manager *manager, struct pwi_run_problem *problem) {
   int64_t next = pwi_host_now();
   while (!atomic_load(&manager->is_stopping)) {
+    if (atomic_exchange(&manager->is_reloading, false)) reload(manager);
     if (pwi_host_now() >= next) {
       publish(manager);
       next = pwi_host_after(PWI_HOST_SECOND);
@@ -289,12 +323,21 @@ pawl_status pwi_run_manager_loop(struct pwi_run_manager *manager, struct pwi_run
   return PAWL_OK;
 }
 
-void pwi_run_manager_stop(struct pwi_run_manager *manager) {
-  atomic_store(&manager->is_stopping, true);
+static void wake(struct pwi_run_manager *manager) {
   atomic_fetch_add(&manager->wakers, 1);
   struct pwi_net *net = atomic_load(&manager->woken);
   if (net) pwi_net_wake(net);
   atomic_fetch_sub(&manager->wakers, 1);
+}
+
+void pwi_run_manager_stop(struct pwi_run_manager *manager) {
+  atomic_store(&manager->is_stopping, true);
+  wake(manager);
+}
+
+void pwi_run_manager_reload(struct pwi_run_manager *manager) {
+  atomic_store(&manager->is_reloading, true);
+  wake(manager);
 }
 
 void pwi_run_manager_close(struct pwi_run_manager *manager) {
@@ -305,6 +348,8 @@ void pwi_run_manager_close(struct pwi_run_manager *manager) {
   pwi_manager_destroy(manager->role);
   pwi_host_depot_close(manager->depot);
   pwi_run_log_close(&manager->run_log);
+  pwi_run_audit_close(manager->audit);
+  pwi_run_access_close(manager->access);
   pthread_mutex_destroy(&manager->mutex);
   pwi_free(manager);
 }

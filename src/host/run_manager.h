@@ -14,15 +14,18 @@
 #include <pawl/status.h>
 
 #include "host/depot.h"
+#include "host/run_access.h"
 #include "host/run_meta.h"
 #include "host/run_problem.h"
 #include "net/tcp/tcp.h"
 #include "role/manager.h"
 
 struct pwi_run_manager_config {
-  struct pwi_tcp_config net;  /* keys or certificates, limits, plane, advertised address; the name is filled in */
-  const char *listen;         /* where servers and clients come to */
-  const char *http;           /* host:port of /metrics and /healthz; NULL: none */
+  struct pwi_tcp_config net; /* keys or certificates, limits, plane, advertised address; the name is filled in */
+  struct pwi_run_access_config access; /* rights, and where they are read anew; its `keys` are those of `net` */
+  const char *audit;                   /* file that audit lines are appended to; NULL: the log alone */
+  const char *listen;                  /* where servers and clients come to */
+  const char *http;                    /* host:port of /metrics and /healthz; NULL: none */
   const char *http_token;     /* file of tokens for its pages; NULL: none. Its certificates are those of `net` */
   const char *data;           /* the log's directory, or "none"; NULL: as run_log.h chooses */
   bool anew;                  /* begin a new cluster, whatever the log says: it is set aside */
@@ -63,6 +66,10 @@ bool pwi_run_manager_http_is_encrypted(const struct pwi_run_manager *manager);
 
 /* Runs until it is told to stop: PAWL_OK; or until it cannot go on, and `problem` says why. */
 PAWL_MUST_USE pawl_status pwi_run_manager_loop(struct pwi_run_manager *manager, struct pwi_run_problem *problem);
+
+/* From any thread, or a signal handler: reads keys, rights and tokens anew, and opens the audit file anew. What cannot be read
+ * is logged, and stays as it was. */
+void pwi_run_manager_reload(struct pwi_run_manager *manager);
 
 /* From any thread, or a signal handler. */
 void pwi_run_manager_stop(struct pwi_run_manager *manager);

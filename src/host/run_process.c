@@ -13,7 +13,7 @@
 static struct {
   struct pwi_run_process_config config;
   struct pwi_parent_watch *watch;
-  struct sigaction term, interrupt; /* as they were before */
+  struct sigaction term, interrupt, hangup; /* as they were before */
   bool is_open;
 } process;
 
@@ -29,6 +29,11 @@ static void on_signal(int number) {
   count_up(1);
 }
 
+static void on_hangup(int number) {
+  (void)number;
+  process.config.reload(process.config.context);
+}
+
 static void on_parent_gone(void *context) {
   (void)context;
   count_up(AT_ONCE);
@@ -39,11 +44,14 @@ static void catch_signals(void) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, &process.term);
   sigaction(SIGINT, &action, &process.interrupt);
+  action.sa_handler = on_hangup;
+  if (process.config.reload) sigaction(SIGHUP, &action, &process.hangup);
 }
 
 static void let_signals_be(void) {
   sigaction(SIGTERM, &process.term, NULL);
   sigaction(SIGINT, &process.interrupt, NULL);
+  if (process.config.reload) sigaction(SIGHUP, &process.hangup, NULL);
 }
 
 pawl_status pwi_run_process_open(const struct pwi_run_process_config *config) {

@@ -18,6 +18,7 @@ struct pwi_run_process_config {
 
   /* Told to stop, for the `times`-th time. May be called in a signal handler, in several threads, and more than twice. */
   void (*stop)(void *context, int times);
+  void (*reload)(void *context); /* SIGHUP: read keys anew; in a signal handler. NULL: the signal is left alone */
   void *context;
 };
 

@@ -8,12 +8,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "host/clock.h"
 #include "host/http.h"
 #include "host/metrics.h"
 #include "host/run_address.h"
-#include "host/run_rights.h"
 #include "host/run_shard.h"
 #include "role/managers.h"
 
@@ -25,6 +25,10 @@ struct pwi_run_server {
   struct pwi_run_server_config config; /* complete; its strings are those of the next line */
   char *manager, *listen, *host, *rack, *advertise;
   struct pwi_run_orders orders;
+  struct pwi_run_access *access;
+  struct pwi_run_audit *audit; /* NULL: none */
+  struct pwi_log log;          /* of the thread that waits */
+  atomic_bool is_reloading;
   struct pwi_http *http;
   struct pwi_http_guard *guard;              /* of its pages; NULL: none */
   const struct pwi_run_shard_page **reading; /* one for each shard; the HTTP thread's */
@@ -136,7 +140,7 @@ static bool has_port(const char *advertised) {
 }
 
 static pawl_status check(const struct pwi_run_server_config *config, struct pwi_run_problem *problem) {
-  if (pwi_run_rights_are_limited(config->net.keys)) {
+  if (pwi_run_access_is_limited(config->net.keys)) {
     pwi_run_problem_set(problem, "the first key is limited, and a server needs one without limits; put the cluster's "
                                  "own key first in the file");
     return PAWL_FORBIDDEN;
@@ -215,13 +219,29 @@ static pawl_status prepare(struct pwi_run_server *server, struct pwi_run_problem
   return PAWL_OK;
 }
 
+static pawl_status open_access(struct pwi_run_server *server, const struct pwi_run_server_config *config,
+                               struct pwi_run_problem *problem) {
+  struct pwi_run_access_config access = config->access;
+  access.is_server = true;
+  if (!access.keys) access.keys = (struct pwi_keyring *)(uintptr_t)config->net.keys; /* which are then only read */
+  server->log.node = server->shards[0].name;
+  pawl_status status = pwi_run_access_open(&access, &server->access, problem);
+  if (!status) status = pwi_run_audit_open(config->audit, &server->audit, problem);
+  for (uint32_t i = 0; i < server->count; i++) {
+    server->shards[i].access = server->access;
+    server->shards[i].audit = server->audit;
+  }
+  return status;
+}
+
 pawl_status pwi_run_server_open(const struct pwi_run_server_config *config, struct pwi_run_server **server_out,
                                 struct pwi_run_problem *problem) {
   pawl_status status = check(config, problem);
   if (status) return status;
   problem->text[0] = '\0';
   struct pwi_run_server *server = allocate(config);
-  status = server ? prepare(server, problem) : PAWL_NO_MEMORY;
+  status = server ? open_access(server, config, problem) : PAWL_NO_MEMORY;
+  if (!status) status = prepare(server, problem);
   for (uint32_t i = 0; !status && i < server->count; i++) status = start_shard(server, i, problem);
   if (!status && config->http) status = open_http(server, config, problem);
   if (!status) status = let_join(server, problem);
@@ -294,8 +314,31 @@ static pawl_status outcome(struct pwi_run_server *server) {
   return PAWL_OK;
 }
 
+static void say_reloaded(struct pwi_run_server *server, const char *what, pawl_status status,
+                         const struct pwi_run_problem *problem) {
+  if (status)
+    pwi_log(&server->log, PAWL_LOG_ERROR, "reload.failed", "what=%s hint=nothing-has-changed why=\"%s\"", what,
+            problem->text);
+  else
+    pwi_log(&server->log, PAWL_LOG_WARN, "reload.done", "what=%s", what);
+}
+
+/* The keys first: who is shown out cannot come in again. */
+static void reload(struct pwi_run_server *server) {
+  struct pwi_run_problem problem;
+  pawl_status status = pwi_run_access_reload(server->access, &problem);
+  say_reloaded(server, "keys", status, &problem);
+  if (!status) atomic_fetch_add(&server->orders.reviews, 1);
+  wake_all(server);
+  if (server->guard) say_reloaded(server, "tokens", pwi_http_guard_reload(server->guard, &problem), &problem);
+  if (server->audit) say_reloaded(server, "audit", pwi_run_audit_reopen(server->audit, &problem), &problem);
+}
+
 bool pwi_run_server_wait(struct pwi_run_server *server) {
-  while (atomic_load(&server->orders.told) == 0 && !is_over(server)) wait_for_news(server, INT64_MAX);
+  while (atomic_load(&server->orders.told) == 0 && !is_over(server)) {
+    if (atomic_exchange(&server->is_reloading, false)) reload(server);
+    wait_for_news(server, INT64_MAX);
+  }
   return atomic_load(&server->orders.told) == 0 && outcome(server) == PAWL_OK;
 }
 
@@ -305,6 +348,11 @@ pawl_status pwi_run_server_drain(struct pwi_run_server *server) {
   while (!is_over(server) && atomic_load(&server->orders.told) < 2 && pwi_host_now() < deadline)
     wait_for_news(server, earlier(deadline, pwi_host_after(WAIT_NS)));
   return outcome(server);
+}
+
+void pwi_run_server_reload(struct pwi_run_server *server) {
+  atomic_store(&server->is_reloading, true);
+  pwi_run_orders_tell(&server->orders);
 }
 
 void pwi_run_server_stop(struct pwi_run_server *server, int times) {
@@ -322,6 +370,8 @@ void pwi_run_server_close(struct pwi_run_server *server) {
   wake_all(server);
   for (uint32_t i = 0; i < server->count; i++) pwi_run_shard_fini(&server->shards[i]);
   pwi_run_orders_fini(&server->orders);
+  pwi_run_audit_close(server->audit);
+  pwi_run_access_close(server->access);
   pwi_free(server->reading);
   pwi_free(server->manager);
   pwi_free(server->listen);

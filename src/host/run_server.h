@@ -16,22 +16,25 @@
 #include <pawl/status.h>
 
 #include "host/depot.h"
+#include "host/run_access.h"
 #include "host/run_problem.h"
 #include "net/tcp/tcp.h"
 
 #define PWI_RUN_SHARDS_MAX 1024
 
 struct pwi_run_server_config {
-  struct pwi_tcp_config net; /* as the manager's; an advertised port only if there is one shard */
-  const char *manager;       /* address of the manager */
-  const char *listen;        /* of the first shard, see run_address.h; NULL: any port, on loopback if that is how the
+  struct pwi_tcp_config net;           /* as the manager's; an advertised port only if there is one shard */
+  struct pwi_run_access_config access; /* rights, and where they are read anew; its `keys` are those of `net` */
+  const char *audit;                   /* file that audit lines are appended to; NULL: the log alone */
+  const char *manager;                 /* address of the manager */
+  const char *listen;     /* of the first shard, see run_address.h; NULL: any port, on loopback if that is how the
                                 manager is reached, else on all interfaces */
-  const char *host;          /* label of the machine; NULL: its name */
-  const char *rack;          /* NULL: "" */
-  uint32_t shards;           /* 0: 1 */
-  uint64_t memory_max;       /* bytes, divided over the shards; UINT64_MAX: no cap */
-  const char *http;          /* NULL: none */
-  const char *http_token;    /* file of tokens for its pages; NULL: none. Its certificates are those of `net` */
+  const char *host;       /* label of the machine; NULL: its name */
+  const char *rack;       /* NULL: "" */
+  uint32_t shards;        /* 0: 1 */
+  uint64_t memory_max;    /* bytes, divided over the shards; UINT64_MAX: no cap */
+  const char *http;       /* NULL: none */
+  const char *http_token; /* file of tokens for its pages; NULL: none. Its certificates are those of `net` */
   struct pwi_depot_places checkpoint_places; /* that may be written to */
   int64_t drain_ns;                          /* how long handing arcs over may take */
   const struct pwi_function_set *functions;  /* of shared objects; borrowed. NULL: none */
@@ -61,6 +64,10 @@ bool pwi_run_server_wait(struct pwi_run_server *server);
 /* Then: waits until the arcs are handed over, the drain time-out has passed, or it is told to stop once more. PAWL_OK if
  * nothing depends on this server any more, else PAWL_TIMED_OUT. */
 PAWL_MUST_USE pawl_status pwi_run_server_drain(struct pwi_run_server *server);
+
+/* From any thread, or a signal handler: the thread that waits reads keys, rights and tokens anew, and opens the audit file
+ * anew. What cannot be read is logged, and stays as it was. */
+void pwi_run_server_reload(struct pwi_run_server *server);
 
 /* From any thread, or a signal handler: 1, drain; more: go at once. */
 void pwi_run_server_stop(struct pwi_run_server *server, int times);

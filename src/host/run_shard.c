@@ -11,7 +11,6 @@
 #include "host/depot.h"
 #include "host/run_address.h"
 #include "host/run_inbound.h"
-#include "host/run_rights.h"
 #include "net/net_ops.h"
 #include "role/server.h"
 
@@ -90,8 +89,9 @@ static pawl_status open_role(struct pwi_run_shard *shard) {
                                    .shard_count = config->shards,
                                    .memory_max = share_of(config),
                                    .set_aside = pwi_run_inbound(share_of(config)),
-                                   .rights = pwi_run_rights,
-                                   .rights_context = (void *)(uintptr_t)config->net.keys, /* only read */
+                                   .rights = pwi_run_access_rights,
+                                   .rights_context = shard->access,
+                                   .auditor = pwi_run_auditor(shard->audit),
                                    .depot = shard->depot,
                                    .functions = config->functions};
   bool has_functions = config->functions && config->functions->count > 0;
@@ -150,6 +150,9 @@ static void serve(struct pwi_run_shard *shard) {
   int64_t look_at = 0, publish_at = 0;
   while (!atomic_load(&shard->orders->is_ending)) {
     int64_t now = pwi_host_now();
+    int reviews = atomic_load(&shard->orders->reviews);
+    if (reviews != shard->reviewed) pwi_server_review(shard->role);
+    shard->reviewed = reviews;
     bool is_settled = true, ordered = atomic_load(&shard->orders->told) > 0 && !shard->is_leaving;
     if (now >= look_at || ordered) {
       if (look(shard, &is_settled)) return;

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "host/aside.h"
+#include "host/run_audit.h"
 #include "host/run_pages.h"
 #include "host/run_server.h"
 
@@ -30,6 +31,7 @@ enum pwi_run_phase {
 struct pwi_run_orders {
   atomic_int told;       /* to stop, so many times */
   atomic_bool is_ending; /* go at once */
+  atomic_int reviews;    /* so many times rights have changed */
   int events;            /* an eventfd for the waiting thread: something has changed; -1: there is none */
 
   /* The gate: behind it a shard joins the cluster. */
@@ -56,6 +58,8 @@ struct pwi_run_news {
 
 struct pwi_run_shard {
   struct pwi_run_orders *orders;
+  struct pwi_run_access *access;              /* of all shards */
+  struct pwi_run_audit *audit;                /* likewise; NULL: none */
   const struct pwi_run_server_config *config; /* complete: no default is left in it but `http` */
   uint64_t process;
   uint32_t number;
@@ -73,6 +77,7 @@ struct pwi_run_shard {
   struct pwi_depot *depot;
   struct pwi_aside aside; /* where functions run that others wrote */
   bool has_aside;
+  int reviewed; /* of orders->reviews */
   bool is_leaving;
   int64_t lost_since; /* leaving: without a manager since then; 0: with one */
 

@@ -364,6 +364,75 @@ static void test_no_memory_is_said_and_nothing_leaks(void **state) {
   assert_true(n > 3);
 }
 
+static void test_limits_are_read_and_printed(void **state) {
+  (void)state;
+  struct pwi_key_limits limits;
+  char text[PWI_KEY_LINE_MAX];
+  assert_int_equal(pwi_key_limits_parse(" connections=7\tspace=ads memory=4G rate=1k ", &limits), PAWL_OK);
+  assert_int_equal(limits.memory, UINT64_C(4) << 30);
+  assert_int_equal(limits.rate, 1024);
+  assert_int_equal(limits.connections, 7);
+  assert_string_equal(pwi_key_limits_print(&limits, text), " space=ads memory=4294967296 rate=1024 connections=7");
+  assert_int_equal(pwi_key_limits_parse("operator", &limits), PAWL_OK);
+  assert_true(limits.is_operator && pwi_key_limits_are_any(&limits));
+  assert_int_equal(pwi_key_limits_parse("", &limits), PAWL_OK);
+  assert_false(pwi_key_limits_are_any(&limits));
+  /* The longest line there can be, and back. */
+  char longest[2 * PWI_KEY_LINE_MAX];
+  snprintf(longest, sizeof longest,
+           "read-only space=%063d memory=18446744073709551615 rate=18446744073709551615 "
+           "connections=18446744073709551615",
+           0);
+  assert_int_equal(pwi_key_limits_parse(longest, &limits), PAWL_OK);
+  assert_string_equal(pwi_key_limits_print(&limits, text) + 1, longest);
+}
+
+static void test_other_limits_are_refused(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "operator read-only",
+      "operator operator",
+      "memory=1G",
+      "space=a memory=",
+      "space=a memory=0",
+      "space=a memory=1x",
+      "space=a memory=-1",
+      "space=a memory=1GG",
+      "rate=",
+      "rate=1.5M",
+      "connections=",
+      "connections=x",
+      "rate=1 rate=2",
+      "quota=5",
+      "rate",
+      "memory=99999999999999999999 space=a",
+      "rate=18446744073709551615k",
+      "space=a space=b",
+  };
+  for (size_t i = 0; i < LENGTH(texts); i++) {
+    struct pwi_key_limits limits = {.rate = 99};
+    if (pwi_key_limits_parse(texts[i], &limits) != PAWL_UNSUPPORTED) fail_msg("accepted: %s", texts[i]);
+    assert_int_equal(limits.rate, 99);
+  }
+}
+
+static void test_rings_are_swapped(void **state) {
+  (void)state;
+  struct pwi_keyring *ring = make_ring(), *other = make_ring();
+  struct pwi_key key;
+  struct pwi_key_limits limits;
+  assert_int_equal(pwi_keyring_add(ring, KEY), PAWL_OK);
+  assert_int_equal(pwi_keyring_add(other, OTHER " read-only"), PAWL_OK);
+  pwi_keyring_swap(ring, other);
+  assert_false(pwi_keyring_copy(ring, NAME, PWI_KEY_NAME_SIZE, &key));
+  assert_true(pwi_keyring_copy(other, NAME, PWI_KEY_NAME_SIZE, &key));
+  assert_true(pwi_keyring_copy_first(ring, &key));
+  assert_int_equal(key.secret[0], 0xff);
+  assert_true(pwi_keyring_limits(ring, key.name, PWI_KEY_NAME_SIZE, &limits) && limits.read_only);
+  pwi_keyring_destroy(ring);
+  pwi_keyring_destroy(other);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_key_is_read_and_named),
@@ -383,6 +452,9 @@ int main(void) {
       cmocka_unit_test(test_limits_are_printed_as_they_are_read),
       cmocka_unit_test_setup_teardown(test_a_ring_knows_the_limits_of_each_key, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_no_memory_is_said_and_nothing_leaks, make_folder, remove_folder),
+      cmocka_unit_test(test_limits_are_read_and_printed),
+      cmocka_unit_test(test_other_limits_are_refused),
+      cmocka_unit_test(test_rings_are_swapped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

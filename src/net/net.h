@@ -79,16 +79,17 @@
 
 #include <pawl/status.h>
 
-#define PWI_NET_HEAD_SIZE 64    /* bytes of a message's head; opaque here, laid out by wire/message.h */
-#define PWI_NET_COPY_MAX 4096   /* bodies up to this size are copied by pwi_net_send */
-#define PWI_NET_IOV_MAX 16      /* parts of one body */
-#define PWI_NET_HELLO_MAX 1024  /* bytes of a greeting */
-#define PWI_NET_TOKEN_MAX 512   /* bytes of a region's token */
-#define PWI_NET_ADDRESS_MAX 256 /* characters of an address, the final zero included */
-#define PWI_NET_PIECE_ALIGN 16  /* every piece begins at a multiple of this in memory, unless the message is ready, */
-#define PWI_NET_PIECE_STEP 64   /* and every piece but a message's last has a multiple of this many bytes */
-#define PWI_NET_READY_PIECES 32 /* pieces of a ready message, at most */
-#define PWI_NET_NEVER INT64_MAX /* a deadline that does not come */
+#define PWI_NET_HEAD_SIZE 64     /* bytes of a message's head; opaque here, laid out by wire/message.h */
+#define PWI_NET_COPY_MAX 4096    /* bodies up to this size are copied by pwi_net_send */
+#define PWI_NET_IOV_MAX 16       /* parts of one body */
+#define PWI_NET_HELLO_MAX 1024   /* bytes of a greeting */
+#define PWI_NET_TOKEN_MAX 512    /* bytes of a region's token */
+#define PWI_NET_ADDRESS_MAX 256  /* characters of an address, the final zero included */
+#define PWI_NET_IDENTITY_MAX 256 /* characters of an identity, likewise */
+#define PWI_NET_PIECE_ALIGN 16   /* every piece begins at a multiple of this in memory, unless the message is ready, */
+#define PWI_NET_PIECE_STEP 64    /* and every piece but a message's last has a multiple of this many bytes */
+#define PWI_NET_READY_PIECES 32  /* pieces of a ready message, at most */
+#define PWI_NET_NEVER INT64_MAX  /* a deadline that does not come */
 
 struct pwi_net;    /* one actor's world */
 struct pwi_region; /* memory that peers may reach */
@@ -119,7 +120,8 @@ struct pwi_link_info {
   const char *peer;  /* for people: the peer's address */
   const void *hello; /* the peer's greeting */
   size_t hello_size;
-  const char *identity; /* how it proved who it is: "key:NAME", "cert:NAME", "user:NUMBER" (unix sockets), or "" */
+  const char *identity; /* how it proved who it is: "key:NAME", "cert:NAME,…" (each name of the certificate),
+                           "user:NUMBER" (unix sockets), or "" */
   bool accepted;        /* the peer connected to us */
   unsigned can;         /* of enum pwi_link_can */
 };

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "role/client_inside.h"
 
@@ -77,7 +78,7 @@ static void accept_asker(struct pwi_client *client, struct pwi_link link, const 
   pawl_status status = make_holding(client);
   struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
   if (!status && !fresh) status = PAWL_NO_MEMORY;
-  if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, &fresh->holder);
+  if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, NULL, &fresh->holder);
   if (status) {
     pwi_net_close(client->config.net, link, status);
     return;
@@ -101,7 +102,10 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
   }
   ours->peering = peering;
   ours->is_up = true;
-  if (ours == client->manager) pwi_client_join(client);
+  if (ours == client->manager) {
+    client->trouble = PAWL_OK;
+    pwi_client_join(client);
+  }
   if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_link_up(client, ours->peer);
 }
 
@@ -202,6 +206,14 @@ const struct pwi_actor pwi_client_actor = {
 
 /* --- life ------------------------------------------------------------------------------------------------------------- */
 
+static pawl_status take_identity(struct pwi_client *client) {
+  for (size_t i = 0; i < sizeof client->identity; i += sizeof(uint64_t))
+    pwi_put_u64(client->identity + i, client->config.identity ? 0 : pwi_random_u64(client->config.random));
+  if (client->config.identity) memcpy(client->identity, client->config.identity, sizeof client->identity);
+  client->config.identity = NULL;
+  return pwi_seal_public(client->identity, client->key);
+}
+
 static pawl_status begin(struct pwi_client *client) {
   const struct pwi_client_config *config = &client->config;
   const char *job = config->job && config->job[0] ? config->job : "default";
@@ -214,9 +226,11 @@ static pawl_status begin(struct pwi_client *client) {
   if (status) return status;
   client->numbers.catalogue = &client->catalogue;
   client->numbers.roster = client->roster;
-  client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = client->host};
+  client->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_CLIENT, .host = client->host, .log = client->config.log, .net = client->config.net};
   client->trouble = PAWL_CLUSTER_UNKNOWN;
-  status = pwi_greeting_set(config->net, &client->greeting);
+  status = take_identity(client);
+  if (!status) status = pwi_greeting_set(config->net, &client->greeting);
   if (status) return status;
   pwi_client_seek_manager(client, pwi_net_now(config->net));
   return client->manager || client->trouble != PAWL_INVALID ? PAWL_OK : PAWL_INVALID;

@@ -62,6 +62,9 @@ struct pwi_client_config {
   bool reader;               /* will only pull */
   bool stays_dead;           /* once taken for dead it does not join again, see RETIREMENT */
   uint64_t memory_max;       /* for vectors opened locally */
+  const uint8_t *
+      identity; /* PWI_SEAL_SECRET bytes by which we prove who we are (role/proof.h); copied. NULL: drawn from `random`,
+                                for simulations */
 };
 
 /* Begins to join. PAWL_INVALID (an address that cannot be read), PAWL_NO_MEMORY. */

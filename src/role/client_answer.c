@@ -123,6 +123,10 @@ static void act(struct pwi_client *client, struct part *part, const struct pwi_o
   case PWI_CODE_RESTORED:
     pwi_part_restored(client, part, outcome->found);
     return;
+  case PWI_CODE_UNPROVEN:
+    part->peer->link->proven = 0;
+    pwi_part_retry(client, part);
+    return;
   }
 }
 

@@ -87,7 +87,14 @@ void pwi_calling_fini(struct pwi_calling *calling) {
 
 /* --- messages ----------------------------------------------------------------------------------------------------------- */
 
-static void send(struct pwi_client *client, const struct client_link *link, enum pwi_say kind, uint64_t number,
+/* A call shows who we are until one was heard. */
+static bool add_proof(const struct pwi_client *client, const struct client_link *link, enum pwi_say kind,
+                      uint8_t seal_out[PWI_SEAL_SIZE]) {
+  if (kind == PWI_SAY_RETURN || !link->peer || link->proven_calls == client->sender) return false;
+  return !pwi_proof_make(client->identity, client->joined.cluster, client->sender, link->peer->node, seal_out);
+}
+
+static void send(struct pwi_client *client, struct client_link *link, enum pwi_say kind, uint64_t number,
                  uint64_t settled, const void *payload, size_t size) {
   struct pwi_message_head head = {.kind = (uint16_t)kind,
                                   .sender = client->sender,
@@ -96,11 +103,15 @@ static void send(struct pwi_client *client, const struct client_link *link, enum
                                   .view = client->view ? (uint32_t)client->view->epoch : 0,
                                   .roster = (uint32_t)client->roster->number,
                                   .catalogue = (uint32_t)client->catalogue.number};
-  struct pwi_enclosure enclosure = {PWI_SECTION_PAYLOAD, payload, size};
+  uint8_t seal[PWI_SEAL_SIZE];
+  struct pwi_enclosure enclosures[2];
+  size_t count = 0;
+  if (size > 0) enclosures[count++] = (struct pwi_enclosure){PWI_SECTION_PAYLOAD, payload, size};
+  bool shows = add_proof(client, link, kind, seal);
+  if (shows) enclosures[count++] = (struct pwi_enclosure){PWI_SECTION_PROOF, seal, sizeof seal};
   /* What cannot be sent takes the link down, and is said again on the next. */
-  pawl_status status =
-      pwi_mail_send(&client->mailer, link->link, &link->peering.link, &head, &enclosure, size > 0 ? 1 : 0);
-  (void)status;
+  pawl_status status = pwi_mail_send(&client->mailer, link->link, &link->peering.link, &head, enclosures, count);
+  if (!status && shows) link->proven_calls = client->sender;
 }
 
 static struct pwi_call_leg *find_leg(const struct client_peer *peer, uint64_t number) {
@@ -337,7 +348,9 @@ static pawl_status take_return(struct pwi_client *client, struct pwi_call_leg *l
   if (refusal) end_leg(client, leg, refusal);
   if (!refusal && !is_later) return PAWL_CORRUPT;
   if (!is_later) return PAWL_OK;
-  unsend(peer_of(client, leg), leg);
+  struct client_peer *peer = peer_of(client, leg);
+  if (peer->link) peer->link->proven_calls = 0; /* it may not have been believed */
+  unsend(peer, leg);
   leg->retry_at =
       pwi_net_now(client->config.net) + (RETRY_FIRST << (leg->tries < RETRY_DOUBLINGS ? leg->tries : RETRY_DOUBLINGS));
   leg->tries++;
@@ -374,7 +387,7 @@ static void answer(void *context, const struct pwi_callee_answer *answer) {
     (void)status;
     return;
   }
-  const struct client_link *link = pwi_idmap_get(&client->links, answer->link);
+  struct client_link *link = pwi_idmap_get(&client->links, answer->link);
   if (link && link->is_up) send(client, link, PWI_SAY_RETURN, answer->number, 0, answer->payload, answer->size);
 }
 
@@ -382,21 +395,27 @@ static pawl_status make_callee(struct pwi_client *client) {
   return client->callee ? PAWL_OK : pwi_callee_create(answer, client, &client->callee);
 }
 
-static void say_later(struct pwi_client *client, const struct client_link *link, uint64_t number) {
+static void say_later(struct pwi_client *client, struct client_link *link, uint64_t number) {
   unsigned char bytes[8];
   struct pwi_writer writer = pwi_writer_over(bytes, sizeof bytes);
   pwi_call_return_encode(PWI_CALL_CODE_LATER, NULL, 0, &writer);
   send(client, link, PWI_SAY_RETURN, number, 0, writer.data, writer.size);
 }
 
-/* Only calls that mean us, and only of those who are live as far as we have heard: whoever is not may be forgotten. */
-static pawl_status hear_call(struct pwi_client *client, const struct client_link *link, const void *payload,
-                             size_t size) {
+/* Whether the link is that of the sender that its message names. */
+static bool is_proved(struct pwi_client *client, struct client_link *link) {
+  return pwi_shown_is(&link->shown, client->roster, client->joined.cluster, client->sender | PWI_PEER_IS_SENDER,
+                      link->call_letter.head.sender);
+}
+
+/* Only calls that mean us, and only of those who are live as far as we have heard: whoever is not may be forgotten. And only over a
+ * link of the caller's own. */
+static pawl_status hear_call(struct pwi_client *client, struct client_link *link, const void *payload, size_t size) {
   const struct pwi_message_head *head = &link->call_letter.head;
   struct pwi_sender caller = {head->sender};
   if (size < sizeof(uint64_t) || head->task == 0) return PAWL_CORRUPT;
   bool is_ours = client->sender != 0 && pwi_get_u64(payload) == client->sender;
-  if (!is_ours || !pwi_roster_is_live(client->roster, caller) || make_callee(client)) {
+  if (!is_ours || !pwi_roster_is_live(client->roster, caller) || !is_proved(client, link) || make_callee(client)) {
     say_later(client, link, head->task);
     return PAWL_OK;
   }
@@ -409,9 +428,12 @@ pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *
   const void *payload = pwi_letter_find(&link->call_letter, body, PWI_SECTION_PAYLOAD, &size);
   if (head->kind == PWI_SAY_RETURN && link->kind == LINK_HOLDER) return hear_return(client, link, payload, size);
   if (link->kind != LINK_ASKER) return PAWL_LINK_PROTOCOL;
+  const void *seal = pwi_letter_find(&link->call_letter, body, PWI_SECTION_PROOF, &size);
+  pwi_shown_take(&link->shown, head->sender, seal, size);
+  payload = pwi_letter_find(&link->call_letter, body, PWI_SECTION_PAYLOAD, &size);
   if (head->kind == PWI_SAY_CALL) return hear_call(client, link, payload, size);
   if (head->kind != PWI_SAY_HEARD) return PAWL_LINK_PROTOCOL;
-  if (client->callee) pwi_callee_heard(client->callee, head->sender, head->task, head->tick);
+  if (client->callee && is_proved(client, link)) pwi_callee_heard(client->callee, head->sender, head->task, head->tick);
   return PAWL_OK;
 }
 

@@ -30,6 +30,7 @@
 #include "role/holder.h"
 #include "role/mail.h"
 #include "role/managers.h"
+#include "role/proof.h"
 #include "store/clock.h"
 #include "wire/filters.h"
 
@@ -251,6 +252,8 @@ struct client_link {
   struct pwi_letter call_letter;  /* of calls, which may come between the pieces of something else */
   struct client_peer *peer;       /* LINK_HOLDER */
   struct pwi_holder_link *holder; /* LINK_ASKER */
+  struct pwi_shown shown;         /* LINK_ASKER: who calls */
+  uint64_t proven, proven_calls;  /* LINK_HOLDER: the id that our requests, and our calls, have shown a proof of */
 
   /* LINK_HOLDER: the answer on its way in. */
   struct part *answering; /* whose values are being filled in; NULL: the answer is received whole */
@@ -327,6 +330,7 @@ struct pwi_client {
   int64_t manager_tried_at, manager_retry_at;
   pawl_status trouble;
   uint64_t sender, secret;
+  uint8_t identity[PWI_SEAL_SECRET], key[PWI_SEAL_PUBLIC];
   struct pwi_joined joined;
   bool is_joined, is_leaving, has_said_leave, has_left;
   bool is_dead; /* for good; `has_left` is then true as well */
@@ -335,7 +339,9 @@ struct pwi_client {
   uint64_t retired; /* the id that the next JOIN names */
   struct pwi_asking forget;
   bool is_forgetting;
-  uint64_t forgotten[8]; /* ids whose clocks may be forgotten once all is collected */
+  struct {
+    uint64_t id, secret;
+  } forgotten[8]; /* ids whose clocks may be forgotten once all is collected */
   size_t forgotten_count;
   size_t collecting; /* parts */
 

@@ -81,6 +81,7 @@ void pwi_client_join(struct pwi_client *client) {
                           .secret = client->secret,
                           .reader = client->config.reader,
                           .retired = client->retired};
+  memcpy(join.key, client->key, sizeof join.key);
   strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
   strncpy(join.host, client->host, sizeof join.host - 1);
   strncpy(join.job, client->job, sizeof join.job - 1);
@@ -143,6 +144,8 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->retired = 0;
   client->is_joined = true;
   client->numbers.node = joined->id;
+  client->numbers.is_sender = true;
+  client->numbers.cluster = joined->cluster;
   client->greeting.cluster = joined->cluster;
   client->greeting.node = joined->id;
   if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;

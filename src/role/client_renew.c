@@ -13,11 +13,12 @@
 
 #include "role/client_inside.h"
 
-static void remember_forgotten(struct pwi_client *client, uint64_t sender) {
+static void remember_forgotten(struct pwi_client *client, uint64_t sender, uint64_t secret) {
   for (size_t i = 0; i < client->forgotten_count; i++)
-    if (client->forgotten[i] == sender) return;
-  if (client->forgotten_count < sizeof client->forgotten / sizeof *client->forgotten)
-    client->forgotten[client->forgotten_count++] = sender;
+    if (client->forgotten[i].id == sender) return;
+  if (client->forgotten_count == sizeof client->forgotten / sizeof *client->forgotten) return;
+  client->forgotten[client->forgotten_count].id = sender;
+  client->forgotten[client->forgotten_count++].secret = secret;
 }
 
 /* What is not under way yet must not go: its predecessor means nothing under another id. */
@@ -33,7 +34,7 @@ void pwi_client_retired(struct pwi_client *client) {
   pwi_log(client->config.log, PAWL_LOG_WARN, "client.retired", "sender=%llu", (unsigned long long)client->sender);
   client->figures.retirements++;
   client->retired = client->sender;
-  remember_forgotten(client, client->sender);
+  remember_forgotten(client, client->sender, client->secret);
   client->sender = 0;
   client->secret = 0;
   if (client->config.stays_dead) {
@@ -240,12 +241,13 @@ static bool has_asks_of(const struct pwi_client *client, uint64_t sender) {
 /* One id at a time. What cannot be asked for now is forgotten by the manager after an hour. */
 static void ask_to_forget(struct pwi_client *client) {
   size_t place = client->forgotten_count;
-  while (place > 0 && has_asks_of(client, client->forgotten[place - 1])) place--;
+  while (place > 0 && has_asks_of(client, client->forgotten[place - 1].id)) place--;
   if (client->is_forgetting || place == 0) return;
-  uint64_t sender = client->forgotten[place - 1];
+  uint64_t sender = client->forgotten[place - 1].id, secret = client->forgotten[place - 1].secret;
   client->forgotten[place - 1] = client->forgotten[--client->forgotten_count];
   pwi_writer_reset(&client->writer);
   pwi_write_u64(&client->writer, sender);
+  pwi_write_u64(&client->writer, secret);
   client->forget.replied = forgotten;
   client->is_forgetting = !client->writer.status && pwi_client_ask(client, &client->forget, PWI_ASK_FORGET,
                                                                    client->writer.data, client->writer.size) == PAWL_OK;

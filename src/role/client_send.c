@@ -210,7 +210,7 @@ static pawl_status make_key_room(struct pwi_client *client, struct outgoing *out
 
 /* A request without values that names at most a few keys is copied by the net, and so is built on the stack. */
 #define SMALL_KEYS 128
-#define SMALL_BODY 2048
+#define SMALL_BODY 1920
 
 static bool is_small(const struct part *part) {
   bool has_list = part->keys && (part->is_wanted || !part->list);
@@ -374,6 +374,21 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
   return pwi_message_copy(builder, &section, bytes);
 }
 
+/* The first one that is numbered on a link shows who we are: those that follow are in its order. */
+static bool needs_proof(const struct pwi_client *client, const struct client_link *link, const struct part *part) {
+  return pwi_part_is_numbered(part) && !part->is_collecting && link->proven != client->sender;
+}
+
+static pawl_status add_proof(const struct pwi_client *client, struct pwi_message_builder *builder,
+                             const struct part *part) {
+  uint8_t seal[PWI_SEAL_SIZE];
+  static_assert(PWI_PEER_IS_SENDER == PWI_VERIFIER_IS_SENDER, "a peer is named as it names itself");
+  pawl_status status = pwi_proof_make(client->identity, client->joined.cluster, client->sender, part->peer->node, seal);
+  if (status) return status;
+  struct pwi_section section = {.type = PWI_SECTION_PROOF, .count = 1, .length = sizeof seal};
+  return pwi_message_copy(builder, &section, seal);
+}
+
 static struct pwi_message_head head_of(const struct pwi_client *client, const struct part *part) {
   return (struct pwi_message_head){.kind = PWI_SAY_REQUEST,
                                    .sender = client->sender,
@@ -418,6 +433,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   struct pwi_message_terms terms = terms_of(client, link, part);
   pwi_message_begin(builder, &terms, &head);
   pawl_status status = add_terms(client, link, builder, part);
+  if (!status && needs_proof(client, link, part)) status = add_proof(client, builder, part);
   if (!status) status = add_filters(link, builder, part);
   if (!status && part->keys && !part->is_collecting)
     status = add_keys(client, link, builder, outgoing, part, small, small_size);
@@ -458,7 +474,7 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   client->figures.bytes_pushed += bytes_out(part);
   part->flow->traffic.messages_out++;
   part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
-  if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = client->sender;
+  if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = peer->link->proven = client->sender;
   move_to_sent(peer, part);
   if (peer->look_at == 0) look_again(client, peer);
   return PAWL_OK;

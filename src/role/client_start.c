@@ -339,7 +339,7 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
     if (call->task->number == 0) piece.prior = prior_of_reader(call->flow, piece.claim, piece.prior);
-    if (call->flow->is_forbidden) piece.prior = 0;
+    if (call->task->number == 0 && call->flow->is_forbidden) piece.prior = 0;
     cut_by_other(call, &piece);
     sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)

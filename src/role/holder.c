@@ -12,6 +12,8 @@
 #define ANSWER_MAX ((size_t)64 << 20) /* bytes of values that one answer may carry */
 #define SCAN_ROWS_MAX ((uint64_t)1 << 16)
 
+#define PUT_OFF_MAX 16384 /* answers of one link that wait for chains */
+
 /* A head that has no memory for so many bytes is of no use as a head. That there is none for more says nothing about it. */
 #define MODEST_BYTES ((size_t)4 << 20)
 
@@ -53,13 +55,15 @@ void pwi_holder_destroy(struct pwi_holder *holder) {
 }
 
 pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, const struct pwi_peering *peering,
-                               const struct pwi_rights *rights, struct pwi_holder_link **link_out) {
+                               const struct pwi_rights *rights, struct pwi_account *account,
+                               struct pwi_holder_link **link_out) {
   struct pwi_holder_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
   if (!fresh) return PAWL_NO_MEMORY;
   fresh->holder = holder;
   fresh->link = link;
   fresh->peering = *peering;
   fresh->rights = *rights;
+  fresh->account = account;
   fresh->inbox.shared = &holder->staging;
   fresh->next = holder->links;
   if (fresh->next) fresh->next->before = fresh;
@@ -67,6 +71,8 @@ pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, 
   *link_out = fresh;
   return PAWL_OK;
 }
+
+void pwi_holder_set_rights(struct pwi_holder_link *link, const struct pwi_rights *rights) { link->rights = *rights; }
 
 void pwi_holder_link_down(struct pwi_holder_link *link) {
   if (!link) return;
@@ -108,10 +114,32 @@ static bool is_behind(const struct pwi_holder_link *link, const struct pwi_reque
   return request->terms.kind == PWI_REQUEST_COLLECT && pwi_roster_is_live(numbers->roster, other);
 }
 
+/* A live sender's numbers are taken from nobody else. Who is not live is told so in any case. */
+static bool is_impostor(struct pwi_holder_link *link, const struct pwi_request *request) {
+  const struct pwi_holder_numbers *numbers = link->holder->config.numbers;
+  if (!pwi_request_is_numbered(request->terms.kind) || link->shown.bound == request->sender.id) return false;
+  uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
+  return pwi_roster_is_live(numbers->roster, request->sender) &&
+         !pwi_shown_is(&link->shown, numbers->roster, numbers->cluster, verifier, request->sender.id);
+}
+
 static bool is_allowed(const struct pwi_holder_link *link, const struct pwi_request *request,
                        const struct pwi_entry *entry) {
-  if (pwi_request_is_numbered(request->terms.kind) && !link->rights.write) return false;
-  return !link->rights.space[0] || pwi_name_is_in(entry->name, link->rights.space);
+  return pwi_request_is_numbered(request->terms.kind) ? pwi_rights_may_change(&link->rights, entry->name)
+                                                      : pwi_rights_may_read(&link->rights, entry->name);
+}
+
+/* Past its rate a link is refused what moves values. Ticks and pushes that others of a group wait for are counted, and go
+ * through. */
+static pawl_status charge(struct pwi_holder_link *link, const struct pwi_request *request) {
+  if (!link->account) return PAWL_OK;
+  int64_t now = pwi_net_now(link->holder->config.net);
+  bool may = pwi_account_may(link->account, now);
+  if (may || is_together(request) || !pwi_request_has_rows(request->terms.kind)) {
+    pwi_account_take(link->account, link->inbox.body_size, now);
+    return PAWL_OK;
+  }
+  return PAWL_QUOTA_RATE;
 }
 
 /* What is meant is not what is here: it was loaded from a checkpoint since, or we have not heard of that yet. */
@@ -135,7 +163,7 @@ static bool decide_other(const struct pwi_holder_link *link, struct pwi_request 
   if (is_behind || operation->incarnation > pwi_holding_incarnation(link->holder->config.holding, operation->other))
     return true;
   pawl_status status = entry ? PAWL_OK : PAWL_NOT_FOUND;
-  if (entry && link->rights.space[0] && !pwi_name_is_in(entry->name, link->rights.space)) status = PAWL_FORBIDDEN;
+  if (entry && !pwi_rights_may_read(&link->rights, entry->name)) status = PAWL_FORBIDDEN;
   if (status == PAWL_OK) return false;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
   request->refusal = status;
@@ -143,10 +171,12 @@ static bool decide_other(const struct pwi_holder_link *link, struct pwi_request 
 }
 
 /* Decided before the holding is asked: PAWL_OK in `outcome->code` if it is to be. */
-static bool decide_early(const struct pwi_holder_link *link, const struct pwi_request *request,
-                         const struct pwi_entry *entry, struct pwi_outcome *outcome) {
+static bool decide_early(struct pwi_holder_link *link, const struct pwi_request *request, const struct pwi_entry *entry,
+                         struct pwi_outcome *outcome) {
   if (is_behind(link, request, entry))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
+  else if (is_impostor(link, request))
+    *outcome = (struct pwi_outcome){.code = PWI_CODE_UNPROVEN};
   else if (!entry || !pwi_holding_has(link->holder->config.holding, entry->id))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_NOT_FOUND};
   else if (!is_allowed(link, request, entry))
@@ -167,10 +197,14 @@ static bool route(const struct pwi_holder_link *link, const struct pwi_request *
 }
 
 /* What the answer may have to hold: values and, behind them, for a scan keys, and clocks. */
-static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request *request, size_t *bytes_out) {
+static pawl_status answer_room(struct pwi_holder_link *link, struct pwi_request *request, size_t row_bytes,
+                               size_t *bytes_out) {
   size_t values;
-  if (request->terms.kind == PWI_REQUEST_SCAN && request->terms.rows > SCAN_ROWS_MAX)
-    request->terms.rows = SCAN_ROWS_MAX;
+  if (request->terms.kind == PWI_REQUEST_SCAN) {
+    uint64_t most = ANSWER_MAX / row_bytes; /* the rest comes with the next one */
+    if (most > SCAN_ROWS_MAX) most = SCAN_ROWS_MAX;
+    if (request->terms.rows > most) request->terms.rows = most > 0 ? most : 1;
+  }
   pawl_status status = pwi_holding_answer_bytes(link->holder->config.holding, request, ANSWER_MAX, &values);
   if (status) return status;
   *bytes_out = values;
@@ -226,8 +260,17 @@ static void answer(struct pwi_holder_link *link, struct pwi_chain *chain, const 
   }
   put_off.positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
                                     pwi_place_position(&place, request->terms.claim.end - 1) + 1);
+  if (link->put_off_count >= PUT_OFF_MAX) { /* far more than a client has under way: what was done will be found done */
+    struct pwi_outcome later = {.code = PWI_CODE_NOT_HERE};
+    pwi_holder_unmake_room(buffer);
+    pwi_holder_say(link, request->terms.number, request->task, &later);
+    return;
+  }
   pwi_holder_keep_payload(&put_off);
-  if (!pwi_chain_put_off(chain, &put_off)) return;
+  if (!pwi_chain_put_off(chain, &put_off)) {
+    link->put_off_count++;
+    return;
+  }
   /* It cannot be remembered: the client will ask again over another link. */
   starve(link->holder, chain);
   pwi_holder_unmake_room(buffer);
@@ -327,7 +370,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     request->refusal = pwi_holding_cut_linear(holder->config.holding, request);
   if (!prepare(link, chain, request, entry, &parcel)) return;
   bool may_wait = chain && (parcel || !pwi_chain_is_settled(chain));
-  status = request->refusal ? PAWL_OK : answer_room(link, request, &bytes);
+  status = request->refusal ? PAWL_OK : answer_room(link, request, pwi_entry_row_bytes(entry), &bytes);
   if (!status) status = pwi_holder_make_room(link, bytes, may_wait && bytes > 0, &buffer, &values);
   if (may_refuse(link, request, status)) { /* the parcel may be larger than is needed now */
     request->refusal = status;
@@ -361,6 +404,7 @@ static void serve(struct pwi_holder_link *link, struct pwi_request *request, con
     say_failed(link, chain, request, status);
     return;
   }
+  if (link->account) pwi_account_take(link->account, served.value_bytes, pwi_net_now(holder->config.net));
   answer(link, chain, request, entry, &served, buffer, values, form);
 }
 
@@ -381,9 +425,10 @@ struct telling {
 
 /* The rows as the sum has left them. Without room for them they have to be asked for again, and the push is then a duplicate. */
 static void fetch_rows(struct pwi_holder_link *link, struct pwi_chain *chain, struct pwi_request *pull,
-                       struct pwi_served *served, struct pwi_holder_buffer **buffer, char **values) {
+                       const struct pwi_entry *entry, struct pwi_served *served, struct pwi_holder_buffer **buffer,
+                       char **values) {
   size_t bytes = 0;
-  pawl_status status = answer_room(link, pull, &bytes);
+  pawl_status status = answer_room(link, pull, pwi_entry_row_bytes(entry), &bytes);
   if (!status) status = pwi_holder_make_room(link, bytes, chain && !pwi_chain_is_settled(chain), buffer, values);
   if (!status) pwi_holding_serve(link->holder->config.holding, pull, *values, served);
   if (!status && served->outcome.code == PWI_CODE_OK) return;
@@ -402,7 +447,7 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
   if (!link) return;
   if (pull) {
     struct pwi_request fetched = *pull;
-    fetch_rows(link, telling->chain, &fetched, &served, &buffer, &values);
+    fetch_rows(link, telling->chain, &fetched, telling->entry, &served, &buffer, &values);
   }
   telling->request.terms.number = waiter.number;
   telling->request.task = task;
@@ -467,12 +512,22 @@ void pwi_holder_settle_sums(struct pwi_holder *holder) {
     pawl_status status = telling.chain ? settle_sum(holder, sum, &telling) : PAWL_NOT_FOUND;
     if (!status)
       pwi_holding_end_sum(holding, sum, tell_in, &telling);
-    else if (status == PAWL_NODE_FULL || status == PAWL_REFUSED || status == PAWL_TOO_LARGE)
+    else if (status == PAWL_NODE_FULL || status == PAWL_QUOTA_MEMORY || status == PAWL_REFUSED ||
+             status == PAWL_TOO_LARGE)
       /* then each uses up its own number */
       pwi_holding_break_sum(holding, sum);
     else /* nothing has happened: they send it again */
       pwi_holding_drop_sum(holding, sum, PWI_CODE_NOT_HERE, PAWL_OK);
   }
+}
+
+/* Where only the beginning of a message is here the proof may be missing: it is then asked for. */
+static void take_proof(struct pwi_holder_link *link, const struct pwi_sections *sections) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_PROOF);
+  uint8_t scratch[PWI_SEAL_SIZE];
+  if (!section || section->length != sizeof scratch || link->inbox.is_dropped) return;
+  pwi_shown_take(&link->shown, link->inbox.head.sender,
+                 pwi_inbox_at(&link->inbox, section->offset, sizeof scratch, scratch), sizeof scratch);
 }
 
 /* Of what there was no memory to receive only the beginning is here: it is refused, or fails, by its terms alone. */
@@ -484,6 +539,7 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
   if (status) return status;
+  take_proof(link, &sections);
   request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};
 
   const struct pwi_entry *entry = pwi_catalogue_find(link->holder->config.numbers->catalogue, request.terms.vector);
@@ -492,6 +548,12 @@ static pawl_status deal_with(struct pwi_holder_link *link) {
     pwi_holder_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
   }
+  status = charge(link, &request);
+  if (status && !pwi_request_is_numbered(request.terms.kind)) {
+    say_failed(link, NULL, &request, status);
+    return PAWL_OK;
+  }
+  if (status) request.refusal = status;
   request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
   status = link->inbox.is_dropped ? PAWL_NO_MEMORY
                                   : pwi_reading_body(&link->holder->reading, &link->inbox, &sections, &request);

@@ -27,7 +27,7 @@
 #include "role/chain.h"
 #include "role/holding.h"
 #include "role/mail.h"
-#include "role/manager.h" /* struct pwi_rights */
+#include "role/quota.h"
 #include "role/roster.h"
 
 struct pwi_holder;
@@ -35,7 +35,9 @@ struct pwi_holder_link;
 
 /* What the owner knows now; read at every request. */
 struct pwi_holder_numbers {
-  uint64_t node; /* our own id, for the heads of answers */
+  uint64_t node;    /* our own id, for the heads of answers; */
+  bool is_sender;   /* a session's, and not a server's */
+  uint64_t cluster; /* 0: not known yet */
   uint64_t view;
   const struct pwi_catalogue *catalogue;
   const struct pwi_roster *roster;
@@ -60,10 +62,12 @@ void pwi_holder_destroy(struct pwi_holder *holder);
 /* A link over which requests may come. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link,
                                              const struct pwi_peering *peering, const struct pwi_rights *rights,
+                                             struct pwi_account *account, /* of its quotas; NULL: none */
                                              struct pwi_holder_link **link_out);
 
 /* From `link_down`: ends it. NULL is fine. */
 void pwi_holder_link_down(struct pwi_holder_link *link);
+void pwi_holder_set_rights(struct pwi_holder_link *link, const struct pwi_rights *rights);
 
 /* A message whose head says REQUEST begins; the result is what the actor returns. Its context is the holder link: the
  * owner tells its own contexts from it by what it returned from `message`. */

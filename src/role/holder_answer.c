@@ -180,6 +180,7 @@ void pwi_holder_say(struct pwi_holder_link *link, uint64_t number, uint64_t task
 void pwi_holder_answer_put_off(void *context, struct pwi_put_off *put_off, bool is_lost) {
   (void)context;
   if (!put_off->link) return; /* its buffers went with it */
+  if (put_off->link->put_off_count > 0) put_off->link->put_off_count--;
   if (!is_lost) {
     pwi_holder_send(put_off);
     return;

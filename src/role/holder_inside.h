@@ -4,6 +4,7 @@
 
 #include "role/coding.h"
 #include "role/holder.h"
+#include "role/proof.h"
 #include "role/inbox.h"
 #include "role/reading.h"
 #include "wire/filters.h"
@@ -39,12 +40,15 @@ struct pwi_holder_link {
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_rights rights;
+  struct pwi_shown shown;      /* who speaks */
+  struct pwi_account *account; /* NULL: no quota */
 
   struct pwi_inbox inbox; /* the request on its way in */
 
   struct pwi_holder_buffer **buffers;
   size_t buffer_count;
   size_t buffer_bytes;   /* of their regions */
+  size_t put_off_count;  /* answers that wait for chains */
   struct pwi_pace *pace; /* NULL: nobody has left a choice of codecs to us */
 };
 

@@ -43,6 +43,7 @@ void pwi_holding_destroy(struct pwi_holding *holding) {
   if (!holding) return;
   pwi_together_fini(holding);
   for (size_t i = 0; i < holding->vector_count; i++) destroy_vector(holding->vectors[i]);
+  pwi_quotas_fini(holding);
   pwi_lists_fini(&holding->lists);
   pwi_rangeset_fini(&holding->held);
   pwi_slots_fini(&holding->slots);
@@ -132,6 +133,7 @@ static pawl_status make_vector(const struct pwi_holding *holding, const struct p
   vector->place = pwi_entry_place(entry);
   vector->is_group = entry->kind == PWI_ENTRY_GROUP;
   vector->apply = apply_of(entry->is.function);
+  pwi_quota_bind(holding, vector);
   pwi_changes_init(&vector->changes, pawl_range_of(0, vector->place.size), pwi_entry_row_bytes(entry),
                    vector->place.mixed);
   if (vector->is_group) vector->group_key = pwi_group_key(entry->name);
@@ -204,6 +206,7 @@ pawl_status pwi_holding_renew(struct pwi_holding *holding, const struct pwi_entr
   holding->vectors[vector_at(holding, entry->id.id)] = vector;
   holding->recent = NULL;
   holding->row_bytes -= old->bytes;
+  pwi_quota_count(old, 0, old->bytes);
   pwi_lists_drop(&holding->lists, entry->id, NULL);
   pwi_together_leave(holding, old, pawl_range_of(0, old->place.size), PWI_CODE_NOT_HERE, PAWL_OK);
   destroy_vector(old);
@@ -224,6 +227,7 @@ void pwi_holding_close(struct pwi_holding *holding, struct pwi_vector_id id) {
   holding->vector_count--;
   holding->recent = NULL;
   holding->row_bytes -= vector->bytes;
+  pwi_quota_count(vector, 0, vector->bytes);
   pwi_lists_drop(&holding->lists, id, NULL);
   pwi_group_dismiss(holding, vector, PWI_CODE_FAILED, PAWL_NOT_FOUND);
   pwi_together_leave(holding, vector, pawl_range_of(0, vector->place.size), PWI_CODE_FAILED, PAWL_NOT_FOUND);
@@ -234,17 +238,26 @@ void pwi_holding_close(struct pwi_holding *holding, struct pwi_vector_id id) {
 
 void pwi_holding_count_bytes(struct pwi_holding *holding, struct pwi_held *vector) {
   uint64_t bytes = pwi_table_bytes(vector->table);
+  pwi_quota_count(vector, bytes, vector->bytes);
   holding->row_bytes += bytes;
   holding->row_bytes -= vector->bytes;
   vector->bytes = bytes;
 }
 
-void pwi_holding_set_limit(const struct pwi_holding *holding, struct pwi_held *vector) {
+static uint64_t cap_rest(const struct pwi_holding *holding, const struct pwi_held *vector) {
   uint64_t most = holding->config.memory_max;
-  vector->table->limit = UINT64_MAX;
-  if (most == UINT64_MAX || holding->is_following) return;
+  if (most == UINT64_MAX) return UINT64_MAX;
   uint64_t others = holding->row_bytes - vector->bytes + holding->lists.bytes;
-  vector->table->limit = others < most ? most - others : 0;
+  return others < most ? most - others : 0;
+}
+
+void pwi_holding_set_limit(const struct pwi_holding *holding, struct pwi_held *vector) {
+  uint64_t cap = cap_rest(holding, vector), quota = pwi_quota_rest(vector);
+  vector->table->limit = holding->is_following ? UINT64_MAX : cap < quota ? cap : quota;
+}
+
+pawl_status pwi_holding_full(const struct pwi_holding *holding, const struct pwi_held *vector) {
+  return pwi_quota_rest(vector) < cap_rest(holding, vector) ? PAWL_QUOTA_MEMORY : PAWL_NODE_FULL;
 }
 
 pawl_status pwi_holding_resolve(struct pwi_holding *holding, struct pwi_held *vector, const uint64_t *keys,
@@ -261,7 +274,7 @@ pawl_status pwi_holding_resolve(struct pwi_holding *holding, struct pwi_held *ve
   }
   if (vector->table->layout != layout) pwi_holding_count_bytes(holding, vector);
   if (list) pwi_lists_recount(&holding->lists, list);
-  return status == PAWL_TOO_LARGE ? PAWL_NODE_FULL : status;
+  return status == PAWL_TOO_LARGE ? pwi_holding_full(holding, vector) : status;
 }
 
 pawl_status pwi_holding_block(struct pwi_holding *holding, uint64_t first, size_t count) {

@@ -323,6 +323,11 @@ void pwi_holding_mark_all(struct pwi_holding *holding, struct pawl_range positio
 /* Bytes that requests have brought and taken so far: how much traffic there is. */
 uint64_t pwi_holding_traffic(const struct pwi_holding *holding);
 
+/* Tables of vectors of this space may take so many bytes in all. Of two quotas the lower one counts. What there is already
+ * stays; pushes that would need more are refused with PAWL_QUOTA_MEMORY, and other spaces go on. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_holding_set_quota(struct pwi_holding *holding, const char *space, uint64_t bytes);
+void pwi_holding_lift_quotas(struct pwi_holding *holding); /* all of them */
+
 /* Filled in but for memory_max's meaning: what is held, and totals since the start. */
 void pwi_holding_report(const struct pwi_holding *holding, struct pwi_report *report_out);
 

@@ -50,7 +50,7 @@ pawl_status pwi_rows_reserve(struct pwi_holding *holding, struct pwi_held *vecto
     status = pwi_dense_reserve(vector->table, range);
   }
   if (vector->table->layout != layout) pwi_holding_count_bytes(holding, vector);
-  return status == PAWL_TOO_LARGE ? PAWL_NODE_FULL : status;
+  return status == PAWL_TOO_LARGE ? pwi_holding_full(holding, vector) : status;
 }
 
 /* A range of a sparse table goes block by block: how many rows has the one that begins with row `done`? */

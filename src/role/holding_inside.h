@@ -87,6 +87,7 @@ struct pwi_held {
   struct pwi_table *table;             /* NULL for a group */
   bool is_hollow;                      /* the table could not be made, for lack of memory: nothing is held or served */
   uint64_t bytes;                      /* of the table, when it was last looked at; part of holding->row_bytes */
+  struct pwi_space_quota *quota;       /* of its space; NULL: none */
   struct pwi_clock clocks[PWI_CLOCKS]; /* on exactly the keys that are held */
   struct pwi_clock staged[PWI_CLOCKS]; /* on keys that came in chunks and are not held yet */
   struct pwi_clock next[PWI_CLOCKS];   /* what `clocks` will be when a change to all vectors has succeeded */
@@ -202,8 +203,9 @@ struct pwi_holding {
   struct pwi_waiting *waiting;
   size_t waiting_count, waiting_room;
   struct pwi_lists lists;
-  uint64_t row_bytes;       /* of all tables */
-  uint64_t gathered_bytes;  /* of pushes that wait for others of their group */
+  uint64_t row_bytes;      /* of all tables */
+  uint64_t gathered_bytes; /* of pushes that wait for others of their group */
+  struct pwi_space_quota *quotas;
   struct pwi_report totals; /* counts since the start; the rest is filled in when asked for */
   struct pwi_named named;   /* by the last push; valid right after it */
   bool is_following;        /* the cap does not count just now */
@@ -229,6 +231,16 @@ struct pwi_held *pwi_holding_vector(const struct pwi_holding *holding, struct pw
 
 /* True if any key of `keys` lies on a frozen position. */
 bool pwi_holding_is_frozen(const struct pwi_holding *holding, const struct pwi_held *vector, struct pawl_range keys);
+
+/* holding_quotas.c: the quota of a new vector's space; bytes of its table that have come and gone; bytes that its table may
+ * have in all, by the quota alone. */
+void pwi_quota_bind(const struct pwi_holding *holding, struct pwi_held *vector);
+void pwi_quota_count(const struct pwi_held *vector, uint64_t more, uint64_t less);
+uint64_t pwi_quota_rest(const struct pwi_held *vector);
+void pwi_quotas_fini(struct pwi_holding *holding);
+
+/* Why a table may not grow: PAWL_NODE_FULL, or PAWL_QUOTA_MEMORY. */
+pawl_status pwi_holding_full(const struct pwi_holding *holding, const struct pwi_held *vector);
 
 /* The table may have grown or shrunk. */
 void pwi_holding_count_bytes(struct pwi_holding *holding, struct pwi_held *vector);

@@ -354,6 +354,43 @@ static void test_under_its_cap_a_holding_refuses_to_grow_and_goes_on(void **stat
   stop(&f);
 }
 
+/* Bytes of the tables of the fixture's space. */
+static uint64_t bytes_held(const struct fixture *f) {
+  struct pwi_report report;
+  pwi_holding_report(f->holding, &report);
+  return report.bytes;
+}
+
+static void test_a_space_past_its_quota_is_refused_and_others_go_on(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 0);
+  struct pwi_entry other = entry_of(77, PAWL_I64, 1, SIZE, false), late = entry_of(78, PAWL_I64, 1, SIZE, false);
+  snprintf(other.name, sizeof other.name, "elsewhere/v");
+  assert_int_equal(pwi_holding_open(f.holding, &other), PAWL_OK);
+  assert_int_equal(pwi_holding_set_quota(f.holding, "test", bytes_held(&f) + 1000), PAWL_OK); /* as under a cap */
+  assert_int_equal(pwi_holding_set_quota(f.holding, "tes", 1), PAWL_OK);
+  struct pwi_request dense = push_of(1, 0, 5, &f.values), sparse = push_of(2, 0, 6, &f.values);
+  assert_served(f.holding, &dense, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(f.holding, &sparse, NULL, PWI_CODE_REFUSED, PAWL_QUOTA_MEMORY);
+  assert_int_equal(pull_one(f.holding, 2, 42), 0);
+  struct pwi_request elsewhere = push_of(77, 0, 7, &f.values);
+  assert_served(f.holding, &elsewhere, NULL, PWI_CODE_OK, PAWL_OK);
+
+  /* A vector that is made later is of the space too. One that is gone gives back what it took. */
+  assert_int_equal(pwi_holding_open(f.holding, &late), PAWL_OK);
+  assert_int_equal(pwi_holding_set_quota(f.holding, "test", 1), PAWL_OK);
+  assert_int_equal(pwi_holding_set_quota(f.holding, "test", UINT64_MAX), PAWL_OK); /* the lower one counts */
+  struct pwi_request latest = push_of(78, 0, 8, &f.values);
+  assert_served(f.holding, &latest, NULL, PWI_CODE_REFUSED, PAWL_QUOTA_MEMORY);
+  dense = push_of(1, 5, 9, &f.values); /* its rows are there */
+  assert_served(f.holding, &dense, NULL, PWI_CODE_OK, PAWL_OK);
+  pwi_holding_lift_quotas(f.holding);
+  latest = push_of(78, 8, 10, &f.values);
+  assert_served(f.holding, &latest, NULL, PWI_CODE_OK, PAWL_OK);
+  stop(&f);
+}
+
 static void test_kept_lists_make_way_for_rows(void **state) {
   (void)state;
   struct fixture f;
@@ -723,6 +760,7 @@ int main(void) {
       cmocka_unit_test(test_a_refused_push_is_refused_again_until_it_is_settled),
       cmocka_unit_test(test_too_few_values_are_refused),
       cmocka_unit_test(test_under_its_cap_a_holding_refuses_to_grow_and_goes_on),
+      cmocka_unit_test(test_a_space_past_its_quota_is_refused_and_others_go_on),
       cmocka_unit_test(test_kept_lists_make_way_for_rows),
       cmocka_unit_test(test_a_kept_list_is_known_by_its_signature),
       cmocka_unit_test(test_a_signature_that_is_not_the_lists_is_not_believed),

@@ -237,7 +237,7 @@ static void test_a_part_without_room_is_refused_and_not_waited_for(void **state)
 /* Ticks and pieces that wait are counted, not only their bytes. */
 static void test_a_member_alone_cannot_open_ticks_without_end(void **state) {
   (void)state;
-  enum { MANY = 4096 };
+  enum { MANY = 1100 };
   struct fixture f;
   start_with(&f, 2, entry_of(VECTOR, PAWL_I64, 1, MANY, false), UINT64_MAX);
   uint64_t refused = 0;

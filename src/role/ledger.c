@@ -95,12 +95,15 @@ void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct
   write_view(record, view);
 }
 
-void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const struct pwi_roster_sender *sender) {
+void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *space,
+                       const struct pwi_roster_sender *sender) {
   begin(record, PWI_RECORD_SENDER);
   pwi_write_u64(record, sender->sender.id);
   pwi_write_u64(record, secret);
   pwi_write_text(record, sender->job);
   pwi_write_text(record, sender->address);
+  pwi_write_bytes(record, sender->key, sizeof sender->key);
+  pwi_write_text(record, space);
 }
 
 void pwi_record_retire(struct pwi_writer *record, uint64_t sender) {
@@ -270,16 +273,19 @@ static pawl_status make_sender_room(struct pwi_ledger *ledger) {
 
 static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_roster_sender sender = {.sender = {pwi_read_u64(reader)}};
-  uint64_t secret = pwi_read_u64(reader);
+  struct pwi_ledger_sender known = {.id = sender.sender.id, .secret = pwi_read_u64(reader)};
   pwi_read_text(reader, sender.job, sizeof sender.job);
   pwi_read_text(reader, sender.address, sizeof sender.address);
+  const void *key = pwi_read_bytes(reader, sizeof sender.key);
+  if (key) memcpy(sender.key, key, sizeof sender.key);
+  pwi_read_text(reader, known.space, sizeof known.space);
   pawl_status status = pwi_reader_end(reader);
   if (status) return status;
   if (sender.sender.id <= ledger->last_sender) return PAWL_INVALID;
   status = make_sender_room(ledger);
   if (!status) status = pwi_roster_add(&ledger->roster, &sender);
   if (status) return status;
-  ledger->senders[ledger->sender_count++] = (struct pwi_ledger_sender){.id = sender.sender.id, .secret = secret};
+  ledger->senders[ledger->sender_count++] = known;
   ledger->last_sender = sender.sender.id;
   return PAWL_OK;
 }

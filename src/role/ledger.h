@@ -47,6 +47,7 @@ struct pwi_ledger_answer {
 struct pwi_ledger_sender {
   uint64_t id;
   uint64_t secret;
+  char space[PWI_SPACE_MAX + 1];     /* that its key is limited to; "": none */
   uint64_t heard;                    /* it has had the replies to all asks up to this number */
   struct pwi_ledger_answer *answers; /* to others, by rising number */
   size_t answer_count, answer_room;
@@ -89,7 +90,7 @@ bool pwi_ledger_refused(pawl_status status);
   X(BORN, 1, "u64 cluster; the view is 1, and empty")                                                                  \
   X(NODE, 2, "u64 id, u64 secret, u64 nonce, u32 shard count, u64 memory max; the view that it is new in")             \
   X(VIEW, 3, "u64 last move given out; the view")                                                                      \
-  X(SENDER, 4, "u64 id, u64 secret, text job, text address")                                                           \
+  X(SENDER, 4, "u64 id, u64 secret, text job, text address, 32 bytes key, text space")                                 \
   X(RETIRE, 5, "u64 sender")                                                                                           \
   X(FORGET, 6, "u64 sender")                                                                                           \
   X(PLAIN_ENTRY, 7, "u64 id, u8 kind, text name, options as they were before there were rules; read only")             \
@@ -112,7 +113,8 @@ enum pwi_record_kind {
 void pwi_record_born(struct pwi_writer *record, uint64_t cluster);
 void pwi_record_node(struct pwi_writer *record, const struct pwi_ledger_node *node, const struct pwi_view *view);
 void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct pwi_view *view);
-void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const struct pwi_roster_sender *sender);
+void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *space,
+                       const struct pwi_roster_sender *sender);
 void pwi_record_retire(struct pwi_writer *record, uint64_t sender);
 void pwi_record_forget(struct pwi_writer *record, uint64_t sender);
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry);
@@ -128,7 +130,7 @@ void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t hear
                        const struct pwi_ledger_answer *answer, const struct pwi_writer *change);
 
 /* Of a ledger that has a cluster. u64 cluster; u64 last node, process, sender, vector, move; u32 count and per node u64 id,
- * u64 secret, u64 nonce, u32 shard count, u64 memory max; u32 count and per sender u64 id, u64 secret, u64 heard, u32 count
+ * u64 secret, u64 nonce, u32 shard count, u64 memory max; u32 count and per sender u64 id, u64 secret, text space, u64 heard, u32 count
  * and per answer u64 number, u32 status, u64 id; u64 size and the catalogue; u64 size and the roster; the view. Whoever applies it to a ledger of zeros has the same ledger. */
 void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *ledger);
 

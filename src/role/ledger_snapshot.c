@@ -6,7 +6,7 @@
 #include "role/ledger.h"
 
 #define NODE_BYTES 36   /* of one in `nodes` */
-#define SENDER_BYTES 28 /* and in `senders`, */
+#define SENDER_BYTES 30 /* and in `senders`, */
 #define ANSWER_BYTES 20 /* and in the answers of one */
 
 /* Whatever a ledger holds must be in its snapshot: a field that is new is written and read here as well. */
@@ -27,6 +27,7 @@ static void end_part(struct pwi_writer *record, size_t begin) {
 static void write_sender(struct pwi_writer *record, const struct pwi_ledger_sender *sender) {
   pwi_write_u64(record, sender->id);
   pwi_write_u64(record, sender->secret);
+  pwi_write_text(record, sender->space);
   pwi_write_u64(record, sender->heard);
   pwi_write_u32(record, (uint32_t)sender->answer_count);
   for (size_t i = 0; i < sender->answer_count; i++) {
@@ -114,6 +115,7 @@ static pawl_status read_senders(struct pwi_ledger *ledger, struct pwi_reader *re
     struct pwi_ledger_sender *sender = &ledger->senders[i];
     sender->id = pwi_read_u64(reader);
     sender->secret = pwi_read_u64(reader);
+    pwi_read_text(reader, sender->space, sizeof sender->space);
     sender->heard = pwi_read_u64(reader);
     pawl_status status = read_answers(sender, reader);
     if (status) return status;

@@ -122,7 +122,7 @@ static void tell_entry(struct story *story, uint64_t id, enum pwi_entry_kind kin
 
 static void tell_sender(struct story *story, uint64_t id) {
   struct pwi_roster_sender sender = {.sender = {id}, .job = "job"};
-  pwi_record_sender(next_record(story), 1000 + id, &sender);
+  pwi_record_sender(next_record(story), 1000 + id, "ads", &sender);
 }
 
 /* With the change in the record after it, which is taken away. */

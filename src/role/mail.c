@@ -29,7 +29,18 @@ pawl_status pwi_greeting_set(struct pwi_net *net, const struct pwi_greeting *gre
   return status ? status : pwi_net_hello_set(net, bytes, size);
 }
 
-pawl_status pwi_greeting_check(const struct pwi_greeting *ours, const struct pwi_link_info *info,
+static void tell_versions(struct pwi_greeting *greeting, const char *peer, const struct pwi_hello *ours,
+                          const struct pwi_hello *theirs) {
+  char text[192];
+  uint64_t left_out;
+  if (!greeting->log || !greeting->net) return;
+  if (!pwi_log_limit_allows(&greeting->limit, pwi_net_now(greeting->net), &left_out)) return;
+  pwi_hello_mismatch(ours, theirs, text, sizeof text);
+  pwi_log(greeting->log, PAWL_LOG_WARN, "link.version", "peer=%s %s left_out=%llu", peer, text,
+          (unsigned long long)left_out);
+}
+
+pawl_status pwi_greeting_check(struct pwi_greeting *ours, const struct pwi_link_info *info,
                                struct pwi_peering *peering_out) {
   struct pwi_hello hello, theirs;
   uint8_t version;
@@ -37,6 +48,7 @@ pawl_status pwi_greeting_check(const struct pwi_greeting *ours, const struct pwi
   pawl_status status = our_hello(ours, &hello);
   if (!status) status = pwi_hello_decode(info->hello, info->hello_size, &theirs);
   if (!status) status = pwi_hello_negotiate(&hello, &theirs, &version, &features);
+  if (status == PAWL_LINK_VERSION) tell_versions(ours, info->peer, &hello, &theirs);
   if (status) return status;
   if (ours->cluster != 0 && theirs.cluster != 0 && ours->cluster != theirs.cluster) return PAWL_CLUSTER_OTHER;
   bool encrypted = (info->can & PWI_LINK_ENCRYPTED) != 0;

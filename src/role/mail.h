@@ -26,6 +26,7 @@
 
 #include <pawl/status.h>
 
+#include "base/log.h"
 #include "net/net.h"
 #include "role/protocol.h"
 #include "wire/hello.h"
@@ -43,6 +44,11 @@ struct pwi_greeting {
   uint64_t cluster; /* 0: knows none yet */
   uint64_t node;    /* 0: has none yet */
   const char *host; /* label of the machine; may be "" */
+
+  /* To say who speaks another version, at most 10 times a second; NULL: nobody is told. */
+  const struct pwi_log *log;
+  struct pwi_net *net;
+  struct pwi_log_limit limit;
 };
 
 /* PAWL_INVALID for a host label that no hello can carry. */
@@ -59,8 +65,8 @@ struct pwi_peering {
   bool sound;                    /* the data lane is encrypted: nothing on it needs a checksum */
 };
 
-/* PAWL_LINK_PROTOCOL (no hello), PAWL_LINK_VERSION, PAWL_CLUSTER_OTHER (both know a cluster, and not the same). */
-PAWL_MUST_USE pawl_status pwi_greeting_check(const struct pwi_greeting *ours, const struct pwi_link_info *info,
+/* PAWL_LINK_PROTOCOL (no hello), PAWL_LINK_VERSION (both ranges are logged), PAWL_CLUSTER_OTHER (both know a cluster, and not the same). */
+PAWL_MUST_USE pawl_status pwi_greeting_check(struct pwi_greeting *ours, const struct pwi_link_info *info,
                                              struct pwi_peering *peering_out);
 
 /* --- sending ------------------------------------------------------------------------------------------------------- */

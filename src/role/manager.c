@@ -196,11 +196,6 @@ static pawl_status on_greet(void *self, struct pwi_link link, const struct pwi_l
   return pwi_greeting_check(&manager->greeting, info, &peering);
 }
 
-static struct pwi_rights rights_of(const struct pwi_manager *manager, const char *identity) {
-  if (!manager->config.rights) return (struct pwi_rights){.write = true};
-  return manager->config.rights(manager->config.rights_context, identity);
-}
-
 static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_manager *manager = self;
   struct pwi_peering found;
@@ -210,13 +205,13 @@ static void on_link_up(void *self, struct pwi_link link, const struct pwi_link_i
   }
   struct peer *peer = pwi_alloc_zero(1, sizeof *peer);
   pawl_status status = peer ? pwi_greeting_check(&manager->greeting, info, &peer->peering) : PAWL_NO_MEMORY;
+  if (!status) status = pwi_manager_admit(manager, info, peer);
   if (status) {
     pwi_free(peer);
     pwi_net_close(manager->config.net, link, status);
     return;
   }
   peer->link = link;
-  peer->rights = rights_of(manager, info->identity);
   add_peer(manager, peer);
   pwi_manager_expect_join(manager, peer);
 }
@@ -340,7 +335,8 @@ static void take_config(struct pwi_manager *manager, const struct pwi_manager_co
   size_t size = strnlen(host, sizeof manager->host - 1);
   memcpy(manager->host, host, size);
   c->host = manager->host;
-  manager->greeting = (struct pwi_greeting){.role = PWI_ROLE_MANAGER, .host = manager->host};
+  manager->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_MANAGER, .host = manager->host, .log = manager->config.log, .net = manager->config.net};
 }
 
 static pawl_status replay_record(void *context, const void *record, size_t size) {

@@ -43,7 +43,8 @@
  * several times the size of that record.
  *
  * RIGHTS. `rights` tells what a link's identity permits. Servers must hold a key without limits. A key limited to reading
- * gives a reader, whatever it asks for; one limited to a space can create, delete and list there only.
+ * gives a reader, whatever it asks for; one limited to a space can create, delete and list there only; an operator's can do
+ * neither with values, and orders what concerns the whole cluster. Each link and each order is audited (role/audit.h).
  *
  * Threads: an actor over net.h, belongs to its net's thread.
  */
@@ -59,18 +60,11 @@
 #include "base/random.h"
 #include "net/net.h"
 #include "ring/view.h"
+#include "role/audit.h"
 #include "role/counts.h"
 #include "role/journal.h"
 #include "role/protocol.h"
-
-/* What a key permits. */
-struct pwi_rights {
-  bool write;
-  char space[PWI_SPACE_MAX + 1]; /* "": in all spaces */
-};
-
-/* What the identity of a link ("key:…", "cert:…", "user:…" or "", see net.h) permits. NULL instead: everything. */
-typedef struct pwi_rights (*pwi_rights_of)(void *context, const char *identity);
+#include "role/rights.h"
 
 /* A chain has room for one member that is being filled, and one that is on its way out. */
 #define PWI_REPLICAS_MAX (PWI_CHAIN_MAX - 3)
@@ -86,6 +80,7 @@ struct pwi_manager_config {
   uint64_t term;               /* of this leadership, where managers take turns; 0: 1, for those that do not */
   pwi_rights_of rights;        /* NULL: everybody may do everything */
   void *rights_context;
+  struct pwi_auditor auditor;               /* zeros: the audit goes to the log alone */
   const struct pwi_function_set *functions; /* besides the built-in ones; borrowed. NULL: none */
   uint32_t first_processes;                 /* 0: 1 */
   int64_t client_grace_ns;                  /* 0: 2 s */
@@ -121,6 +116,14 @@ extern const struct pwi_actor pwi_manager_actor;
  * nodes with their reports and rates, arcs, vectors, jobs, moves going on. Appended to the writer. */
 struct pwi_writer;
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer);
+
+/* The same for the holder of a key: of vectors, groups and jobs only those of its space. */
+pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi_rights *rights,
+                                   struct pwi_writer *writer);
+
+/* What `rights` says has changed: links whose identity may come no more are ended, the others go on with what they may do
+ * now. From the net's thread. */
+void pwi_manager_review(struct pwi_manager *manager);
 
 /* For /healthz and /metrics. */
 struct pwi_manager_figures {

@@ -8,13 +8,14 @@
 #include "role/manager_inside.h"
 
 static bool may_change(const struct peer *peer, const char *name) {
-  return peer->rights.write && (peer->rights.space[0] == '\0' || pwi_name_is_in(name, peer->rights.space));
+  return pwi_rights_may_change(&peer->who.rights, name);
 }
 
-static bool may_do_all(const struct peer *peer) { return peer->rights.write && peer->rights.space[0] == '\0'; }
+static bool may_operate(const struct peer *peer) { return pwi_rights_may_operate(&peer->who.rights); }
 
 void pwi_manager_conclude_ask(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
   struct peer *peer = pwi_manager_peer(manager, decision->link);
+  pwi_manager_audit_decision(manager, decision, status);
   if (!peer) return;
   if (peer->asks > 0) peer->asks--;
   struct waiter waiter = {.link = decision->link,
@@ -85,7 +86,7 @@ static pawl_status read_delete(const struct peer *peer, struct pwi_reader *reade
   decision->decide = decide_delete;
   pawl_status status = pwi_name_check(decision->entry.name, PWI_ENTRY_VECTOR);
   if (status) return status;
-  return may_change(peer, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
+  return pwi_rights_may_delete(&peer->who.rights, decision->entry.name) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- groups --------------------------------------------------------------------------------------------------------- */
@@ -152,6 +153,13 @@ static pawl_status read_ungroup(const struct peer *peer, struct pwi_reader *read
 
 /* --- senders -------------------------------------------------------------------------------------------------------- */
 
+/* Who is limited to a space has no say about clients of others, whether they are here or not. */
+static bool may_retire(const struct pwi_manager *manager, const struct peer *peer, uint64_t id) {
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, id);
+  if (peer->id == 0 || !peer->who.rights.write) return false;
+  return peer->who.rights.space[0] == '\0' || !sender || strcmp(peer->who.rights.space, sender->space) == 0;
+}
+
 static pawl_status decide_forget(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
   if (pwi_roster_is_live(&manager->ledger.roster, sender)) return PAWL_FORBIDDEN;
@@ -159,11 +167,15 @@ static pawl_status decide_forget(struct pwi_manager *manager, struct decision *d
   return PAWL_OK;
 }
 
-static pawl_status read_forget(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+/* By the client that it was, who knows its secret. */
+static pawl_status read_forget(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                               struct decision *decision) {
   decision->id = pwi_read_u64(reader);
+  uint64_t secret = pwi_read_u64(reader);
   decision->decide = decide_forget;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->id);
+  return peer->who.rights.write && (!sender || sender->secret == secret) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_miss(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -172,12 +184,13 @@ static void conclude_miss(struct pwi_manager *manager, const struct decision *de
 }
 
 /* A process that dies takes its listener and its link to us with it. Either alone may be an accident. */
-static pawl_status read_miss(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
+static pawl_status read_miss(const struct pwi_manager *manager, const struct peer *peer, struct pwi_reader *reader,
+                             struct decision *decision) {
   decision->id = pwi_read_u64(reader);
   decision->decide = pwi_manager_decide_miss;
   decision->conclude = conclude_miss;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return peer->id != 0 && peer->rights.write ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_retire(manager, peer, decision->id) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_retire(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -195,10 +208,7 @@ static pawl_status read_retire(const struct pwi_manager *manager, const struct p
   decision->decide = pwi_manager_decide_retire;
   decision->conclude = conclude_retire;
   if (pwi_reader_end(reader) || decision->id == peer->id) return PAWL_INVALID;
-  if (peer->id == 0 || !peer->rights.write) return PAWL_FORBIDDEN;
-  const struct sender *sender = pwi_manager_sender(manager, decision->id);
-  const char *ours = peer->rights.space, *its = sender && sender->peer ? sender->peer->rights.space : ours;
-  return *ours == '\0' || strcmp(ours, its) == 0 ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_retire(manager, peer, decision->id) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static pawl_status decide_listen(struct pwi_manager *manager, struct decision *decision) {
@@ -242,7 +252,7 @@ static pawl_status read_move(const struct peer *peer, struct pwi_reader *reader,
   decision->id = pwi_read_u64(reader);
   decision->decide = decide_move;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static pawl_status decide_balance(struct pwi_manager *manager, struct decision *decision) {
@@ -253,7 +263,7 @@ static pawl_status decide_balance(struct pwi_manager *manager, struct decision *
 static pawl_status read_balance(const struct peer *peer, struct pwi_reader *reader, struct decision *decision) {
   decision->decide = decide_balance;
   if (pwi_reader_end(reader)) return PAWL_INVALID;
-  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- servers -------------------------------------------------------------------------------------------------------- */
@@ -315,7 +325,7 @@ static pawl_status read_drain(const struct peer *peer, struct pwi_reader *reader
   decision->decide = decide_drain;
   decision->conclude = conclude_drain;
   if (pwi_reader_end(reader) || (decision->id == 0) == (decision->address[0] == '\0')) return PAWL_INVALID;
-  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 static void conclude_give_up(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -329,7 +339,7 @@ static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *read
   decision->decide = pwi_manager_decide_give_up;
   decision->conclude = conclude_give_up;
   if (pwi_reader_end(reader) || decision->id == 0 || decision->size > 1) return PAWL_INVALID;
-  return may_do_all(peer) ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_operate(peer) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
@@ -337,7 +347,8 @@ static pawl_status read_give_up(const struct peer *peer, struct pwi_reader *read
 static void tell_status(struct pwi_manager *manager, struct peer *peer, uint64_t task) {
   struct pwi_writer payload = {0};
   pwi_write_u32(&payload, (uint32_t)PAWL_OK);
-  pawl_status status = pwi_manager_status(manager, &payload);
+  pawl_status status = pwi_manager_status_for(manager, &peer->who.rights, &payload);
+  pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_STATUS, "cluster", status);
   if (status)
     pwi_manager_say_reply(manager, peer, task, status, 0);
   else
@@ -363,9 +374,9 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
   case PWI_ASK_UNGROUP:
     return read_ungroup(peer, reader, decision);
   case PWI_ASK_FORGET:
-    return read_forget(peer, reader, decision);
+    return read_forget(manager, peer, reader, decision);
   case PWI_ASK_MISS:
-    return read_miss(peer, reader, decision);
+    return read_miss(manager, peer, reader, decision);
   case PWI_ASK_RETIRE:
     return read_retire(manager, peer, reader, decision);
   case PWI_ASK_LISTEN:
@@ -390,6 +401,7 @@ static void ask_decision(struct pwi_manager *manager, struct peer *peer, struct 
   uint64_t what = peer->letter.head.tick;
   pawl_status status = read_ask(manager, peer, what, reader, decision);
   if (status) {
+    pwi_manager_audit_decision(manager, decision, status);
     pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
@@ -406,12 +418,14 @@ void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void 
   pwi_reader_init(&reader, payload, size);
   struct pwi_ask_terms terms = pwi_ask_terms_read(&reader);
   struct decision decision = {
-      .conclude = pwi_manager_conclude_ask, .link = peer->link, .task = task, .heard = terms.heard};
+      .conclude = pwi_manager_conclude_ask, .link = peer->link, .task = task, .ask = what, .heard = terms.heard};
+  decision.who = peer->who;
   pawl_status status = reader.status ? PAWL_INVALID : PAWL_OK;
   if (!status && pwi_ask_changes(what)) {
     status = pwi_manager_asker(manager, peer, &terms, &decision.asker);
     if (!status && task <= terms.heard) status = PAWL_INVALID;
   }
+  if (status) pwi_manager_audit_ask(manager, &peer->who, what, "", status);
   if (status)
     pwi_manager_say_reply(manager, peer, task, status, 0);
   else if (what == PWI_ASK_STATUS)

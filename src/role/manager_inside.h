@@ -9,6 +9,7 @@
  *   manager_give_up.c servers that will not come back, and what only they had
  *   manager_ask.c     what clients ask for
  *   manager_roster.c  the roster, as the changes since what a peer has
+ *   manager_access.c  what they may ask for, and the audit
  *   manager_answer.c  what was answered, for those who ask again
  *   manager_news.c    who is told what, when, and who is waiting for whom to have heard of it
  *   manager_draft.c   the next view, in the making
@@ -72,6 +73,14 @@ struct topic {
   struct edition *newest, *next, *settled;
 };
 
+/* The settled catalogue as a key of one space is shown it: with the names of that space alone. */
+struct narrow {
+  char space[PWI_SPACE_MAX + 1];
+  struct edition *whole, *edition; /* both NULL: the place is free */
+};
+
+#define PWI_MANAGER_NARROWS 16
+
 /* --- those we know ------------------------------------------------------------------------------------------------- */
 
 enum peer_state {
@@ -81,13 +90,20 @@ enum peer_state {
   PEER_OUT, /* has left, was replaced by a newer link, or is being closed */
 };
 
+/* Who is at the other end of a link, and may do what; remembered with what was asked, for the audit. */
+struct who {
+  char identity[PWI_NET_IDENTITY_MAX];
+  char address[PWI_NET_ADDRESS_MAX];
+  struct pwi_rights rights;
+};
+
 /* The other end of a link. */
 struct peer {
   struct peer *next, *previous; /* all of them, in order of arrival */
   struct peer *chained;         /* those in one bucket */
   struct pwi_link link;
   struct pwi_peering peering;
-  struct pwi_rights rights;
+  struct who who;
   struct pwi_letter letter;
   enum peer_state state;
   struct pwi_timer patience; /* until it must have said JOIN */
@@ -172,7 +188,8 @@ struct decision {
   void (*conclude)(struct pwi_manager *manager, const struct decision *decision,
                    pawl_status status); /* NULL: nothing */
   struct pwi_link link;                 /* who asked */
-  uint64_t task;                        /* of an ask */
+  uint64_t task, ask;                   /* of an ask: its number, and which it is */
+  struct who who;                       /* and who asked, also if they are gone */
   uint64_t asker;                /* of an ask whose answer is remembered: the sender it is remembered for; else 0 */
   uint64_t heard;                /* it has had the replies to its asks up to this number */
   bool goes_on;                  /* set by `decide` with a record that is not the last one of the ask */
@@ -283,6 +300,8 @@ struct pwi_manager {
   size_t sender_count, sender_room;
 
   struct topic topics[PWI_TOPICS];
+  struct narrow narrows[PWI_MANAGER_NARROWS]; /* the last that were made, one after the other */
+  size_t next_narrow;
   struct pwi_fifo waiters; /* struct waiter, with numbers that never fall */
 
   struct pwi_fifo roster_steps; /* manager_roster.c: the last changes, and the number before them */
@@ -391,6 +410,15 @@ void pwi_manager_tried(void *manager, const struct pwi_probe *probe); /* for the
 PAWL_MUST_USE pawl_status pwi_manager_decide_give_up(struct pwi_manager *manager, struct decision *decision);
 void pwi_manager_gave_up(struct pwi_manager *manager);
 
+/* manager_access.c */
+PAWL_MUST_USE pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
+                                            struct peer *peer); /* fills in who it is */
+void pwi_manager_audit(const struct pwi_manager *manager, const struct who *who, const char *verb, const char *object,
+                       pawl_status outcome);
+void pwi_manager_audit_ask(const struct pwi_manager *manager, const struct who *who, uint64_t what, const char *object,
+                           pawl_status outcome);
+void pwi_manager_audit_decision(const struct pwi_manager *manager, const struct decision *decision,
+                                pawl_status outcome);
 /* manager_answer.c: asks are carried out at most once. */
 
 /* True if the ask was answered before: `decision` then concludes with `*status_out`. */

@@ -44,7 +44,7 @@ static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer 
 /* A server of this cluster has been told of a view, a catalogue or a roster that our journal does not hold. */
 static bool has_seen_more(const struct pwi_manager *manager, const struct peer *peer) {
   bool is_ours = peer->peering.hello.cluster == manager->ledger.cluster && manager->ledger.cluster != 0;
-  bool is_trusted = peer->rights.write && peer->rights.space[0] == '\0';
+  bool is_trusted = pwi_rights_are_full(&peer->who.rights);
   return peer->is_server && is_ours && is_trusted && is_ahead_of_us(manager, peer);
 }
 
@@ -153,7 +153,7 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
   const struct peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer) return PAWL_OK;
   if (is_ahead_of_us(manager, peer)) return PAWL_CLUSTER_HISTORY;
-  if (!peer->rights.write || peer->rights.space[0] != '\0') return PAWL_FORBIDDEN;
+  if (!pwi_rights_are_full(&peer->who.rights)) return PAWL_FORBIDDEN;
   if (!is_sound_server(&peer->join)) return PAWL_INVALID;
   const struct pwi_ledger_node *known = find_known(manager, &peer->join);
   if (!known) return peer->join.id ? PAWL_NODE_RETIRED : record_new_node(manager, decision, &peer->join);
@@ -196,19 +196,20 @@ static void conclude_server(struct pwi_manager *manager, const struct decision *
 
 /* --- clients -------------------------------------------------------------------------------------------------------- */
 
-static bool is_reader(const struct peer *peer) { return peer->join.reader || !peer->rights.write; }
+static bool is_reader(const struct peer *peer) { return peer->join.reader || !peer->who.rights.write; }
 
 static pawl_status record_new_sender(struct pwi_manager *manager, struct decision *decision,
-                                     const struct pwi_join *join) {
+                                     const struct pwi_join *join, const char *space) {
   struct pwi_roster_sender sender = {.sender = {manager->ledger.last_sender + 1}};
   const char *job = join->job[0] ? join->job : JOB_DEFAULT;
   if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
   memcpy(sender.job, job, strlen(job));
   memcpy(sender.address, join->address, strlen(join->address));
+  memcpy(sender.key, join->key, sizeof sender.key);
   pawl_status status = pwi_manager_make_sender_room(manager);
   if (status) return status;
   decision->id = sender.sender.id;
-  pwi_record_sender(&manager->record, draw_secret(manager), &sender);
+  pwi_record_sender(&manager->record, draw_secret(manager), space, &sender);
   return PAWL_OK;
 }
 
@@ -218,7 +219,7 @@ static pawl_status decide_client(struct pwi_manager *manager, struct decision *d
   if (is_ahead_of_us(manager, peer)) return PAWL_CLUSTER_HISTORY;
   if (is_reader(peer)) return PAWL_OK;
   const struct pwi_join *join = &peer->join;
-  if (join->id == 0) return record_new_sender(manager, decision, join);
+  if (join->id == 0) return record_new_sender(manager, decision, join, peer->who.rights.space);
   const struct pwi_ledger_sender *known = pwi_ledger_sender(&manager->ledger, join->id);
   bool live = known && known->secret == join->secret &&
               pwi_roster_is_live(&manager->ledger.roster, (struct pwi_sender){join->id});

@@ -81,6 +81,53 @@ void pwi_manager_news_fini(struct pwi_manager *manager) {
     replace(&manager->topics[i].next, NULL);
     replace(&manager->topics[i].settled, NULL);
   }
+  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
+    replace(&manager->narrows[i].whole, NULL);
+    replace(&manager->narrows[i].edition, NULL);
+  }
+}
+
+/* --- for keys of one space -------------------------------------------------------------------------------------------- */
+
+static void keep_space(struct pwi_catalogue *catalogue, const char *space) {
+  size_t kept = 0;
+  for (size_t i = 0; i < catalogue->count; i++)
+    if (pwi_name_is_in(catalogue->entries[i].name, space)) catalogue->entries[kept++] = catalogue->entries[i];
+  catalogue->count = kept;
+}
+
+/* With one reference, the caller's; NULL if there is no memory. */
+static struct edition *narrow_edition(const struct edition *whole, const char *space) {
+  struct pwi_catalogue catalogue = {0};
+  struct pwi_writer writer = {0};
+  struct edition *edition = NULL;
+  size_t size;
+  if (pwi_catalogue_decode(whole->bytes, whole->size, &catalogue)) return NULL;
+  keep_space(&catalogue, space);
+  pwi_catalogue_encode(&catalogue, &writer);
+  pwi_catalogue_fini(&catalogue);
+  if (!writer.status && pwi_add_size(sizeof *edition, writer.size, &size)) edition = pwi_alloc(size);
+  if (edition) {
+    *edition = (struct edition){.references = 1, .number = whole->number, .size = writer.size};
+    memcpy(edition->bytes, writer.data, writer.size);
+  }
+  pwi_writer_fini(&writer);
+  return edition;
+}
+
+static const struct edition *narrowed(struct pwi_manager *manager, struct edition *whole, const char *space) {
+  for (size_t i = 0; i < PWI_MANAGER_NARROWS; i++) {
+    const struct narrow *narrow = &manager->narrows[i];
+    if (narrow->whole == whole && strcmp(narrow->space, space) == 0) return narrow->edition;
+  }
+  struct edition *edition = narrow_edition(whole, space);
+  if (!edition) return NULL;
+  struct narrow *narrow = &manager->narrows[manager->next_narrow++ % PWI_MANAGER_NARROWS];
+  memcpy(narrow->space, space, strlen(space) + 1);
+  replace(&narrow->whole, whole);
+  replace(&narrow->edition, edition);
+  release(edition);
+  return edition;
 }
 
 /* --- sending -------------------------------------------------------------------------------------------------------- */
@@ -127,8 +174,8 @@ void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl
     joined.cluster = manager->ledger.cluster;
     joined.id = peer->id;
     joined.secret = secret;
-    joined.may_write = peer->rights.write;
-    memcpy(joined.space, peer->rights.space, sizeof joined.space);
+    joined.may_write = peer->who.rights.write;
+    memcpy(joined.space, peer->who.rights.space, sizeof joined.space);
   }
   pwi_joined_encode(&joined, &payload);
   pwi_manager_say(manager, peer, PWI_SAY_JOINED, 0, &payload);
@@ -159,6 +206,12 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
     if (i == PWI_TOPIC_ROSTER) continue;
     const struct edition *edition = edition_for(manager, peer, i);
     if (!edition || edition->number == peer->sent.of[i]) continue;
+    bool is_narrow = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
+    if (is_narrow) edition = narrowed(manager, manager->topics[i].settled, peer->who.rights.space);
+    if (!edition) {
+      pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
+      return;
+    }
     enclosures[count++] = (struct pwi_enclosure){.type = sections[i], .data = edition->bytes, .size = edition->size};
     peer->sent.of[i] = edition->number;
   }

@@ -5,6 +5,9 @@
  *
  * Clients are told of what all servers have (manager_news.c), so besides the ledger's roster there is the one that is
  * settled, which follows by the same changes. A client that is new is sent it without retired senders.
+ *
+ * A client whose key is for one space is told no job names and no addresses of those whose keys are for others. That they are
+ * there it has to know: groups and numbers are counted with them.
  */
 #include <string.h>
 
@@ -12,9 +15,12 @@
 #include "role/manager_inside.h"
 #include "role/roster_steps.h"
 
+#define HIDDEN_JOB "hidden"
+
 struct kept_step {
   unsigned char *bytes;
   size_t size;
+  uint64_t sender;
 };
 
 /* --- the history ------------------------------------------------------------------------------------------------------ */
@@ -84,7 +90,7 @@ static bool keep_step(struct pwi_manager *manager, const struct pwi_roster_step 
   struct kept_step *place = bytes ? pwi_fifo_push(&manager->roster_steps) : NULL;
   if (place) {
     memcpy(bytes, writer.data, writer.size);
-    *place = (struct kept_step){bytes, writer.size};
+    *place = (struct kept_step){bytes, writer.size, step->sender.sender.id};
     manager->roster_history_bytes += writer.size;
   } else {
     pwi_free(bytes);
@@ -118,12 +124,66 @@ void pwi_manager_roster_fini(struct pwi_manager *manager) {
 
 /* --- as bytes --------------------------------------------------------------------------------------------------------- */
 
-static void write_delta(const struct pwi_manager *manager, uint64_t since, uint64_t until, struct pwi_writer *writer) {
+/* True if the holder of a key for `space` is not to know who it is. */
+static bool is_hidden(const struct pwi_manager *manager, uint64_t sender, const char *space) {
+  const struct pwi_ledger_sender *known = *space ? pwi_ledger_sender(&manager->ledger, sender) : NULL;
+  return *space && (!known || (known->space[0] && strcmp(known->space, space) != 0));
+}
+
+static void hide_sender(struct pwi_roster_sender *sender) {
+  memset(sender->job, 0, sizeof sender->job);
+  memcpy(sender->job, HIDDEN_JOB, sizeof HIDDEN_JOB);
+  memset(sender->address, 0, sizeof sender->address);
+}
+
+/* The same step without a name. */
+static void write_hidden(const struct kept_step *kept, struct pwi_writer *writer) {
+  struct pwi_roster_step step = {0};
+  struct pwi_reader reader;
+  pwi_reader_init(&reader, kept->bytes, kept->size);
+  step.kind = (enum pwi_step_kind)pwi_read_u8(&reader);
+  if (step.kind == PWI_STEP_ADD) pwi_roster_read_sender(&reader, &step.sender);
+  step.sender.sender.id = kept->sender;
+  hide_sender(&step.sender);
+  pwi_step_encode(&step, writer);
+}
+
+static void write_delta(const struct pwi_manager *manager, uint64_t since, uint64_t until, const char *space,
+                        struct pwi_writer *writer) {
   pwi_delta_begin(since, (uint32_t)(until - since), writer);
   for (uint64_t i = since; i < until; i++) {
     const struct kept_step *step = step_at(manager, (size_t)(i - manager->roster_since));
-    pwi_write_bytes(writer, step->bytes, step->size);
+    bool is_named = step->bytes[0] == PWI_STEP_ADD || step->bytes[0] == PWI_STEP_ADDRESS;
+    if (is_named && is_hidden(manager, step->sender, space))
+      write_hidden(step, writer);
+    else
+      pwi_write_bytes(writer, step->bytes, step->size);
   }
+}
+
+static void encode_whole(const struct pwi_roster *roster, bool is_new, struct pwi_writer *writer) {
+  if (is_new)
+    pwi_roster_encode_live(roster, writer);
+  else
+    pwi_roster_encode(roster, writer);
+}
+
+/* By way of a copy: such keys are few, and it happens once for each of their links. */
+static void encode_for(const struct pwi_manager *manager, const struct pwi_roster *roster, const char *space,
+                       bool is_new, struct pwi_writer *writer) {
+  struct pwi_writer whole = {0};
+  struct pwi_roster copy;
+  pwi_roster_encode(roster, &whole);
+  pawl_status status = whole.status ? whole.status : pwi_roster_decode(whole.data, whole.size, &copy);
+  pwi_writer_fini(&whole);
+  if (status) {
+    writer->status = status;
+    return;
+  }
+  for (size_t i = 0; i < copy.sender_count; i++)
+    if (is_hidden(manager, copy.senders[i].sender.id, space)) hide_sender(&copy.senders[i]);
+  encode_whole(&copy, is_new, writer);
+  pwi_roster_fini(&copy);
 }
 
 /* --- what is settled -------------------------------------------------------------------------------------------------- */
@@ -145,7 +205,7 @@ void pwi_manager_roster_settle(struct pwi_manager *manager, uint64_t number) {
   struct pwi_writer writer = {0};
   if (settled->number >= number) return;
   if (covers(manager, settled->number, number)) {
-    write_delta(manager, settled->number, number, &writer);
+    write_delta(manager, settled->number, number, "", &writer);
     pawl_status status =
         writer.status ? writer.status : pwi_roster_apply_delta(settled, writer.data, writer.size, NULL, NULL);
     if (status == PAWL_CORRUPT) copy_newest(manager); /* cannot be */
@@ -165,17 +225,18 @@ void pwi_manager_roster_resume(struct pwi_manager *manager, struct peer *peer) {
 uint16_t pwi_manager_roster_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
                                  uint64_t *number_out) {
   const struct pwi_roster *roster = peer->is_server ? &manager->ledger.roster : &manager->roster_settled;
+  const char *space = peer->is_server ? "" : peer->who.rights.space;
   uint64_t sent = peer->sent.of[PWI_TOPIC_ROSTER];
   if (roster->number == 0 || sent >= roster->number) return 0;
   *number_out = roster->number;
   if (sent > 0 && covers(manager, sent, roster->number)) {
-    write_delta(manager, sent, roster->number, writer);
+    write_delta(manager, sent, roster->number, space, writer);
     return PWI_SECTION_ROSTER_DELTA;
   }
   bool is_new = !peer->is_server && peer->knew.of[PWI_TOPIC_ROSTER] == 0 && sent == 0;
-  if (is_new)
-    pwi_roster_encode_live(roster, writer);
+  if (*space)
+    encode_for(manager, roster, space, is_new, writer);
   else
-    pwi_roster_encode(roster, writer);
+    encode_whole(roster, is_new, writer);
   return PWI_SECTION_ROSTER;
 }

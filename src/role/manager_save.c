@@ -260,10 +260,11 @@ void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer
                                   struct decision *decision) {
   struct pwi_checkpoint_wish wish = {0};
   struct pwi_checkpointing *saving = NULL;
-  bool may = peer->rights.write && peer->rights.space[0] == '\0';
+  bool may = pwi_rights_may_operate(&peer->who.rights);
   pawl_status status = read_wish(reader, &wish);
   if (!status && !may) status = PAWL_FORBIDDEN;
   if (status) {
+    pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, wish.name, status);
     pwi_manager_say_reply(manager, peer, decision->task, status, 0);
     return;
   }
@@ -274,6 +275,11 @@ void pwi_manager_checkpoint_asked(struct pwi_manager *manager, struct peer *peer
     saving->task = saving->ask = decision->task;
     saving->asker = decision->asker;
   }
+  const char *object = wish.name[0] ? wish.name : wish.directory;
+  if (!status) pwi_manager_audit_ask(manager, &peer->who, PWI_ASK_CHECKPOINT, object, PAWL_OK);
+  size_t size = strnlen(object, sizeof decision->address - 1); /* for the audit, if it could not begin */
+  memcpy(decision->address, object, size);
+  decision->address[size] = '\0';
   remember_ask(manager, peer, decision, status);
 }
 

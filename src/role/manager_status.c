@@ -291,11 +291,12 @@ static bool put_group(json_t *array, const struct pwi_roster *roster, const stru
          put(object, "complete", json_boolean(group && group->complete));
 }
 
-static bool put_catalogue(const struct pwi_manager *manager, json_t *root) {
+static bool put_catalogue(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
   const struct pwi_catalogue *catalogue = &manager->ledger.catalogue;
   json_t *vectors = add_array(root, "vectors"), *groups = add_array(root, "groups");
   bool ok = vectors && groups;
   for (size_t i = 0; i < catalogue->count && ok; i++) {
+    if (!pwi_rights_reach(rights, catalogue->entries[i].name)) continue;
     if (catalogue->entries[i].kind == PWI_ENTRY_VECTOR)
       ok = put_vector(manager, vectors, &catalogue->entries[i]);
     else
@@ -314,13 +315,22 @@ static bool count_job(json_t *counts, const char *job) {
 }
 
 /* Live senders by job, in the order in which the jobs came: an object keeps it, and finds a job by its name. */
-static bool put_jobs(const struct pwi_manager *manager, json_t *root) {
+/* Who works in a space is seen there. */
+static bool is_seen(const struct pwi_manager *manager, const struct pwi_rights *rights,
+                    const struct pwi_roster_sender *sender) {
+  if (rights->space[0] == '\0') return true;
+  const struct pwi_ledger_sender *known = pwi_ledger_sender(&manager->ledger, sender->sender.id);
+  return known && strcmp(known->space, rights->space) == 0;
+}
+
+static bool put_jobs(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
   const struct pwi_roster *roster = &manager->ledger.roster;
   json_t *counts = json_object(), *jobs = add_array(root, "jobs"), *count;
   const char *job;
   bool ok = counts && jobs;
   for (size_t i = 0; i < roster->sender_count && ok; i++)
-    if (!roster->senders[i].retired) ok = count_job(counts, roster->senders[i].job);
+    if (!roster->senders[i].retired && is_seen(manager, rights, &roster->senders[i]))
+      ok = count_job(counts, roster->senders[i].job);
   json_object_foreach(counts, job, count) {
     json_t *object = add_object(jobs);
     ok = ok && put(object, "name", pwi_json_string(job)) && json_object_set(object, "clients", count) == 0;
@@ -365,9 +375,16 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
 }
 
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer) {
+  struct pwi_rights everything = {.write = true};
+  return pwi_manager_status_for(manager, &everything, writer);
+}
+
+pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi_rights *rights,
+                                   struct pwi_writer *writer) {
   json_t *root = json_object();
-  bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, root) &&
-            put_jobs(manager, root) && put_moves(manager, root) && pwi_manager_put_checkpoint(manager, root);
+  bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, rights, root) &&
+            put_jobs(manager, rights, root) && put_moves(manager, root);
+  if (rights->space[0] == '\0') ok = ok && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);
   if (!text) return PAWL_NO_MEMORY;

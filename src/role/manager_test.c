@@ -227,6 +227,121 @@ static void test_keys_limit_what_clients_change(void **state) {
   world_close(&world);
 }
 
+static pawl_status ask_delete(struct actor *actor, const char *vector) {
+  struct pwi_writer name = {0};
+  pwi_write_text(&name, vector);
+  return ask(actor, PWI_ASK_DELETE, &name);
+}
+
+/* Orders yes, values no. */
+static void test_an_operator_gives_orders_and_makes_nothing(void **state) {
+  (void)state;
+  world_open(&world, 12, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *owner = add_client(&world, "owner", false);
+  run_until(owner, is_in);
+  assert_int_equal(ask_create(owner, "mine/w"), PAWL_OK);
+  assert_int_equal(ask_create(owner, "yours/w"), PAWL_OK);
+  world.rights = (struct pwi_rights){.is_operator = true};
+  struct actor *ops = add_client(&world, "operator", false);
+  run_until(ops, is_in);
+  assert_int_equal(ops->joined.id, 0);
+  assert_false(ops->joined.may_write);
+  assert_int_equal(ask_create(ops, "mine/v"), PAWL_FORBIDDEN);
+  assert_int_equal(ask(ops, PWI_ASK_BALANCE, NULL), PAWL_OK);
+  assert_int_equal(ask_delete(ops, "mine/w"), PAWL_OK);
+  world.rights = (struct pwi_rights){.is_operator = true, .space = "mine"};
+  struct actor *limited = add_client(&world, "limited", false);
+  run_until(limited, is_in);
+  assert_int_equal(ask(limited, PWI_ASK_BALANCE, NULL), PAWL_FORBIDDEN);
+  assert_int_equal(ask_delete(limited, "yours/w"), PAWL_FORBIDDEN);
+  world_close(&world);
+}
+
+/* The links in this world have one identity. */
+static void test_one_connection_too_many_is_refused(void **state) {
+  (void)state;
+  world_open(&world, 13, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  world.rights = (struct pwi_rights){.write = true, .connections = 3};
+  run_until(add_client(&world, "first", false), is_in);
+  struct actor *second = add_client(&world, "second", false);
+  run_until(second, is_in);
+  struct actor *third = add_client(&world, "third", false);
+  third->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(third->why_down, PAWL_QUOTA_LINKS);
+  assert_int_equal(ask_create(second, "mine/w"), PAWL_OK);
+  world_close(&world);
+}
+
+/* Read anew, a key is gone: its links are ended, whoever they belong to, and it cannot come back. */
+static void test_links_of_a_key_that_is_gone_are_ended(void **state) {
+  (void)state;
+  world_open(&world, 14, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  pwi_manager_review(world.manager);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(ask_create(client, "mine/w"), PAWL_OK); /* nothing has changed */
+  client->keeps_away = true;
+  world.rights = (struct pwi_rights){.is_nobody = true};
+  pwi_manager_review(world.manager);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(client->why_down, PAWL_LINK_KEY);
+  struct actor *again = add_client(&world, "again", false);
+  again->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(again->why_down, PAWL_LINK_KEY);
+  world_close(&world);
+}
+
+static const char *job_of(const struct actor *actor, uint64_t sender) {
+  const struct pwi_roster_sender *found = pwi_roster_find(&actor->roster, (struct pwi_sender){sender});
+  return found ? found->job : "";
+}
+
+static bool knows(struct actor *actor, uint64_t sender) { return job_of(actor, sender)[0] != '\0'; }
+
+/* Of other spaces it hears neither the names of vectors nor those of jobs; of its own, and of keys without limits, all. */
+static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
+  (void)state;
+  world_open(&world, 15, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *clients[4];
+  static const char *const spaces[] = {"", "mine", "yours", "mine"}, *const names[] = {"a", "b", "c", "d"};
+  for (size_t i = 0; i < 4; i++) {
+    char vector[32];
+    world.rights = (struct pwi_rights){.write = true};
+    snprintf(world.rights.space, sizeof world.rights.space, "%s", spaces[i]);
+    clients[i] = add_client(&world, names[i], false);
+    snprintf(clients[i]->join.job, sizeof clients[i]->join.job, "job%zu", i);
+    run_until(clients[i], is_in);
+    snprintf(vector, sizeof vector, "%s/w%zu", *spaces[i] ? spaces[i] : "all", i);
+    assert_int_equal(ask_create(clients[i], vector), PAWL_OK);
+  }
+  run_for(&world, PWI_SIM_SECOND);
+  static const size_t seen[] = {4, 2, 1, 2};
+  static const char *const jobs[4][4] = {{"job0", "job1", "job2", "job3"},
+                                         {"job0", "job1", "hidden", "job3"},
+                                         {"job0", "hidden", "job2", "hidden"},
+                                         {"job0", "job1", "hidden", "job3"}};
+  for (size_t i = 0; i < 4; i++) {
+    assert_int_equal(clients[i]->catalogue.count, seen[i]);
+    for (size_t k = 0; k < seen[i] && *spaces[i]; k++)
+      assert_true(pwi_name_is_in(clients[i]->catalogue.entries[k].name, spaces[i]));
+    for (size_t k = 0; k < 4; k++) {
+      uint64_t sender = clients[k]->joined.id;
+      assert_true(knows(clients[i], sender));
+      assert_string_equal(job_of(clients[i], sender), jobs[i][k]);
+    }
+    assert_int_equal(clients[i]->catalogue.number, clients[0]->catalogue.number);
+    assert_int_equal(clients[i]->roster.number, clients[0]->roster.number);
+  }
+  world_close(&world);
+}
+
 /* --- vectors -------------------------------------------------------------------------------------------------------- */
 
 static void test_a_vector_is_announced_and_its_id_never_used_again(void **state) {
@@ -432,6 +547,13 @@ static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
   world_close(&world);
 }
 
+static pawl_status ask_forget(struct actor *actor, uint64_t sender, uint64_t secret) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, sender);
+  pwi_write_u64(&payload, secret);
+  return ask(actor, PWI_ASK_FORGET, &payload);
+}
+
 static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(void **state) {
   (void)state;
   world_open(&world, 17, 1);
@@ -439,7 +561,9 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   struct actor *client = add_client(&world, "client", false);
   run_until(client, is_in);
   assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
-  uint64_t old = client->joined.id;
+  uint64_t old = client->joined.id, secret = client->joined.secret;
+  struct actor *other = add_client(&world, "other", false);
+  run_until(other, is_in);
   client->keeps_away = true;
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_until(s, sees_it_retired);
@@ -454,13 +578,11 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   run_until(client, sees_it_retired);
   assert_true(client->joined.id > old);
   assert_true(pwi_roster_is_retired(&client->roster, (struct pwi_sender){old}));
-  struct pwi_writer payload = {0};
-  pwi_write_u64(&payload, client->joined.id);
-  assert_int_equal(ask(client, PWI_ASK_FORGET, &payload), PAWL_FORBIDDEN); /* that one is alive */
-  for (int i = 0; i < 2; i++) {
-    pwi_write_u64(&payload, old);
-    assert_int_equal(ask(client, PWI_ASK_FORGET, &payload), PAWL_OK);
-  }
+  assert_int_equal(ask_forget(client, client->joined.id, client->joined.secret), PAWL_FORBIDDEN); /* it is alive */
+  assert_int_equal(ask_forget(other, old, 0), PAWL_FORBIDDEN); /* and that one was somebody else */
+  assert_int_equal(ask_forget(other, old, secret + 1), PAWL_FORBIDDEN);
+  assert_true(pwi_roster_is_retired(&s->roster, (struct pwi_sender){old}));
+  for (int i = 0; i < 2; i++) assert_int_equal(ask_forget(client, old, secret), PAWL_OK);
   assert_null(pwi_roster_find(&client->roster, (struct pwi_sender){old}));
   world_close(&world);
 }
@@ -527,6 +649,12 @@ static void test_a_client_is_retired_though_it_is_here(void **state) {
   world_close(&world);
 }
 
+static pawl_status ask_miss(struct actor *actor, uint64_t sender) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, sender);
+  return ask(actor, PWI_ASK_MISS, &payload);
+}
+
 static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
   (void)state;
   world_open(&world, 28, 1);
@@ -544,6 +672,17 @@ static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
   assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
   assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
   assert_int_equal(ask_retire(reader, ours->joined.id), PAWL_FORBIDDEN);
+  others->keeps_away = free->keeps_away = true; /* nor while they are away */
+  pwi_sim_break(world.sim, others->node, world.manager_node);
+  pwi_sim_break(world.sim, free->node, world.manager_node);
+  run_for(&world, 100 * PWI_SIM_MILLISECOND);
+  assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_miss(ours, others->joined.id), PAWL_FORBIDDEN);
+  free->keeps_away = false;
+  world.rights = (struct pwi_rights){.write = true};
+  OK(pwi_net_connect(free->net, MANAGER, &free->link));
+  run_until(free, is_in);
   assert_int_equal(ask_retire(ours, mate->joined.id), PAWL_OK);
   assert_int_equal(ask_retire(free, others->joined.id), PAWL_OK);
   assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){ours->joined.id}));
@@ -729,6 +868,10 @@ int main(void) {
       cmocka_unit_test(test_bytes_that_are_no_join_close_the_link),
       cmocka_unit_test(test_servers_need_a_key_without_limits),
       cmocka_unit_test(test_keys_limit_what_clients_change),
+      cmocka_unit_test(test_an_operator_gives_orders_and_makes_nothing),
+      cmocka_unit_test(test_one_connection_too_many_is_refused),
+      cmocka_unit_test(test_links_of_a_key_that_is_gone_are_ended),
+      cmocka_unit_test(test_a_key_of_one_space_is_told_of_that_space),
       cmocka_unit_test(test_a_vector_is_announced_and_its_id_never_used_again),
       cmocka_unit_test(test_clients_hear_of_a_change_after_all_servers_that_are_up),
       cmocka_unit_test(test_whoever_asks_to_be_brought_up_to_date_is),

@@ -166,7 +166,7 @@ pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcom
   if (size != PWI_OUTCOME_SIZE) return PAWL_CORRUPT;
   uint32_t code = pwi_get_u32(from);
   int32_t status = (int32_t)pwi_get_u32(from + 4);
-  if (code > PWI_CODE_RESTORED || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
+  if (code > PWI_CODE_UNPROVEN || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
   *outcome_out = (struct pwi_outcome){
       .code = (enum pwi_code)code,
       .status = (pawl_status)status,
@@ -193,6 +193,7 @@ void pwi_join_encode(const struct pwi_join *join, struct pwi_writer *writer) {
   pwi_write_text(writer, join->job);
   write_flag(writer, join->reader);
   pwi_write_u64(writer, join->retired);
+  pwi_write_bytes(writer, join->key, sizeof join->key);
 }
 
 pawl_status pwi_join_decode(const void *bytes, size_t size, struct pwi_join *join_out) {
@@ -214,6 +215,8 @@ pawl_status pwi_join_decode(const void *bytes, size_t size, struct pwi_join *joi
   pwi_read_text(&reader, join.job, sizeof join.job);
   join.reader = read_flag(&reader);
   join.retired = pwi_read_u64(&reader);
+  const void *key = pwi_read_bytes(&reader, sizeof join.key);
+  if (key) memcpy(join.key, key, sizeof join.key);
   pawl_status status = as_corrupt(pwi_reader_end(&reader));
   if (status == PAWL_OK) *join_out = join;
   return status;

@@ -81,6 +81,7 @@ enum pwi_say {
 #define PWI_SECTION_OPERATION 25    /* of a request of linear algebra: one record, below */
 #define PWI_SECTION_ROSTER_DELTA 26 /* bytes: role/roster_steps.h */
 #define PWI_SECTION_FILTERS 30      /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+#define PWI_SECTION_PROOF 31        /* of a request or call: that the link is its sender's (role/proof.h); 64 bytes */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
 
@@ -196,7 +197,9 @@ PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, s
   X(GONE, 8, "gone")       /* COLLECT: the clocks of that sender are not kept any more */                              \
   X(RESTORED, 9,                                                                                                       \
     "restored") /* the vector was loaded from a checkpoint: `found` is its incarnation, and nothing of an \
-                                  earlier one is taken */
+                                  earlier one is taken */            \
+  X(UNPROVEN, 10,                                                                                                      \
+    "unproven") /* a numbered request under an id that was not proved on this link: show a proof, and try again */
 
 enum pwi_code {
 #define PWI_CODE_ENUM(name, number, text) PWI_CODE_##name = (number),
@@ -257,6 +260,7 @@ struct pwi_join {
   /* clients */
   char job[PWI_LABEL_MAX + 1];
   bool reader;      /* pulls only: no sender id is needed */
+  uint8_t key[32];  /* the public half of what it proves itself by (role/proof.h) */
   uint64_t retired; /* a sender that this client was and whose clocks it has not collected yet; 0: none */
 };
 
@@ -292,7 +296,7 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
   X(DELETE, 2, "delete")    /* text name */                                                                            \
   X(GROUP, 3, "group")      /* text name, u32 size: join it, making it if need be; reply: u64 id */                    \
   X(UNGROUP, 4, "ungroup")  /* u64 id: leave it */                                                                     \
-  X(FORGET, 5, "forget")    /* u64 sender: all its clocks have been collected */                                       \
+  X(FORGET, 5, "forget")    /* u64 sender, u64 its secret: all its clocks have been collected */                       \
   X(STATUS, 6, "status")    /* reply: the cluster's state as JSON text bytes */                                        \
   X(MOVE, 7, "move")        /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */   \
   X(BALANCE, 8, "balance")  /* plan anew from the measured load, and move what should move */                          \
@@ -309,7 +313,7 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
                                        has begun: u64 number. STATUS tells how it goes */               \
   X(MISS, 15,                                                                                                          \
     "miss") /* u64 sender: nobody listens where it did. If it has no link to the manager either it is retired now, \
-                                 without its grace; EXISTS: it has */   \
+                                 without its grace; EXISTS: it has; FORBIDDEN as RETIRE */   \
   X(RETIRE, 16,                                                                                                        \
     "retire") /* u64 sender: it is dead, whatever it says itself, and is retired now. INVALID: the asker's own;   \
                                    FORBIDDEN: one whose key is for another space */

@@ -14,7 +14,7 @@
 #include "role/roster_steps.h"
 
 #define VERSION 1
-#define SENDER_LEAST 14 /* bytes of a sender with a job of one letter and no address */
+#define SENDER_LEAST 46 /* bytes of a sender with a job of one letter and no address */
 #define GROUP_SIZE 13
 #define MEMBER_SIZE 17
 
@@ -280,6 +280,7 @@ void pwi_roster_write_sender(struct pwi_writer *writer, const struct pwi_roster_
   pwi_write_u8(writer, sender->retired);
   pwi_write_text(writer, sender->job);
   pwi_write_text(writer, sender->address);
+  pwi_write_bytes(writer, sender->key, sizeof sender->key);
 }
 
 static void encode_senders(const struct pwi_roster *roster, bool with_retired, struct pwi_writer *writer) {
@@ -343,6 +344,8 @@ void pwi_roster_read_sender(struct pwi_reader *reader, struct pwi_roster_sender 
   sender->retired = read_flag(reader);
   pwi_read_text(reader, sender->job, sizeof sender->job);
   pwi_read_text(reader, sender->address, sizeof sender->address);
+  const void *key = pwi_read_bytes(reader, sizeof sender->key);
+  if (key) memcpy(sender->key, key, sizeof sender->key);
 }
 
 static void read_senders(struct pwi_reader *reader, struct pwi_roster *roster) {

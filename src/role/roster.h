@@ -31,6 +31,7 @@ struct pwi_roster_sender {
   struct pwi_sender sender;
   bool retired;              /* its clocks are still kept */
   char job[PWI_JOB_MAX + 1]; /* a word of letters, digits, '.', '_' and '-'; for people and for groups */
+  uint8_t key[32];           /* by which what it shows of itself is checked (role/proof.h) */
   char address[256];         /* where it serves vectors that it opened locally; "" if nowhere */
 };
 
@@ -100,7 +101,7 @@ PAWL_MUST_USE pawl_status pwi_roster_leave(struct pwi_roster *roster, struct pwi
                                            struct pwi_sender sender);
 
 /* As bytes, with base/cursor.h: u8 version (1), u64 number, u64 last; u32 count and per sender u64 id, u8 retired, text job,
- * text address; u32 count and per group u64 id, u32 size, u8 complete; u32 count and per member u64 group, u64 sender, u8
+ * text address, 32 bytes key; u32 count and per group u64 id, u32 size, u8 complete; u32 count and per member u64 group, u64 sender, u8
  * founder. */
 struct pwi_writer;
 void pwi_roster_encode(const struct pwi_roster *roster, struct pwi_writer *writer);

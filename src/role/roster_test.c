@@ -459,20 +459,30 @@ static void test_random_changes_do_what_a_table_does(void **state) {
 
 /* --- bytes ------------------------------------------------------------------------------------------------------ */
 
-static const unsigned char documented[] = "\x01\x08\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0"
-                                          "\x01\0\0\0\0\0\0\0\0\x03\0ctr\0\0"
-                                          "\x02\0\0\0\0\0\0\0\x01\x03\0ctr\0\0"
-                                          "\x03\0\0\0\0\0\0\0\0\x03\0lda\x03\0h:1"
-                                          "\x02\0\0\0"
-                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01"
-                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0"
-                                          "\x03\0\0\0"
-                                          "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
-                                          "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
-                                          "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
+#define KEY "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+static const unsigned char documented[] =
+    "\x01\x08\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x03\0\0\0"
+    "\x01\0\0\0\0\0\0\0\0\x03\0ctr\0\0" KEY "\x02\0\0\0\0\0\0\0\x01\x03\0ctr\0\0" KEY
+    "\x03\0\0\0\0\0\0\0\0\x03\0lda\x03\0h:1" KEY "\x02\0\0\0"
+    "\x0a\0\0\0\0\0\0\0\x01\0\0\0\x01"
+    "\x14\0\0\0\0\0\0\0\x03\0\0\0\0"
+    "\x03\0\0\0"
+    "\x0a\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0"
+    "\x14\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01"
+    "\x14\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01";
 
 /* Places in it. */
-enum { FIRST = 21, SECOND = 37, THIRD = 53, GROUP_COUNT = 72, GROUP = 76, MEMBER_COUNT = 102, MEMBER = 106, END = 157 };
+enum {
+  FIRST = 21,
+  SECOND = 69,
+  THIRD = 117,
+  GROUP_COUNT = 168,
+  GROUP = 172,
+  MEMBER_COUNT = 198,
+  MEMBER = 202,
+  END = 253
+};
 
 /* If the bytes are accepted, they are what the encoder writes. */
 static pawl_status decode(const void *bytes, size_t size) {
@@ -624,6 +634,7 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
     pwi_write_u8(&writer, 0);
     pwi_write_text(&writer, "j");
     pwi_write_text(&writer, "");
+    pwi_write_bytes(&writer, KEY, sizeof KEY - 1);
   }
   pwi_write_u64(&writer, 0); /* no groups, no members */
   assert_int_equal(pwi_roster_decode(writer.data, writer.size, &roster), PAWL_OK);
@@ -632,7 +643,7 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
   assert_int_equal(roster.sender_count, PWI_ROSTER_MAX);
   pwi_roster_fini(&roster);
   pwi_put_u32(writer.data + 17, PWI_ROSTER_MAX + 1);
-  pwi_write_bytes(&writer, "more than enough for one", 24);
+  pwi_write_bytes(&writer, KEY KEY, 2 * (sizeof KEY - 1)); /* more than enough for one */
   assert_int_equal(decode(writer.data, writer.size), PAWL_CORRUPT);
   pwi_writer_fini(&writer);
 }

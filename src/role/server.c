@@ -38,6 +38,9 @@ static void remove_peer(struct pwi_server *server, struct server_peer *peer) {
     server->peers = peer->next;
   if (peer->next) peer->next->before = peer->before;
   pwi_inbox_fini(&peer->inbox);
+  pwi_account_leave(&server->accounts, peer->account);
+  pwi_free(peer->identity);
+  pwi_free(peer->address);
   pwi_free(peer);
 }
 
@@ -154,6 +157,7 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
   server->node = joined->id;
   server->secret = joined->secret;
   server->numbers.node = joined->id;
+  server->numbers.cluster = joined->cluster;
   server->greeting.node = joined->id;
   server->greeting.cluster = joined->cluster;
   if (pwi_greeting_set(server->config.net, &server->greeting)) server->trouble = PAWL_NO_MEMORY;
@@ -243,23 +247,25 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
   return pwi_greeting_check(&server->greeting, info, &peering);
 }
 
-static struct pwi_rights rights_of(const struct pwi_server *server, const char *identity) {
-  struct pwi_rights everything = {.write = true};
-  return server->config.rights ? server->config.rights(server->config.rights_context, identity) : everything;
-}
-
 /* Somebody connected to us. */
 static void accept_peer(struct pwi_server *server, struct pwi_link link, const struct pwi_link_info *info,
                         const struct pwi_peering *peering) {
-  struct pwi_rights rights = rights_of(server, info->identity);
+  struct pwi_rights rights;
+  struct pwi_account *account;
   bool is_server = peering->hello.role == PWI_ROLE_SERVER;
-  if (is_server && (!rights.write || rights.space[0])) {
-    pwi_net_close(server->config.net, link, PAWL_FORBIDDEN);
+  pawl_status status = pwi_server_admit(server, info, is_server, &rights, &account);
+  if (status) {
+    pwi_net_close(server->config.net, link, status);
     return;
   }
   struct server_peer *peer = add_peer(server, is_server ? PEER_PREVIOUS : PEER_CLIENT, link);
-  pawl_status status = peer ? PAWL_OK : PAWL_NO_MEMORY;
-  if (!status && !is_server) status = pwi_holder_link_up(server->holder, link, peering, &rights, &peer->holder);
+  status = peer ? pwi_server_name_peer(peer, info) : PAWL_NO_MEMORY;
+  if (peer)
+    peer->account = account;
+  else
+    pwi_account_leave(&server->accounts, account);
+  if (!status && !is_server)
+    status = pwi_holder_link_up(server->holder, link, peering, &rights, account, &peer->holder);
   if (status) {
     if (!is_server) pwi_server_starve(server);
     pwi_net_close(server->config.net, link, status);
@@ -285,6 +291,10 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
       accept_peer(server, link, info, &peering);
     else
       pwi_prober_link_up(&server->prober, link, &peering);
+    return;
+  }
+  if (pwi_server_name_peer(peer, info)) {
+    pwi_net_close(server->config.net, link, PAWL_NO_MEMORY);
     return;
   }
   peer->peering = peering;
@@ -471,7 +481,8 @@ static pawl_status begin(struct pwi_server *server) {
   if (status) return status;
   server->numbers.catalogue = &server->catalogue;
   server->numbers.roster = server->roster;
-  server->greeting = (struct pwi_greeting){.role = PWI_ROLE_SERVER, .host = server->host};
+  server->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_SERVER, .host = server->host, .log = server->config.log, .net = server->config.net};
   server->trouble = PAWL_CLUSTER_UNKNOWN;
   status = pwi_greeting_set(server->config.net, &server->greeting);
   if (!status) status = make_parts(server);
@@ -519,6 +530,7 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_mailer_fini(&server->mailer);
   pwi_writer_fini(&server->writer);
   pwi_idmap_fini(&server->links);
+  pwi_accounts_fini(&server->accounts);
   pwi_managers_fini(&server->managers);
   pwi_free(server->address);
   pwi_free(server->host);

@@ -63,7 +63,8 @@ struct pwi_server_config {
   uint64_t cache_max;   /* bytes of kept key lists; 0: the holding's default */
   pwi_rights_of rights; /* NULL: everybody may do everything */
   void *rights_context;
-  struct pwi_depot *depot; /* where checkpoints go, see role/depot.h; borrowed. NULL: none can be saved here */
+  struct pwi_auditor auditor; /* zeros: the audit goes to the log alone */
+  struct pwi_depot *depot;    /* where checkpoints go, see role/depot.h; borrowed. NULL: none can be saved here */
 
   /* Server functions besides the built-in ones, and how they are run: as in role/holding.h. Borrowed. */
   const struct pwi_function_set *functions;
@@ -82,6 +83,10 @@ PAWL_MUST_USE pawl_status pwi_server_create(const struct pwi_server_config *conf
 void pwi_server_destroy(struct pwi_server *server);
 
 extern const struct pwi_actor pwi_server_actor;
+
+/* What `rights` says has changed: links whose identity may come no more are ended, the others go on with what they may do
+ * now. From the net's thread. */
+void pwi_server_review(struct pwi_server *server);
 
 /* Ask to leave: the manager moves our arcs to others. pwi_server_state tells when we may go. */
 void pwi_server_leave(struct pwi_server *server);

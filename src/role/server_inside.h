@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/idmap.h"
 #include "ring/view.h"
+#include "role/quota.h"
 #include "role/chain.h"
 #include "role/holder.h"
 #include "role/inbox.h"
@@ -37,6 +38,8 @@ struct server_peer {
   bool
       has_spoken; /* PEER_PREVIOUS: it has said something about a chain. One that only tries us (role/prober.h) never does */
   struct pwi_peering peering;
+  char *identity, *address;       /* of a link that is up, for those who look at its rights again */
+  struct pwi_account *account;    /* PEER_CLIENT: of its quotas; NULL: none */
   int64_t began_at;               /* PEER_NEXT: when it was connected to */
   uint64_t node;                  /* PEER_PREVIOUS, PEER_NEXT */
   struct pwi_holder_link *holder; /* PEER_CLIENT */
@@ -80,6 +83,7 @@ struct pwi_server {
   struct server_peer *peers;
   struct pwi_staging staging; /* for what neighbours in chains say */
   size_t client_links;
+  struct pwi_accounts accounts;
 
   /* Membership. */
   struct server_peer *manager; /* NULL: no link, not even one that is being made */
@@ -128,6 +132,11 @@ void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer,
 
 /* A link to another node; NULL if there is no memory for it. */
 struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_peer_kind kind, const char *address);
+
+/* server_access.c: whether who connected to us may, and what it may do. */
+PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, bool is_server,
+                                           struct pwi_rights *rights_out, struct pwi_account **account_out);
+PAWL_MUST_USE pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link_info *info);
 
 /* server_view.c: news from the manager. PAWL_CORRUPT and PAWL_NO_MEMORY: ask for it again. */
 PAWL_MUST_USE pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_letter *letter,

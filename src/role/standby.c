@@ -251,7 +251,10 @@ static pawl_status begin(struct pwi_standby *standby) {
                                          .doubt_ns = standby->config.doubt_ns,
                                          .changed = election_changed,
                                          .context = standby};
-  standby->greeting = (struct pwi_greeting){.role = PWI_ROLE_MANAGER, .host = standby->host};
+  standby->greeting = (struct pwi_greeting){.role = PWI_ROLE_MANAGER,
+                                            .host = standby->host,
+                                            .log = standby->config.manager.log,
+                                            .net = standby->config.manager.net};
   pawl_status status = pwi_greeting_set(net, &standby->greeting);
   return status ? status : pwi_election_init(&standby->election, &election);
 }

@@ -118,9 +118,22 @@ double pwi_sketch_error(const struct pwi_sketch_bank *bank, const uint64_t *stor
   return sqrt(sum / bank->depth / bank->columns);
 }
 
+/* Each row keeps within its type, and their sum need not: then a cell is as large as it can be, and the count is told as capped. */
+static uint64_t add_unsigned(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t add_signed(uint64_t a, uint64_t b) {
+  int64_t sum;
+  if (__builtin_add_overflow((int64_t)a, (int64_t)b, &sum)) return (uint64_t)((int64_t)a < 0 ? -INT64_MAX : INT64_MAX);
+  return (uint64_t)(sum < -INT64_MAX ? -INT64_MAX : sum);
+}
+
 void pwi_sketch_sum(const struct pwi_sketch_bank *bank, uint64_t *sum, const uint64_t *row) {
   size_t width = pwi_sketch_bank_width(bank);
   if (row[0] > sum[0]) sum[0] = row[0];
-  for (size_t i = PWI_SKETCH_HEAD; i < width; i++) sum[i] += row[i];
+  for (size_t i = PWI_SKETCH_HEAD; i < width; i++)
+    sum[i] = bank->is_signed ? add_signed(sum[i], row[i]) : add_unsigned(sum[i], row[i]);
   if (__builtin_add_overflow(sum[1], row[1], &sum[1])) sum[1] = UINT64_MAX;
 }

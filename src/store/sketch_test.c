@@ -383,6 +383,26 @@ static void test_windows_add_up(void **state) {
   assert_int_equal(stored[1], UINT64_MAX);
 }
 
+/* Windows keep within their types, and their sum does not: it must not come out lower than any of them. */
+static void test_sums_of_windows_do_not_wrap(void **state) {
+  (void)state;
+  struct pwi_sketch_bank bank;
+  pwi_sketch_bank_init(&bank, 4, 1024, false);
+  pwi_sketch_add(&bank, stored, 5, UINT64_MAX - 3, false);
+  pwi_sketch_add(&bank, other, 5, 10, false);
+  pwi_sketch_sum(&bank, stored, other);
+  assert_true(pwi_sketch_least(&bank, stored, 5) == UINT64_MAX);
+  memset(stored, 0, sizeof stored);
+  memset(other, 0, sizeof other);
+  pwi_sketch_bank_init(&bank, 3, 1024, true);
+  pwi_sketch_add(&bank, stored, pwi_mix64(1), INT64_MAX, false);
+  pwi_sketch_add(&bank, stored, pwi_mix64(2), INT64_MAX, true);
+  memcpy(other, stored, sizeof other);
+  pwi_sketch_sum(&bank, stored, other);
+  assert_true(pwi_sketch_median(&bank, stored, pwi_mix64(1)) == INT64_MAX);
+  assert_true(pwi_sketch_median(&bank, stored, pwi_mix64(2)) == -INT64_MAX);
+}
+
 static void test_banks_are_chosen_evenly(void **state) {
   (void)state;
   uint32_t counts[48] = {0};
@@ -410,6 +430,7 @@ int main(void) {
       cmocka_unit_test_setup(test_adding_in_place_is_the_same_as_a_batch, clear),
       cmocka_unit_test(test_numbers_go_where_their_hash_says),
       cmocka_unit_test_setup(test_windows_add_up, clear),
+      cmocka_unit_test_setup(test_sums_of_windows_do_not_wrap, clear),
       cmocka_unit_test(test_banks_are_chosen_evenly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

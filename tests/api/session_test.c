@@ -1,6 +1,9 @@
 /* Opening and closing sessions: what can go wrong, and what becomes of the processes behind them. */
 #include "scene.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/memory.h"
@@ -275,10 +278,65 @@ static void test_children_go_when_their_parent_is_killed(void **state) {
   }
 }
 
+/* The only server dies: no deadline changes, and what is waited for is told, not kept silent. */
+static void test_a_session_tells_whom_its_keys_wait_for(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_vector_options options;
+  struct pawl_vector *vector;
+  struct pawl_task *task;
+  pid_t server = 0;
+  float values[1] = {1};
+  (void)state;
+  pawl_vector_options_init(&options);
+  options.size = 100;
+  must(pawl_vector_create(session, "a/v", &options, PATIENCE, &vector));
+  must(pawl_session_check(session));
+  assert_int_equal(find_children(getpid(), "--join", &server, 1), 1);
+  assert_int_equal(kill(server, SIGKILL), 0);
+  int64_t deadline = pwi_host_now() + PATIENCE;
+  while (pawl_session_check(session) == PAWL_OK && pwi_host_now() < deadline) usleep(10000);
+  must_fail(pawl_session_check(session), PAWL_CLUSTER_WAITING, "pawl server forget --all-lost");
+  must_fail(pawl_session_check(session), PAWL_CLUSTER_WAITING, "have the only copy: node 1");
+  must(pawl_vector_push(vector, pawl_at_range(0, 1), values, &task));
+  must_fail(pawl_task_finish(task, PAWL_SECOND / 5), PAWL_TIMED_OUT, "have the only copy: node 1");
+  assert_int_equal(pawl_session_check(NULL), PAWL_INVALID);
+  pawl_vector_close(vector);
+  pawl_session_close(session, 0);
+}
+
+/* A port that was given back a moment ago. */
+static void free_port(char address[32]) {
+  struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof at;
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+  assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+  close(listener);
+  snprintf(address, 32, "127.0.0.1:%u", ntohs(at.sin_port));
+}
+
+/* However long one would wait for an answer: without one there is nothing to wait for. */
+static void test_that_nobody_is_there_is_told_long_before_the_time_is_up(void **state) {
+  char address[32];
+  struct pawl_session *session = NULL;
+  struct pawl_session_options options;
+  (void)state;
+  free_port(address);
+  pawl_session_options_init(&options);
+  options.timeout_ns = 3600 * PAWL_SECOND;
+  options.impatient = true;
+  options.address = address;
+  must_fail(pawl_session_open(&options, &session), PAWL_LINK_REFUSED, address);
+  options.address = "nobody-is-called-that.invalid:7295";
+  must_fail(pawl_session_open(&options, &session), PAWL_LINK_RESOLVE, "nobody-is-called-that.invalid");
+  assert_null(session);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_children_go_when_their_parent_is_killed), /* first: it forks */
       cmocka_unit_test(test_an_address_that_cannot_be_read_is_invalid),
+      cmocka_unit_test(test_that_nobody_is_there_is_told_long_before_the_time_is_up),
       cmocka_unit_test(test_nobody_at_the_address_is_told_after_the_time_out),
       cmocka_unit_test(test_options_that_contradict_themselves_are_invalid),
       cmocka_unit_test(test_replicas_need_servers_to_be_on),
@@ -289,6 +347,7 @@ int main(void) {
       cmocka_unit_test(test_figures_count_what_was_sent_and_received),
       cmocka_unit_test(test_with_replicas_a_server_may_be_killed),
       cmocka_unit_test(test_closing_leaves_no_memory_and_no_processes),
+      cmocka_unit_test(test_a_session_tells_whom_its_keys_wait_for),
       cmocka_unit_test(test_waiting_ends_and_the_push_goes_on),
       cmocka_unit_test(test_tasks_end_with_the_session_and_can_still_be_asked),
   };

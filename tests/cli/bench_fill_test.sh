@@ -32,6 +32,11 @@ run --json --servers 3 --replicas 1
 line 3 1 "$number"
 run --json --rate 0.5
 line 2 0 null 0.5
+# So slowly that nothing is pushed while the rate before the join is measured: there is no ratio then, and that is no failure.
+run --json --rate 0.0003
+grep -q '"push_gb_per_s_before":0.0,.*"push_ratio":null,' "$work/out" || fail "a ratio to nothing: $(cat "$work/out")"
+run --rate 0.0003
+grep -q 'none ended before' "$work/out" || fail "a ratio to nothing: $(cat "$work/out")"
 run --servers 1
 grep -q 'it was filled with  *[0-9.]* GB in [0-9.]* s' "$work/out" || fail "no table: $(cat "$work/out")"
 

@@ -23,7 +23,7 @@ said() { grep -q -e "$1" "$work/out" || fail "'$1' is not in: $(cat "$work/out")
 complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work/err")"; }
 
 expect 0 "$pawl" --help
-for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl bench net' 'pawl sim demo' \
+for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl bench net' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl vector delete' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
   'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
   'pawl train linear' 'pawl train lda' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
@@ -50,7 +50,7 @@ explains() {
 explains demo --all --data --seed --json --verbose --log-level
 explains env --json
 explains version --json
-explains key 'pawl key new' 'pawl key show'
+explains key 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl key show'
 explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
 explains manager --listen --advertise --http --data --new --first-servers --client-grace --key-file --certificate --private-key \

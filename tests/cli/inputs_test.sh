@@ -165,3 +165,69 @@ said '"words":2'
 "$pawl" train lda - --format text --topics 2 --sweeps 3 -o piped.model --max-share 1 <pets.txt >out 2>err || fail 'topics from a pipe'
 "$pawl" lda infer pets.model - --format text <pets.txt >out 2>err || fail 'documents from a pipe'
 [ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
+
+# Words that say nothing, and short ones, are left out.
+expect 0 "$pawl" train lda pets.txt --topics 2 --sweeps 3 -o stopped.model --max-share 1 --stop-words english --min-length 5
+expect 0 "$pawl" lda topics stopped.model
+said 'birds'
+said 'sleep'
+if grep -q -w -e and -e they -e eat -e cats out; then fail "stop words, or short ones: $(cat out)"; fi
+printf 'birds\nsleep\n' >stop.txt
+expect 0 "$pawl" train lda pets.txt --topics 2 --sweeps 3 -o stopped.model --max-share 1 --stop-words english --stop-words stop.txt
+expect 0 "$pawl" lda topics stopped.model
+said 'cats'
+if grep -q -w -e and -e birds -e sleep out; then fail "words of both lists: $(cat out)"; fi
+expect 2 "$pawl" train lda numbers.txt --topics 2 --stop-words english
+complained 'the words of ldac have numbers already'
+
+# --- weights of classes, and a crowd ---------------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic train.svm --class-weight 1=10,-1=2 --json -o weighed.model
+both=$(figure objective)
+expect 0 "$pawl" train logistic train.svm --class-weight 1=10 --class-weight -1=2 --json -o weighed.model
+[ "$(figure objective)" = "$both" ] || fail "a list is not the same as two options: $both and $(figure objective)"
+expect 2 "$pawl" train logistic train.svm --class-weight 1=10,1=2
+expect 2 "$pawl" train logistic train.svm --class-weight 1=10,
+expect 0 "$pawl" train logistic train.svm --workers 9 -o crowd.model
+[ "$(nproc)" -ge 9 ] || complained '9 workers on [0-9]* processors* take turns'
+
+# --- rows that are held out ---------------------------------------------------------------------------------------------------------------
+
+for workers in 1 2; do
+  expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --seed 5 --workers $workers --tolerance 1e-6 --json -o split$workers.model
+  [ "$(figure rows)" -lt 270 ] && [ "$(figure rows)" -gt 210 ] || fail "a fifth of 300 rows: $(cat out)"
+  [ "$(figure valid_loss)" != null ] || fail "no validation loss: $(cat out)"
+  figure rows >rows.$workers
+done
+cmp -s rows.1 rows.2 || fail 'which rows are held out depends on workers'
+expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --seed 6 --json -o split.model
+expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --early-stop 3 -o split.model
+said '^  validation  '
+expect 2 "$pawl" train logistic train.csv --label y --valid-split 0.2 --valid test.csv
+complained 'give one of the two'
+expect 2 "$pawl" train logistic train.csv --valid-split 1
+expect 1 "$pawl" train logistic train.csv --label y --valid-split 0.000001
+complained 'holds out no row'
+expect 0 "$pawl" train logistic train.csv --label y --valid-split 0.2 --method ftrl --passes 2 -o split.model
+
+# --- names of features -----------------------------------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" train logistic semi.csv --label y -q -o named.model
+expect 0 "$pawl" model show named.model --top 20
+for name in a b d colour=red colour=blue; do said "  $name\$"; done
+expect 0 "$pawl" model show named.model --json
+said '"name":"colour=red"'
+expect 0 "$pawl" model export named.model -o copy.model
+expect 0 "$pawl" model show copy.model
+said '  colour=red$'
+expect 0 "$pawl" model show vw.model
+said '  f^w0$'
+said '  f^x$'
+expect 0 "$pawl" train logistic train.vw --l1 0.1 -q --method ftrl -o vw.model
+expect 0 "$pawl" model show vw.model
+said '  f^w0$'
+awk 'BEGIN { for (i = 0; i < 90; i++) { printf "%d", i % 2; for (j = 1; j <= 13; j++) printf "\t%s", j == 3 ? i % 2 * 5 : ""; for (j = 1; j <= 26; j++) printf "\t%s", j == 5 ? "w" i % 3 : ""; print "" } }' >log.tsv
+expect 0 "$pawl" train logistic log.tsv -q -o log.model
+expect 0 "$pawl" model show log.model
+said '  I3$'
+said '  C5=w1$'

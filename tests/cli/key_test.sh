@@ -98,3 +98,38 @@ printf '# a comment\n' >empty.key
 chmod 600 empty.key
 refuses 'no key in it' key show empty.key
 refuses 'cannot write' key new -o nowhere/a.key
+
+# Keys are added and revoked in one step; the file stays closed, and keeps what is not concerned.
+rm -f ./*.key
+"$pawl" key new own.key >out
+"$pawl" key new --space ads ads.key >out
+"$pawl" key new next.key >out
+name_in() { "$pawl" key show "$1" | head -n 1 | cut -d ' ' -f 1; }
+own=$(name_in own.key) ads=$(name_in ads.key) next=$(name_in next.key)
+echo '# a word of ours' >>own.key
+"$pawl" key add own.key ads.key >out
+grep -q 'kill -HUP' out || fail "no word about SIGHUP: $(cat out)"
+[ "$(stat -c %a own.key)" = 600 ] || fail "the mode after add is $(stat -c %a own.key)"
+grep -q '# a word of ours' own.key || fail 'a comment is gone'
+"$pawl" key show own.key | grep -q "^$ads  accepted, space=ads$" || fail "not added: $("$pawl" key show own.key)"
+"$pawl" key add own.key ads.key --space ads --memory 1G --rate 5k --connections 3 >out
+[ "$("$pawl" key show own.key | grep -c "^$ads")" -eq 1 ] || fail 'a key stands twice'
+"$pawl" key show own.key | grep -q "^$ads  accepted, space=ads memory=1073741824 rate=5120 connections=3$" ||
+  fail "no quotas: $("$pawl" key show own.key)"
+"$pawl" key add --first own.key next.key --json >out
+grep -q '"used":true' out || fail "not first: $(cat out)"
+"$pawl" key show own.key | grep -q "^$next  used and accepted$" || fail "not first: $("$pawl" key show own.key)"
+refuses 'limited' key add --first own.key ads.key
+refuses 'has no key' key revoke own.key 0123456789abcdef
+refuses 'no key left' key revoke next.key "$next"
+"$pawl" key revoke own.key "$own" "$ads" >out
+[ "$("$pawl" key show own.key | wc -l)" -eq 1 ] || fail "not revoked: $("$pawl" key show own.key)"
+if grep -q "$ads" own.key; then fail 'the comment of a revoked key is left'; fi
+[ ! -e own.key.edit ] || fail 'something was left behind'
+: >own.key.edit
+refuses 'somebody else edits' key add own.key ads.key
+rm own.key.edit
+ln -s own.key link.key
+"$pawl" key add link.key ads.key >out # the file behind a link is changed, and the link stays
+[ -L link.key ] || fail 'the link is gone'
+"$pawl" key show own.key | grep -q "^$ads" || fail 'nothing was added behind the link'

@@ -19,7 +19,7 @@ said '^ *3  *333  word3$'
 said '^\(9[89][0-9]\|10[0-2][0-9]\|1000\) different things'
 expect 0 sh -c "cat words | '$pawl' sketch insert --from - --json --top 1 --no-aggregate"
 said "^{\"sketch\":\"sketch/main\",\"added\":$total,\"left_out\":0,\"merged\":0,\"pairs\":$total,\"bytes\":[0-9]*,\"bits_per_pair\":[0-9.]*,"
-said '^{"rank":1,"key":"word1","count":1000,"error":[0-9.]*}$'
+said '^{"rank":1,"key":"word1","count":1000,"error":[0-9.]*,"capped":false}$'
 
 # --- one that stays -----------------------------------------------------------------------------------------------------------
 
@@ -38,7 +38,7 @@ said '^word1 2000 (at most [0-9]* too many)$'
 said '^word4 500 '
 said '^nothing 0 '
 expect 0 "$pawl" sketch query web/words word1 --json
-said '^{"key":"word1","count":2000,"error":[0-9.]*}$'
+said '^{"key":"word1","count":2000,"error":[0-9.]*,"capped":false}$'
 expect 0 "$pawl" sketch top web/words 2
 [ "$(wc -l <out | tr -d ' ')" -eq 2 ] || fail "two lines, not: $(cat out)"
 said '^ *1  *2000  word1$'

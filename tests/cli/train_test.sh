@@ -105,7 +105,7 @@ logistic train.svm --l1 -1
 logistic train.svm --l1 1,,2
 logistic train.svm --workers 0
 logistic train.svm --workers 3:1
-logistic train.svm --method newton
+logistic train.svm --method bfgs
 logistic train.svm --method dual
 logistic train.svm --loss hinge
 logistic train.svm --early-stop 3
@@ -189,6 +189,15 @@ expect 0 "$pawl" predict several.model test.svm --json
 awk "BEGIN { exit !($(figure accuracy) > 0.8) }" || fail "accuracy $(figure accuracy)"
 expect 0 "$pawl" train logistic train.svm --l1 1 --start one.model -o again.model --json
 awk "BEGIN { exit !($(figure objective) <= $one * 1.0000001) }" || fail "worse than where it began: $(figure objective)"
+# What has not converged says so, with what to try. As many rounds as were asked for are no mistake; a model that is worse than none is.
+expect 0 "$pawl" train logistic train.svm --method blocks --rounds 1 --tolerance 1e-9 -o short.model
+said 'NOT converged'
+said 'try  *more --rounds'
+expect 0 "$pawl" train logistic train.svm --method blocks --rounds 1 --tolerance 1e-9 -o short.model --json
+said '"converged":false'
+expect 3 "$pawl" train linear train.svm --method sgd --rate 1e4 -o astray.model
+said 'DIVERGED'
+[ -s astray.model ] || fail 'the model of a run that diverged is not there'
 expect 0 "$pawl" train logistic train.svm --l1 1 --workers 1:3 -o elastic.model --json
 awk "BEGIN { d = $(figure objective) / $one - 1; exit !(d < 1e-9 && d > -1e-9) }" || fail "1:3 reaches $(figure objective)"
 expect 0 "$pawl" train logistic train.svm --valid test.svm --early-stop 2 --tolerance 1e-12 --l2 0.001 -o early.model --json
@@ -261,7 +270,7 @@ complained 'resuming from round [1-9]'
 [ -s resumed.model ] || fail 'there is no model'
 [ "$(lines_of resumed.jsonl)" -gt "$before" ] || fail 'the log does not go on'
 expect 1 "$pawl" train logistic train.svm -o resumed.model --resume --l1 7
-complained 'another loss, method or penalty'
+complained '\-\-l1 was 0, and is 7 now'
 
 # --- a cluster --------------------------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,9 @@ void scene_begin(struct scene *scene, bool is_secret, void (*edit)(struct node_p
   honest.config.limits.silence_ns = 2 * PATIENCE_NS;
   honest.connect = node_address(scene->host);
   scene->honest = node_open(&honest);
-  assert_true(node_wait_pongs(scene->honest, 20));
+  bool plays = node_wait_pongs(scene->honest, 20);
+  if (!plays) kit_log_print();
+  assert_true(plays);
   scene->live = pwi_memory_counts().live;
 }
 

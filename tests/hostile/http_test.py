@@ -5,51 +5,16 @@ Against a manager and a server as they are started by people. Every attack is he
 """
 # timeout: 600
 import os
-import re
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import time
 
-PAWL = os.environ["PAWL_COMMAND"]
-PATIENCE = 60  # seconds: a limit for what must come, not a time that is measured
+import scene
+from scene import PAWL, PATIENCE, WORK, Role
+
 CROWD = 200
-WORK = tempfile.mkdtemp(prefix="pawl-hostile-")
-
-
-def clean_environment():
-    return {k: v for k, v in os.environ.items() if not k.startswith("PAWL_") or k == "PAWL_COMMAND"}
-
-
-class Role:
-    """A process of the command, with the address it is found at and that of its pages."""
-
-    def __init__(self, *arguments):
-        read, write = os.pipe()
-        self.log = tempfile.TemporaryFile("w+", dir=WORK)
-        self.process = subprocess.Popen(
-            [PAWL, *arguments, "--ready-fd", str(write)],
-            stdout=self.log, stderr=subprocess.STDOUT, pass_fds=[write], env=clean_environment())
-        os.close(write)
-        with os.fdopen(read) as ready:
-            line = ready.readline()
-        assert line.startswith("ready address="), self.said()
-        self.address = line.split("=", 1)[1].strip().removeprefix("tcp://")
-        page = re.search(r"(https?)://(\S+):(\d+)/healthz", self.said())
-        self.scheme, self.port = page.group(1), int(page.group(3))
-
-    def said(self):
-        self.log.seek(0)
-        return self.log.read()
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
 
 def dial(port, timeout=PATIENCE):
@@ -197,15 +162,9 @@ def test_health_is_answered_during_attacks():
 # --- strangers ---------------------------------------------------------------------------------------------------------
 
 
-def refused(*arguments):
-    done = subprocess.run([PAWL, *arguments], capture_output=True, text=True, timeout=PATIENCE, env=clean_environment())
-    assert done.returncode != 0
-    return done.stderr
-
-
 def test_an_address_of_others_needs_a_token():
     common = ("manager", "--listen", "127.0.0.1:0", "--data", "none", "--http", "0.0.0.0:0")
-    said = refused(*common)
+    said = scene.refuse(*common)
     assert "--http-token" in said and "pawl key token" in said, said
     token = os.path.join(WORK, "token")
     subprocess.run([PAWL, "key", "token", token], check=True, stdout=subprocess.DEVNULL)
@@ -213,7 +172,7 @@ def test_an_address_of_others_needs_a_token():
     with open(token) as file:
         secret = file.read().split()[-1]
     os.chmod(token, 0o644)
-    assert "chmod 600" in refused(*common, "--http-token", token)
+    assert "chmod 600" in scene.refuse(*common, "--http-token", token)
     os.chmod(token, 0o600)
     manager = Role(*common, "--http-token", token)
     try:
@@ -274,10 +233,4 @@ def test_with_certificates_the_pages_are_encrypted():
         manager.end()
 
 
-try:
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            print(name, flush=True)
-            test()
-finally:
-    subprocess.run(["rm", "-rf", WORK], check=False)
+scene.run_tests(globals())

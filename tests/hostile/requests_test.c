@@ -235,6 +235,32 @@ static void test_a_scan_finds_what_is_there_whatever_room_it_has(void **state) {
   end();
 }
 
+#define WIDE_ROWS 9 /* of 8 MiB: more than one answer carries */
+
+/* It brings as many as there is room for in an answer, and goes on from there. */
+static void test_a_scan_of_long_rows_comes_in_parts(void **state) {
+  (void)state;
+  static int64_t row[1 << 20], rows[WIDE_ROWS << 20];
+  uint64_t keys[WIDE_ROWS];
+  struct pawl_vector_options wide = sparse;
+  wide.width = 1 << 20;
+  begin();
+  struct pwi_flow *flow = cluster_vector(&honest, "other/wide", &wide);
+  for (uint64_t key = 0; key < WIDE_ROWS; key++) {
+    struct pwi_where where = {.keys = &key, .count = 1};
+    row[0] = (int64_t)key + 1;
+    assert_int_equal(cluster_call(&honest, flow, PWI_REQUEST_PUSH, &where, row, NULL, NULL), PAWL_OK);
+  }
+  struct pwi_task task = {.finished = scanned};
+  assert_int_equal(pwi_client_scan(honest.client, &task, flow, pawl_range_of(0, SPAN), WIDE_ROWS, keys, rows), PAWL_OK);
+  cluster_run_for(&cluster, 5000 * MS);
+  assert_int_equal(task.status, PAWL_OK);
+  assert_in_range(task.rows, 1, WIDE_ROWS - 1);
+  assert_int_equal(task.found, task.rows);
+  for (uint64_t i = 0; i < task.rows; i++) assert_int_equal(rows[i << 20], i + 1);
+  end();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_push_of_a_group_without_its_values_deposes_nobody),
@@ -243,6 +269,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_that_is_forbidden_does_not_hold_up_reading),
       cmocka_unit_test(test_a_pull_of_more_than_an_answer_carries_fails),
       cmocka_unit_test(test_a_scan_finds_what_is_there_whatever_room_it_has),
+      cmocka_unit_test(test_a_scan_of_long_rows_comes_in_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

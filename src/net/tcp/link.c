@@ -103,11 +103,13 @@ void pwi_tcp_link_hung_up(struct tcp_link *link, pawl_status why, const char *de
     pwi_tcp_link_fail(link, why, detail);
 }
 
-/* For people to see: who was turned away, which of those we knew does not keep to the protocol, and who was lost. */
+/* For people to see: who was turned away, which of those we knew does not keep to the protocol, and who was lost. Of a link that we
+ * could not make, whoever asked for it tells. */
 static void warn_of(struct tcp_link *link, pawl_status why, const char *detail) {
+  bool is_attempt = !link->accepted && link->stage < STAGE_UP;
   if (!link->is_announced)
     pwi_tcp_warn_of_stranger(link, "link.refused", why, detail);
-  else if (why == PAWL_LINK_PROTOCOL && !link->bye_came) /* else it is the peer that complains */
+  else if (why == PAWL_LINK_PROTOCOL && !link->bye_came && !is_attempt) /* else it is the peer that complains */
     pwi_tcp_warn_of_stranger(link, "link.misused", why, detail);
   else if (link->stage == STAGE_UP && !link->bye_came && why != PAWL_OK)
     pwi_tcp_warn_of_stranger(link, "link.lost", why, detail);
@@ -195,8 +197,9 @@ void pwi_tcp_link_opened(struct tcp_link *link, const uint8_t *opening) {
   pawl_status status = pwi_opening_read(opening, &link->theirs);
   if (status == PAWL_OK) status = pwi_opening_agree(&link->ours, &link->theirs, &version);
   if (status != PAWL_OK) {
-    pwi_tcp_link_fail(link, status,
-                      status == PAWL_LINK_VERSION ? "other version of the framing" : "not the opening of a link");
+    snprintf(link->words, sizeof link->words, "other version of the framing: ours=%u..%u theirs=%u..%u",
+             link->ours.lowest, link->ours.highest, link->theirs.lowest, link->theirs.highest);
+    pwi_tcp_link_fail(link, status, status == PAWL_LINK_VERSION ? link->words : "not the opening of a link");
     return;
   }
   struct tcp_net *net = link->net;

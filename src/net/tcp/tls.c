@@ -5,15 +5,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include "base/memory.h"
+#include "net/net.h"
 
 #define RECORD_MAX 16384
 #define RECORD_OVERHEAD 256
 /* Encrypted bytes that are gathered for one write, and read at once: few enough to stay in the cache. */
 #define GATHER (2 * (RECORD_MAX + RECORD_OVERHEAD))
+#define OUT_MAX (8 * GATHER)
 #define READ_AHEAD (2 * (RECORD_MAX + RECORD_OVERHEAD))
 #define IDENTITY_PREFIX "pawl:"
 #define IDENTITY_PREFIX_SIZE (sizeof IDENTITY_PREFIX - 1)
@@ -35,7 +39,7 @@ struct pwi_tls {
   bool ended; /* the peer closed its side */
   bool broken;
   char error[128];
-  char peer[64];
+  char peer[PWI_NET_IDENTITY_MAX];
 };
 
 /* The bottom of OpenSSL: reads go straight to the socket, writes into the gathering buffer. */
@@ -76,9 +80,15 @@ static bool make_room(struct pwi_tls *tls, size_t size) {
   return true;
 }
 
+/* Of our own we write no more than GATHER and a record at a time. What goes beyond are answers that OpenSSL gives by itself,
+ * to requests for new keys: a peer that asks and does not read should cost little. */
 static int bottom_write(BIO *bio, const char *from, int size) {
   struct pwi_tls *tls = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
+  if (tls->out_end - tls->out_begin + (size_t)size > OUT_MAX) {
+    tls->broken = true;
+    return -1;
+  }
   if (!make_room(tls, (size_t)size)) return -1;
   memcpy(tls->out + tls->out_end, from, (size_t)size);
   tls->out_end += (size_t)size;
@@ -129,15 +139,17 @@ static int offer_key(SSL *ssl, const EVP_MD *digest, const unsigned char **ident
   (void)digest;
   struct pwi_tls *tls = SSL_get_app_data(ssl);
   static _Thread_local char identity[IDENTITY_PREFIX_SIZE + PWI_KEY_NAME_SIZE + 1];
-  const struct pwi_key *key = pwi_keyring_first(tls->context->keys);
-  SSL_SESSION *session = key ? session_of(ssl, key) : NULL;
+  struct pwi_key key;
+  if (!pwi_keyring_copy_first(tls->context->keys, &key)) return 0;
+  SSL_SESSION *session = session_of(ssl, &key);
+  OPENSSL_cleanse(key.secret, sizeof key.secret);
   if (!session) return 0;
   memcpy(identity, IDENTITY_PREFIX, IDENTITY_PREFIX_SIZE);
-  memcpy(identity + IDENTITY_PREFIX_SIZE, key->name, PWI_KEY_NAME_SIZE + 1);
+  memcpy(identity + IDENTITY_PREFIX_SIZE, key.name, PWI_KEY_NAME_SIZE + 1);
   *identity_out = (const unsigned char *)identity;
   *size_out = IDENTITY_PREFIX_SIZE + PWI_KEY_NAME_SIZE;
   *session_out = session;
-  note_peer(tls, "key", key->name);
+  note_peer(tls, "key", key.name);
   return 1;
 }
 
@@ -145,11 +157,12 @@ static int find_key(SSL *ssl, const unsigned char *identity, size_t size, SSL_SE
   struct pwi_tls *tls = SSL_get_app_data(ssl);
   *session_out = NULL; /* an unknown identity: the handshake goes on, and fails for lack of a certificate */
   if (size <= IDENTITY_PREFIX_SIZE || memcmp(identity, IDENTITY_PREFIX, IDENTITY_PREFIX_SIZE) != 0) return 1;
-  const struct pwi_key *key =
-      pwi_keyring_find(tls->context->keys, (const char *)identity + IDENTITY_PREFIX_SIZE, size - IDENTITY_PREFIX_SIZE);
-  if (!key) return 1;
-  *session_out = session_of(ssl, key);
-  note_peer(tls, "key", key->name);
+  const char *name = (const char *)identity + IDENTITY_PREFIX_SIZE;
+  struct pwi_key key;
+  if (!pwi_keyring_copy(tls->context->keys, name, size - IDENTITY_PREFIX_SIZE, &key)) return 1;
+  *session_out = session_of(ssl, &key);
+  OPENSSL_cleanse(key.secret, sizeof key.secret);
+  note_peer(tls, "key", key.name);
   return *session_out != NULL;
 }
 
@@ -160,6 +173,12 @@ static bool load_certificates(SSL_CTX *ssl, const char *certificate, const char 
   if (SSL_CTX_load_verify_file(ssl, authority) != 1) return false;
   SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
   return true;
+}
+
+/* OpenSSL frees what it has when the process exits, also under threads that are using it. Whoever uses it first in a process decides
+ * whether it does: so this comes before anything else of ours. (Where somebody was first, api/parking.c keeps our threads away.) */
+__attribute__((constructor)) static void keep_until_the_end(void) {
+  (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
 pawl_status pwi_tls_context_create(const struct pwi_keyring *keys, const char *certificate, const char *private_key,
@@ -273,12 +292,67 @@ static pawl_status judge(struct pwi_tls *tls, int result, bool handshaking) {
   return handshaking || is_about_identity(kind) ? PAWL_LINK_KEY : PAWL_LINK_PROTOCOL;
 }
 
+/* A name is a word: whoever signs decides what it says, and must not be able to make two names of one. */
+static bool is_name_byte(unsigned char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+         (byte != '\0' && strchr("._-:/@*+=", byte));
+}
+
+static bool has_name(const struct pwi_tls *tls, const unsigned char *name, size_t size) {
+  for (const char *at = tls->peer + sizeof "cert:" - 1; *at; at += *at == ',') {
+    size_t here = strcspn(at, ",");
+    if (here == size && memcmp(at, name, size) == 0) return true;
+    at += here;
+  }
+  return false;
+}
+
+/* A name that does not fit, is there already, or is no word, is left out. */
+static void add_name(struct pwi_tls *tls, const unsigned char *name, int size) {
+  size_t at = strlen(tls->peer);
+  if (size <= 0 || at + (size_t)size + 2 > sizeof tls->peer) return;
+  for (int i = 0; i < size; i++)
+    if (!is_name_byte(name[i])) return;
+  if (has_name(tls, name, (size_t)size)) return;
+  if (at > sizeof "cert:" - 1) tls->peer[at++] = ',';
+  memcpy(tls->peer + at, name, (size_t)size);
+  tls->peer[at + (size_t)size] = '\0';
+}
+
+static void add_string(struct pwi_tls *tls, const ASN1_STRING *text) {
+  unsigned char *plain = NULL;
+  int size = ASN1_STRING_to_UTF8(&plain, text);
+  if (size > 0) add_name(tls, plain, size);
+  OPENSSL_free(plain);
+}
+
+static void add_alternatives(struct pwi_tls *tls, X509 *certificate) {
+  GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+    const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+    int type;
+    const ASN1_STRING *text = GENERAL_NAME_get0_value(name, &type);
+    if (type == GEN_DNS || type == GEN_URI || type == GEN_EMAIL) add_string(tls, text);
+  }
+  GENERAL_NAMES_free(names);
+}
+
+/* The subject's common names first, then its alternative names. */
 static void note_certificate(struct pwi_tls *tls) {
   X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
   if (!certificate) return;
-  char name[sizeof tls->peer - 8];
-  if (X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name) > 0)
-    note_peer(tls, "cert", name);
+  const X509_NAME *subject = X509_get_subject_name(certificate);
+  note_peer(tls, "cert", "");
+  for (int at = -1; (at = X509_NAME_get_index_by_NID((X509_NAME *)(uintptr_t)subject, NID_commonName, at)) >= 0;)
+    add_string(tls, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  add_alternatives(tls, certificate);
+}
+
+/* After the handshake nothing is made from the key any more: OpenSSL's copy of it need not lie about as long as the link. */
+static void forget_key(struct pwi_tls *tls) {
+  static const unsigned char nothing[PWI_KEY_SIZE];
+  SSL_SESSION *session = SSL_get_session(tls->ssl);
+  if (session) SSL_SESSION_set1_master_key(session, nothing, sizeof nothing);
 }
 
 pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
@@ -293,6 +367,7 @@ pawl_status pwi_tls_handshake(struct pwi_tls *tls, bool *finished_out) {
       return PAWL_LINK_KEY;
     }
     note_certificate(tls);
+    if (tls->context->keys) forget_key(tls);
     *finished_out = true;
     return PAWL_OK;
   }

@@ -43,7 +43,8 @@ bool pwi_tls_has_pending(const struct pwi_tls *tls);
 /* Bytes that both ends of this connection can make, and nobody else (RFC 8446, 7.5). PAWL_LINK_KEY. */
 pawl_status pwi_tls_export(struct pwi_tls *tls, const char *label, void *into, size_t size);
 
-/* For the log: why the last call failed, and who the peer is (the name of its key, or of its certificate). */
+/* For the log: why the last call failed, and who the peer is ("key:" and the name of its key, or "cert:" and
+ * all names of its certificate with commas between them). */
 const char *pwi_tls_error(const struct pwi_tls *tls);
 const char *pwi_tls_peer(const struct pwi_tls *tls);
 

@@ -120,6 +120,7 @@ struct tcp_link {
   bool is_stranger;
   pawl_status why;       /* of its end */
   const char *detail;    /* for the log: more about why, or NULL */
+  char words[80];        /* it, if it is made here */
   pawl_status verdict;   /* our own side's link_down after an orderly end */
   pawl_status close_why; /* what we tell the peer */
   int64_t deadline;      /* to come up, or to close */

@@ -1,0 +1,22 @@
+/* labels: long
+ *
+ * Many random problems of every kind: see property_test.h. */
+#include "apps/linear/property_test.h"
+
+static void test_every_kind_of_data_reaches_the_optimum_and_says_so(void **state) {
+  (void)state;
+  check_kinds(LINEAR_METHOD_AUTO, 1000, 100);
+}
+
+static void test_block_steps_never_end_above_the_start_nor_say_what_is_not_so(void **state) {
+  (void)state;
+  check_kinds(LINEAR_METHOD_BLOCKS, 2000, 30);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_kind_of_data_reaches_the_optimum_and_says_so),
+      cmocka_unit_test(test_block_steps_never_end_above_the_start_nor_say_what_is_not_so),
+  };
+  return cmocka_run_group_tests_name("apps.linear.properties", tests, open_cluster, close_cluster);
+}

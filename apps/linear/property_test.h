@@ -1,0 +1,183 @@
+/* Random problems of every kind that is hard for descent methods, each against a serial solver: what property_test.c and its long variant share.
+ *
+ * What must hold of each, whatever the method, the delay and the number of workers:
+ *   - the model is within 0.1 % of the optimum, and it is said to have converged;
+ *   - or, of methods that may run out of rounds (blocks, dual), it says that it has not converged;
+ *   - it is never worse than the weights that it began with, all zero. */
+#ifndef LINEAR_PROPERTY_TEST_H
+#define LINEAR_PROPERTY_TEST_H
+
+#include <inttypes.h>
+
+#include "apps/linear/train_test.h"
+
+enum kind { PLAIN, DUPLICATED, CORRELATED, UNBALANCED, SEPARABLE, UNSCALED, CONSTANT, RARE, KINDS };
+
+static const char *const kind_names[KINDS] = {"plain",     "duplicated", "correlated", "unbalanced",
+                                              "separable", "unscaled",   "constant",   "rare"};
+
+static struct rows drawn;
+
+/* A value of a feature before it is scaled: dense for half of the kinds. */
+static inline double draw_value(enum kind kind, size_t row, size_t j, uint64_t *random, const double *shared) {
+  double value = draw_normal(random);
+  bool is_dense = kind == CORRELATED || kind == UNSCALED;
+  if (row % 11 == 10) return 0; /* rows without any feature */
+  if (kind == CONSTANT && j % 4 == 1) return 1;
+  if (kind == RARE && j % 3 == 0) return draw_part(random) < 0.03 ? 1 : 0;
+  if (kind == CORRELATED) return shared[j % 2] + 0.05 * value;
+  return is_dense || draw_part(random) < 0.4 ? value : 0;
+}
+
+static inline void draw_problem(enum kind kind, bool is_regression, uint64_t seed) {
+  uint64_t random = seed * 1000003 + kind;
+  size_t features = 6 + linear_draw(&random) % 12, count = 60 + linear_draw(&random) % 100;
+  double w[FEATURES_MOST + 1], scale[FEATURES_MOST + 1];
+  memset(&drawn, 0, sizeof drawn);
+  drawn.count = count;
+  drawn.features = features;
+  for (size_t j = 1; j <= features; j++) {
+    w[j] = j % 3 ? 0 : 2 * draw_normal(&random);
+    scale[j] = kind == UNSCALED ? pow(10, -3 + 7 * draw_part(&random)) : 1;
+  }
+  double shift = kind == UNBALANCED ? -4 : 0.3, noise = kind == SEPARABLE ? 0 : 1;
+  for (size_t i = 0; i < count; i++) {
+    double z = shift + noise * draw_normal(&random), shared[] = {draw_normal(&random), draw_normal(&random)};
+    for (size_t j = 1; j <= features; j++) {
+      double value = draw_value(kind, i, j, &random, shared);
+      if (kind == DUPLICATED && j > features / 2) value = (double)drawn.x[i][j - features / 2];
+      z += w[j] * value;
+      drawn.x[i][j] = (float)(value * scale[j]);
+    }
+    drawn.labels[i] = is_regression ? (double)(float)z : z > 0 ? 1 : -1;
+  }
+  if (!is_regression) { /* both classes */
+    drawn.labels[0] = 1;
+    drawn.labels[1] = -1;
+  }
+  write_rows(&drawn, "drawn");
+}
+
+/* Coordinate by coordinate, each to its own least by bisection of the slope, which rises; until a hundred cycles bring nothing. */
+static inline double best_of_one(const struct problem *problem, size_t id, const double *w, const double *z) {
+  double l1 = id ? problem->l1 : 0, l2 = id ? problem->l2 : 0, low = -1, high = 1;
+  for (int widen = 0; widen < 2; widen++) /* first outwards until the slope changes its sign, for both sides */
+    for (int i = 0; i < 60; i++) {
+      double v = widen ? high : low, slope = l2 * v + (v > 0 ? l1 : -l1);
+      for (size_t row = 0; row < problem->rows->count; row++) {
+        double x = x_of(problem, row, id);
+        if (x != 0)
+          slope +=
+              c_of(problem, row) * x * linear_loss_slope(problem->loss, y_of(problem, row), z[row] + (v - w[id]) * x);
+      }
+      if (widen ? slope >= 0 : slope <= 0) break;
+      if (widen)
+        high *= 2;
+      else
+        low *= 2;
+    }
+  for (int i = 0; i < 90 && high - low > 1e-13 * (fabs(low) + fabs(high)); i++) {
+    double v = (low + high) / 2, slope = l2 * v, slack = v == 0 ? l1 : 0;
+    slope += v > 0 ? l1 : v < 0 ? -l1 : 0;
+    for (size_t row = 0; row < problem->rows->count; row++) {
+      double x = x_of(problem, row, id);
+      if (x != 0)
+        slope +=
+            c_of(problem, row) * x * linear_loss_slope(problem->loss, y_of(problem, row), z[row] + (v - w[id]) * x);
+    }
+    if (fabs(slope) <= slack) return v;
+    if (slope > 0)
+      high = v;
+    else
+      low = v;
+  }
+  return (low + high) / 2;
+}
+
+static inline double solve_plainly(const struct problem *problem, double w[FEATURES_MOST + 1]) {
+  double z[ROWS_MOST] = {0}, before = INFINITY;
+  memset(w, 0, (FEATURES_MOST + 1) * sizeof *w);
+  for (int cycle = 0; cycle < 400; cycle++) {
+    for (size_t id = problem->bias ? 0 : 1; id <= problem->rows->features; id++) {
+      double to = best_of_one(problem, id, w, z), by = to - w[id];
+      for (size_t row = 0; row < problem->rows->count; row++) z[row] += by * x_of(problem, row, id);
+      w[id] = to;
+    }
+    if (cycle % 10 != 9) continue;
+    double now = objective_of(problem, w);
+    if (before - now <= 1e-9 * now) break;
+    before = now;
+  }
+  return objective_of(problem, w);
+}
+
+struct counts {
+  int trained, unconverged, wrong;
+};
+
+/* One training, and what must hold of it. Returns what is wrong, or NULL. */
+static inline const char *judge(const struct problem *problem, enum linear_method method, uint32_t workers,
+                                uint32_t tau, double best, struct counts *counts, struct outcome *outcome) {
+  static struct linear_options options;
+  static struct linear_point point;
+  static const char *path;
+  double zeros[FEATURES_MOST + 1] = {0};
+  begin_options(&options, problem, &point, &path, outcome);
+  options.method = method;
+  options.tau = tau;
+  options.seed = (uint64_t)counts->trained + 1;
+  options.rounds = method == LINEAR_METHOD_AUTO && problem->loss != LINEAR_HINGE ? 0 : 150;
+  must_train(&options, workers, outcome);
+  counts->trained++;
+  double bias = outcome->w[0][0], is = objective_of(problem, outcome->w[0]);
+  double said = outcome->last.objective + (problem->penalises_bias ? problem->l2 / 2 * bias * bias : 0);
+  bool is_converged = strcmp(outcome->last.why, "converged") == 0, is_near = is <= best * (1 + 1e-3) + 1e-9;
+  bool may_fail = method != LINEAR_METHOD_AUTO || problem->loss == LINEAR_HINGE;
+  counts->unconverged += !is_converged;
+  if (!isfinite(is)) return "is not finite";
+  if (fabs(said - is) > 1e-5 * is + 1e-9) return "is said to be something else";
+  if (is > objective_of(problem, zeros) * (1 + 1e-6)) return "is worse than no model";
+  if (is_converged && !is_near) return "has not converged, and says so";
+  if (!is_converged && !outcome->last.advice) return "has not converged, and gives no advice";
+  if (!may_fail && !is_converged) return "should have converged";
+  return NULL;
+}
+
+static const struct { double l1, l2; } penalties[] = {{1, 0}, {0, 1}, {0.5, 0.5}, {0.05, 0}, {0, 1e-3}};
+
+/* Every kind of data, with a choice of the rest that goes through all of it as `seed` counts. */
+static inline void check_kinds(enum linear_method method, uint64_t first_seed, uint64_t seeds) {
+  static const enum linear_loss losses[] = {LINEAR_LOGISTIC, LINEAR_SQUARED_HINGE, LINEAR_SQUARED, LINEAR_HINGE};
+  static const uint32_t many[] = {1, 2, 4}, taus[] = {0, 4, 16};
+  static double w[FEATURES_MOST + 1];
+  static struct outcome outcome;
+  struct counts counts = {0};
+  const char *others = getenv("PAWL_SEEDS"); /* FIRST:COUNT */
+  if (others && sscanf(others, "%" SCNu64 ":%" SCNu64, &first_seed, &seeds) != 2) fail_msg("PAWL_SEEDS=FIRST:COUNT");
+  for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+    for (enum kind kind = PLAIN; kind < KINDS; kind++) {
+      uint64_t pick = seed * KINDS + kind;
+      enum linear_loss loss = losses[(pick + pick / 7) % (method == LINEAR_METHOD_AUTO ? 4 : 3)];
+      size_t penalty = loss == LINEAR_HINGE ? 1 : (pick / 3 + seed) % 5;
+      struct problem problem = {.rows = &drawn,
+                                .loss = loss,
+                                .l1 = penalties[penalty].l1,
+                                .l2 = penalties[penalty].l2,
+                                .bias = (pick + seed) % 2,
+                                .penalises_bias = loss == LINEAR_HINGE};
+      draw_problem(kind, loss == LINEAR_SQUARED, seed);
+      double best = loss == LINEAR_HINGE ? solve_hinge(&problem, w) : solve_plainly(&problem, w);
+      uint32_t workers = many[(pick / 2 + seed) % 3], tau = taus[(pick + seed) % 3];
+      const char *wrong = judge(&problem, method, workers, tau, best, &counts, &outcome);
+      if (wrong || getenv("SHOW"))
+        print_message("%s: seed %d %s loss %d l1 %g l2 %g bias %d workers %u tau %u: %.9g for %.9g, %s after %d (%s)\n",
+                      wrong ? wrong : "fine", (int)seed, kind_names[kind], (int)loss, problem.l1, problem.l2,
+                      problem.bias, workers, tau, objective_of(&problem, outcome.w[0]), best, outcome.last.why,
+                      (int)outcome.last.rounds, outcome.last.method);
+      counts.wrong += wrong != NULL;
+    }
+  print_message("%d trained, %d of them not converged, as they say\n", counts.trained, counts.unconverged);
+  assert_int_equal(counts.wrong, 0);
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* The least of a quadratic with a penalty: see quadratic.h. */
+#include "apps/linear/quadratic.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURNS = 400, STILL_TURNS = 6 };
+
+#define ENOUGH 1e-9     /* of the first violation: then it is solved */
+#define STILL 1e-7      /* of all that it has fallen: a turn that brings no more brings nothing */
+#define DEPENDENT 1e-10 /* of a curvature: what is added to it */
+#define NOTHING 1e-300  /* curvatures below are zero */
+
+struct solver {
+  const struct linear_quadratic *is;
+  size_t count;
+  double *v;        /* where we are */
+  double *slope;    /* g + H (v - w), without the penalty */
+  double *diagonal; /* of H with its ridge */
+  double *factor;   /* of Cholesky: room for count rows of as many */
+  double *answer;
+  size_t *free;                     /* variables of the system */
+  size_t *factored, factored_count; /* those that the factor is of */
+};
+
+static double l1_of(const struct solver *solver, size_t j) { return j + 1 < solver->count ? solver->is->l1 : 0; }
+static double l2_of(const struct solver *solver, size_t j) { return j + 1 < solver->count ? solver->is->l2 : 0; }
+
+/* --- coordinate descent ------------------------------------------------------------------------------------------------------------- */
+
+static void move(struct solver *solver, size_t j, double by) {
+  const double *row = solver->is->hessian + j * solver->count;
+  for (size_t k = 0; k < solver->count; k++) solver->slope[k] += by * row[k];
+  solver->slope[j] += by * (solver->diagonal[j] - row[j]);
+  solver->v[j] += by;
+}
+
+static double violation(const struct solver *solver, size_t j) {
+  double slope = solver->slope[j] + l2_of(solver, j) * solver->v[j], l1 = l1_of(solver, j);
+  if (solver->v[j] != 0) return fabs(slope + (solver->v[j] > 0 ? l1 : -l1));
+  return fmax(0, fabs(slope) - l1);
+}
+
+/* Sets each variable to what is best while the others stay. Returns the largest violation before. */
+static double descend(struct solver *solver) {
+  double most = 0;
+  for (size_t j = 0; j < solver->count; j++) {
+    double u = solver->diagonal[j], l1 = l1_of(solver, j), l2 = l2_of(solver, j), was = solver->v[j];
+    if (u + l2 <= NOTHING) { /* all rows that have it are beyond the hinge: only the penalty speaks */
+      if (was != 0 && fabs(solver->slope[j]) < l1) move(solver, j, -was);
+      continue;
+    }
+    most = fmax(most, violation(solver, j));
+    double wanted = u * was - solver->slope[j];
+    double to = (wanted > l1 ? wanted - l1 : wanted < -l1 ? wanted + l1 : 0) / (u + l2);
+    if (to != was) move(solver, j, to - was);
+    if (l1 > 0 && to == 0) solver->v[j] = 0; /* exactly */
+  }
+  return most;
+}
+
+/* --- a system of equations ------------------------------------------------------------------------------------------------------------ */
+
+static double dot(const double *a, const double *b, size_t count) {
+  double sums[4] = {0};
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (size_t k = 0; k < 4; k++) sums[k] += a[i + k] * b[i + k];
+  for (; i < count; i++) sums[0] += a[i] * b[i];
+  return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+/* L L' = H of the free variables, with their l2, and with a little more on the diagonal: where columns depend on one another there is no curvature along
+ * some way, but a penalty that falls, and the step is to become so long that signs end it. */
+static void factorise(struct solver *solver, size_t count) {
+  size_t width = solver->count;
+  if (count == solver->factored_count && !memcmp(solver->free, solver->factored, count * sizeof *solver->free)) return;
+  memcpy(solver->factored, solver->free, count * sizeof *solver->free);
+  solver->factored_count = count;
+  for (size_t i = 0; i < count; i++) {
+    size_t j = solver->free[i];
+    double *row = solver->factor + i * width;
+    for (size_t k = 0; k <= i; k++) {
+      double *other = solver->factor + k * width;
+      double h = i == k ? solver->diagonal[j] + l2_of(solver, j) : solver->is->hessian[j * width + solver->free[k]];
+      double rest = h - dot(row, other, k);
+      if (k < i)
+        row[k] = other[k] > 0 ? rest / other[k] : 0;
+      else
+        row[i] = sqrt(fmax(rest, 0) + DEPENDENT * h);
+    }
+  }
+}
+
+/* Solves L L' x = answer in place; 0 where L has no diagonal. */
+static void substitute(const struct solver *solver, size_t count) {
+  size_t width = solver->count;
+  double *x = solver->answer;
+  for (size_t i = 0; i < count; i++) {
+    const double *row = solver->factor + i * width;
+    x[i] = row[i] > 0 ? (x[i] - dot(row, x, i)) / row[i] : 0;
+  }
+  for (size_t i = count; i-- > 0;) {
+    const double *row = solver->factor + i * width;
+    x[i] = row[i] > 0 ? x[i] / row[i] : 0;
+    for (size_t k = 0; k < i; k++) x[k] -= row[k] * x[i];
+  }
+}
+
+/* How far the way can be gone before a sign changes, at most 1. */
+static double signs_hold(const struct solver *solver, size_t count) {
+  double far = 1;
+  for (size_t i = 0; i < count; i++) {
+    size_t j = solver->free[i];
+    double by = solver->answer[i], v = solver->v[j];
+    if (l1_of(solver, j) > 0 && v * by < 0 && fabs(by) * far > fabs(v)) far = fabs(v / by);
+  }
+  return far;
+}
+
+/* The best where the signs of all variables stay, or as far towards it as they do. */
+static void jump(struct solver *solver) {
+  size_t count = 0;
+  for (size_t j = 0; j < solver->count; j++) {
+    double l1 = l1_of(solver, j);
+    if (solver->diagonal[j] + l2_of(solver, j) <= NOTHING || (l1 > 0 && solver->v[j] == 0)) continue;
+    double slope = solver->slope[j] + l2_of(solver, j) * solver->v[j];
+    solver->answer[count] = -(slope + (solver->v[j] > 0 ? l1 : -l1) * (l1 > 0));
+    solver->free[count++] = j;
+  }
+  factorise(solver, count);
+  substitute(solver, count);
+  double far = signs_hold(solver, count);
+  for (size_t i = 0; i < count; i++) {
+    size_t j = solver->free[i];
+    double v = solver->v[j], by = far * solver->answer[i];
+    if (by == 0) continue;
+    bool is_zero = l1_of(solver, j) > 0 && (v > 0) != (v + by > 0);
+    move(solver, j, is_zero ? -v : by);
+    if (is_zero) solver->v[j] = 0;
+  }
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------------------------- */
+
+/* How much less it is at v than at w: the slope at v is g + H (v - w), so g . s + s' H s / 2 = (g + slope) . s / 2. */
+static double fall(const struct solver *solver) {
+  double sum = 0;
+  for (size_t j = 0; j < solver->count; j++) {
+    double v = solver->v[j], w = solver->is->w[j], s = v - w;
+    sum -= (solver->is->g[j] + solver->slope[j]) / 2 * s + l1_of(solver, j) * (fabs(v) - fabs(w)) +
+           l2_of(solver, j) / 2 * (v * v - w * w);
+  }
+  return sum;
+}
+
+static void solve(struct solver *solver) {
+  double first = 0, fallen = 0;
+  int still = 0; /* turns in a row: one may only have found that a variable is zero */
+  for (int turn = 0; turn < TURNS && still < STILL_TURNS; turn++) {
+    double most = descend(solver), now = fall(solver);
+    if (turn == 0) first = most;
+    if (most <= ENOUGH * first) break;
+    still = turn > 0 && now - fallen <= STILL * now ? still + 1 : 0;
+    fallen = now;
+    jump(solver);
+  }
+}
+
+pawl_status linear_quadratic_solve(const struct linear_quadratic *is, double *step_out, double *fall_out) {
+  size_t count = is->count;
+  struct solver solver = {.is = is, .count = count};
+  solver.v = malloc((count + 1) * sizeof *solver.v);
+  solver.slope = malloc((count + 1) * sizeof *solver.slope);
+  solver.diagonal = malloc((count + 1) * sizeof *solver.diagonal);
+  solver.answer = malloc((count + 1) * sizeof *solver.answer);
+  solver.free = malloc((count + 1) * sizeof *solver.free);
+  solver.factored = malloc((count + 1) * sizeof *solver.factored);
+  solver.factor = malloc((count * count + 1) * sizeof *solver.factor);
+  bool is_there =
+      solver.v && solver.slope && solver.diagonal && solver.answer && solver.free && solver.factored && solver.factor;
+  if (is_there) {
+    memcpy(solver.v, is->w, count * sizeof *solver.v);
+    memcpy(solver.slope, is->g, count * sizeof *solver.slope);
+    for (size_t j = 0; j < count; j++) solver.diagonal[j] = is->hessian[j * count + j] * (1 + is->ridge);
+    solve(&solver);
+    for (size_t j = 0; j < count; j++) step_out[j] = solver.v[j] - is->w[j];
+    *fall_out = fall(&solver);
+  }
+  free(solver.v);
+  free(solver.slope);
+  free(solver.diagonal);
+  free(solver.answer);
+  free(solver.free);
+  free(solver.factored);
+  free(solver.factor);
+  return is_there ? PAWL_OK : PAWL_NO_MEMORY;
+}

@@ -1,0 +1,174 @@
+/* What keeps a run honest: the best weights are kept and gone back to, and the distance to the optimum is measured.
+ *
+ * Steps that do not know of one another can overshoot, on correlated columns without end. So after each round that is the best so far the
+ * scheduler reads the weights that are not zero, and when the objective has risen it writes them back, into vectors of a new generation, from which
+ * all workers begin anew; control.c makes the steps shorter. Whatever happens, what is handed out is the best there was.
+ *
+ * The distance is measured by a round of derivatives (derive.c), added up by the servers, and by a point of the dual that is made of them
+ * (certificate.h). It costs about half a round, and is done when the run seems to be at its end. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/certificate.h"
+#include "apps/linear/train_inside.h"
+
+enum { ROWS_AT_ONCE = 1 << 16 };
+
+/* --- the best so far ---------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weight) {
+  if (kept->count == kept->room) {
+    size_t room = kept->room ? 2 * kept->room : 1024;
+    uint64_t *keys = realloc(kept->keys, room * sizeof *keys);
+    if (keys) kept->keys = keys;
+    double *weights = realloc(kept->weights, room * sizeof *weights);
+    if (weights) kept->weights = weights;
+    if (!keys || !weights) return PAWL_NO_MEMORY;
+    kept->room = room;
+  }
+  kept->keys[kept->count] = key;
+  kept->weights[kept->count++] = weight;
+  return PAWL_OK;
+}
+
+static pawl_status keep_weights(struct linear_run *run, struct linear_kept *kept) {
+  struct pawl_vector_info info;
+  pawl_vector_info(run->weights, &info);
+  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *rows = malloc(ROWS_AT_ONCE * info.pulled_width * sizeof *rows);
+  size_t count = 0;
+  pawl_status status = keys && rows ? PAWL_OK : PAWL_NO_MEMORY;
+  while (!status && next < info.options.size) {
+    struct pawl_range rest = {next, info.options.size};
+    status = pawl_vector_scan(run->weights, rest, ROWS_AT_ONCE, keys, rows, PAWL_FOREVER, &count, &next);
+    for (size_t i = 0; i < count && !status; i++)
+      if (rows[i * info.pulled_width] != 0) status = keep_row(kept, keys[i], rows[i * info.pulled_width]);
+  }
+  free(keys);
+  free(rows);
+  return status;
+}
+
+pawl_status linear_keep(struct linear_run *run) {
+  struct linear_kept *kept = &run->kept;
+  kept->count = 0;
+  kept->is_there = run->is_best = false; /* until all of it is */
+  pawl_status status = keep_weights(run, kept);
+  if (!status && run->bias) status = linear_read_bias(run, &kept->bias);
+  kept->is_there = run->is_best = !status;
+  return status ? linear_fail(run, status, "the best weights cannot be kept: %s", pawl_error_text()) : PAWL_OK;
+}
+
+static pawl_status write_back(struct linear_run *run) {
+  const struct linear_kept *kept = &run->kept;
+  const uint64_t zero = 0;
+  pawl_status status = linear_write_vector(run, run->weights, kept->keys, kept->weights, kept->count);
+  if (!status && run->bias) status = linear_write_vector(run, run->bias, &zero, &kept->bias, 1);
+  run->is_best = !status;
+  run->progress.objective = run->control.best;
+  return status ? linear_fail(run, status, "the best weights cannot be gone back to: %s", pawl_error_text()) : PAWL_OK;
+}
+
+pawl_status linear_go_back(struct linear_run *run) {
+  struct linear_order before = run->order;
+  linear_close_vectors(run);
+  run->order.generation++;
+  pawl_status status = linear_make_vectors(run);
+  linear_delete_vectors(run, &before);
+  return status ? status : write_back(run);
+}
+
+pawl_status linear_end_with_the_best(struct linear_run *run) {
+  return run->kept.is_there && !run->is_best && isfinite(run->control.best) ? write_back(run) : PAWL_OK;
+}
+
+void linear_forget_kept(struct linear_run *run) {
+  free(run->kept.keys);
+  free(run->kept.weights);
+  memset(&run->kept, 0, sizeof run->kept);
+  run->is_best = false;
+}
+
+/* --- how far it is ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Gradients by rising key, as the servers have them, each with its weight. */
+static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *gradient,
+                                    struct linear_certificate *certificate) {
+  struct linear_worker reader = {.weights = run->weights};
+  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *pairs = malloc(2 * ROWS_AT_ONCE * sizeof *pairs), *w = malloc(ROWS_AT_ONCE * sizeof *w), bias;
+  size_t count = 0;
+  pawl_status status = keys && pairs && w ? PAWL_OK : PAWL_NO_MEMORY;
+  while (!status && next < run->order.features) {
+    struct pawl_range rest = {next, run->order.features};
+    status = pawl_vector_scan(gradient, rest, ROWS_AT_ONCE, keys, pairs, PAWL_FOREVER, &count, &next);
+    if (!status) status = linear_pull_weights(&reader, keys, count, w, &bias);
+    for (size_t i = 0; i < count && !status; i++) linear_certificate_add(certificate, w[i], pairs + 2 * i);
+  }
+  free(keys);
+  free(pairs);
+  free(w);
+  return status;
+}
+
+static pawl_status measure_once(struct linear_run *run, bool *whole_out, double *gap_out, double *violation_out) {
+  struct linear_certificate certificate;
+  struct linear_reply sum;
+  struct pawl_vector *gradient = NULL;
+  double penalty = 0;
+  uint64_t nonzeros;
+  run->order.what = LINEAR_DERIVE;
+  run->order.serial++;
+  run->order.is_curved = false;
+  pawl_status status = linear_make_vector(run, LINEAR_GRADIENT, &gradient);
+  if (!status) status = linear_round(run, &sum, whole_out);
+  if (!status && *whole_out) {
+    linear_certificate_init(&certificate, run->spec.loss, run->spec.bias, run->order.l1, run->order.l2, &sum);
+    status = look_at_features(run, gradient, &certificate);
+    if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
+    if (!status) *gap_out = linear_certificate_gap(&certificate, &sum, sum.loss + penalty);
+    *violation_out = certificate.violation;
+  }
+  pawl_vector_close(gradient);
+  linear_delete_vector(run, &run->order, LINEAR_GRADIENT);
+  return status;
+}
+
+pawl_status linear_measure(struct linear_run *run, double *gap_out, double *violation_out) {
+  bool is_whole = false;
+  pawl_status status = PAWL_OK;
+  while (!is_whole && !status) status = measure_once(run, &is_whole, gap_out, violation_out);
+  return status;
+}
+
+/* --- what is said at the end ---------------------------------------------------------------------------------------------------------- */
+
+static bool is(const char *why, const char *word) { return why && strcmp(why, word) == 0; }
+
+/* A stream has no bound. But no model, all weights zero, is better than one that is worse than that. */
+static bool has_diverged(const struct linear_run *run) {
+  double objective = run->result.objective;
+  if (is(run->result.why, "interrupted") || is(run->result.why, "failed")) return false; /* it is not known */
+  return !isfinite(objective) || (linear_calls_of(run->spec.method)->streams && objective > run->nothing);
+}
+
+void linear_judge_end(struct linear_run *run) {
+  struct linear_result *result = &run->result;
+  bool asked_for =
+      run->options->rounds > 0; /* as many rounds as were asked for, and it says that it is not converged */
+  bool diverged = has_diverged(run);
+  if (diverged) result->why = "diverged";
+  result->gap = run->control.gap;
+  result->method = linear_method_name(run->spec.method);
+  result->is_certain = !diverged && (is(result->why, "converged") || is(result->why, "streamed") ||
+                                     is(result->why, "early stop") || (is(result->why, "rounds") && asked_for));
+  result->advice = NULL;
+  if (diverged && linear_calls_of(run->spec.method)->streams)
+    result->advice = "a lower --rate, --unit-rows, or a method that does not stream";
+  else if (is(result->why, "diverged") || is(result->why, "stuck"))
+    result->advice = "values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
+  else if (is(result->why, "rounds"))
+    result->advice =
+        "more --rounds, values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
+}

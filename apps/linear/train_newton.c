@@ -1,0 +1,254 @@
+/* Newton steps, the scheduler's side: for data with so few features that the whole Hessian fits.
+ *
+ *   v <- argmin  g . (v - w) + 1/2 (v - w)' H (v - w) + l1 |v|_1 + l2/2 |v|^2          (quadratic.h)
+ *   w <- w + t (v - w)        with the t of 1, 1/2, 1/4, … that brings the objective down most
+ *
+ * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler does the rest: a proximal Newton
+ * method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of which it keeps the whole Hessian instead of approximating its
+ * least by some coordinate steps). How features are scaled and correlated does not matter to it; per-feature scaling changes nothing but rounding.
+ *
+ * The objective never rises: weights are written only once the losses along the step have shown that it falls. Where no t does, which with
+ * exact derivatives takes a t below 2^-LINEAR_TRIALS, the diagonal of H is made heavier (Levenberg and Marquardt), which bends the step towards
+ * the gradient and makes it shorter.
+ *
+ * Each derivative comes with a certificate of how far it is to the optimum (certificate.h); that ends it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/certificate.h"
+#include "apps/linear/quadratic.h"
+#include "apps/linear/train_inside.h"
+
+#define RIDGE_MOST 1e12
+#define FALL_LEAST 1e-14 /* of the objective: less is rounding */
+
+enum { SEARCHES = 4 };
+
+struct linear_newton {
+  size_t count; /* features and the bias */
+  double *w, *step, *g, *hessian;
+  double ridge;           /* of the next Hessian */
+  double objective;       /* at w */
+  struct linear_reply at; /* what the workers said of w */
+  double gap, fall;
+  bool is_exact; /* the fall is that of a quadratic without a ridge */
+};
+
+void linear_newton_end(struct linear_run *run) {
+  struct linear_newton *newton = run->newton;
+  if (!newton) return;
+  free(newton->w);
+  free(newton->step);
+  free(newton->g);
+  free(newton->hessian);
+  free(newton);
+  run->newton = NULL;
+}
+
+/* --- between here and the servers ---------------------------------------------------------------------------------------------------- */
+
+static pawl_status finish(pawl_status status, struct pawl_task *task) {
+  pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);
+  return status ? status : ended;
+}
+
+static pawl_status read_weights(struct linear_run *run, struct linear_newton *newton) {
+  struct pawl_task *task = NULL;
+  size_t features = newton->count - 1;
+  pawl_status status = pawl_vector_pull(run->weights, pawl_at_range(0, features), newton->w, &task);
+  status = finish(status, task);
+  newton->w[features] = 0;
+  return !status && run->bias ? linear_read_bias(run, &newton->w[features]) : status;
+}
+
+static pawl_status write_weights(struct linear_run *run, const struct linear_newton *newton) {
+  struct pawl_task *task = NULL, *bias_task = NULL;
+  size_t features = newton->count - 1;
+  pawl_status status = pawl_vector_push(run->weights, pawl_at_range(0, features), newton->w, &task);
+  if (!status && run->bias) status = pawl_vector_push(run->bias, pawl_at_range(0, 1), newton->w + features, &bias_task);
+  status = finish(status, task);
+  return finish(status, bias_task);
+}
+
+static pawl_status write_step(struct linear_run *run, const struct linear_newton *newton) {
+  struct pawl_vector *vector;
+  struct pawl_task *task = NULL;
+  pawl_status status = linear_make_vector(run, LINEAR_STEP, &vector);
+  if (status) return status;
+  status = pawl_vector_push(vector, pawl_at_range(0, newton->count), newton->step, &task);
+  status = finish(status, task);
+  pawl_vector_close(vector);
+  return status;
+}
+
+/* The triangle as the servers have it becomes a whole matrix. */
+static pawl_status read_hessian(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
+  size_t count = newton->count, whole = count * (count + 1) / 2, at = 0, part = 1 << 20;
+  double *triangle = malloc(whole * sizeof *triangle);
+  pawl_status status = triangle ? PAWL_OK : PAWL_NO_MEMORY;
+  for (size_t begin = 0; begin < whole && !status; begin += part) {
+    struct pawl_task *task = NULL;
+    size_t end = begin + part < whole ? begin + part : whole;
+    status = pawl_vector_pull(vector, pawl_at_range(begin, end), triangle + begin, &task);
+    status = finish(status, task);
+  }
+  for (size_t i = 0; i < count && !status; i++)
+    for (size_t k = i; k < count; k++, at++)
+      newton->hessian[i * count + k] = newton->hessian[k * count + i] = triangle[at];
+  for (size_t i = 0; i < count && !status && !run->bias; i++) /* no step of it */
+    newton->hessian[i * count + count - 1] = newton->hessian[(count - 1) * count + i] = 0;
+  free(triangle);
+  return status;
+}
+
+/* --- derivatives ------------------------------------------------------------------------------------------------------------------------ */
+
+static double penalty_of(const struct linear_run *run, const struct linear_newton *newton, double t) {
+  double sum = 0, squares = 0;
+  for (size_t j = 0; j + 1 < newton->count; j++) {
+    double v = newton->w[j] + t * newton->step[j];
+    sum += fabs(v);
+    squares += v * v;
+  }
+  return run->order.l1 * sum + run->order.l2 / 2 * squares;
+}
+
+static pawl_status take_gradient(struct linear_run *run, struct linear_newton *newton, struct pawl_vector *vector) {
+  size_t features = newton->count - 1;
+  bool is_regression = run->spec.loss == LINEAR_SQUARED;
+  struct linear_certificate certificate;
+  struct pawl_task *task = NULL;
+  double *pairs = malloc((2 * features + 1) * sizeof *pairs);
+  pawl_status status = pairs ? pawl_vector_pull(vector, pawl_at_range(0, features), pairs, &task) : PAWL_NO_MEMORY;
+  status = finish(status, task);
+  linear_certificate_init(&certificate, run->spec.loss, run->spec.bias, run->order.l1, run->order.l2, &newton->at);
+  for (size_t j = 0; j < features && !status; j++) {
+    linear_certificate_add(&certificate, newton->w[j], pairs + 2 * j);
+    newton->g[j] = pairs[2 * j] + (is_regression ? 0 : pairs[2 * j + 1]);
+  }
+  newton->g[features] = run->bias ? newton->at.slopes[0] + (is_regression ? 0 : newton->at.slopes[1]) : 0;
+  newton->gap = linear_certificate_gap(&certificate, &newton->at, newton->objective);
+  free(pairs);
+  return status;
+}
+
+/* One round of the workers, whose sums go to vectors of its own: a part that comes late must not be added to anything else. */
+static pawl_status derive_once(struct linear_run *run, struct linear_newton *newton, bool *whole_out) {
+  struct pawl_vector *gradient = NULL, *hessian = NULL;
+  run->order.what = LINEAR_DERIVE;
+  run->order.serial++;
+  run->order.is_curved = true;
+  pawl_status status = linear_make_vector(run, LINEAR_GRADIENT, &gradient);
+  if (!status) status = linear_make_vector(run, LINEAR_HESSIAN, &hessian);
+  if (!status) status = linear_round(run, &newton->at, whole_out);
+  if (!status && *whole_out) {
+    newton->objective = newton->at.loss + penalty_of(run, newton, 0);
+    status = take_gradient(run, newton, gradient);
+    if (!status) status = read_hessian(run, newton, hessian);
+  }
+  pawl_vector_close(gradient);
+  pawl_vector_close(hessian);
+  linear_delete_vector(run, &run->order, LINEAR_GRADIENT);
+  linear_delete_vector(run, &run->order, LINEAR_HESSIAN);
+  return status;
+}
+
+static pawl_status derive(struct linear_run *run, struct linear_newton *newton) {
+  bool is_whole = false;
+  pawl_status status = PAWL_OK;
+  while (!is_whole && !status) status = derive_once(run, newton, &is_whole);
+  return status;
+}
+
+/* --- a step ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* The best of some lengths of the step; 0 if the objective falls with none. */
+static pawl_status search(struct linear_run *run, struct linear_newton *newton, double *length_out) {
+  double best = newton->objective * (1 - FALL_LEAST), length = 1;
+  *length_out = 0;
+  for (int round = 0; round < SEARCHES && *length_out == 0; round++) {
+    struct linear_reply sum;
+    bool is_whole = false;
+    run->order.what = LINEAR_SEARCH;
+    run->order.rate = length;
+    while (!is_whole) {
+      pawl_status status = linear_round(run, &sum, &is_whole);
+      if (status) return status;
+    }
+    for (size_t k = 0; k < LINEAR_TRIALS; k++, length /= 2) {
+      double objective = sum.trials[k] + penalty_of(run, newton, length);
+      if (!(objective < best)) continue; /* also what is no number */
+      best = objective;
+      *length_out = length;
+    }
+  }
+  return PAWL_OK;
+}
+
+static bool is_finite(const double *values, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(values[i])) return false;
+  return true;
+}
+
+/* Solves, searches, and takes the step. `*moved_out`: there was one. */
+static pawl_status step(struct linear_run *run, struct linear_newton *newton, bool *moved_out) {
+  struct linear_quadratic quadratic = {newton->count, newton->hessian, newton->g,    newton->w,
+                                       run->order.l1, run->order.l2,   newton->ridge};
+  double length = 0;
+  *moved_out = false;
+  if (!is_finite(newton->g, newton->count) || !is_finite(newton->hessian, newton->count * newton->count))
+    return linear_fail(
+        run, PAWL_INVALID,
+        "the derivatives of the loss are not finite: values of the data, or of the model to start with, are "
+        "too large; divide them, or give --unit-rows");
+  pawl_status status = linear_quadratic_solve(&quadratic, newton->step, &newton->fall);
+  if (status) return status;
+  if (newton->fall > 0 && is_finite(newton->step, newton->count)) {
+    status = write_step(run, newton);
+    if (!status) status = search(run, newton, &length);
+    if (status) return status;
+  }
+  newton->is_exact = newton->ridge == 0;
+  newton->ridge = length >= 0.5 ? newton->ridge / 64 : length >= 0.1 ? newton->ridge : fmax(8 * newton->ridge, 1e-6);
+  if (newton->ridge < 1e-9) newton->ridge = 0;
+  newton->ridge = fmin(newton->ridge, 2 * RIDGE_MOST);
+  if (length == 0) return PAWL_OK;
+  *moved_out = true;
+  for (size_t j = 0; j < newton->count; j++) newton->w[j] += length * newton->step[j];
+  return write_weights(run, newton);
+}
+
+static pawl_status begin(struct linear_run *run) {
+  size_t count = (size_t)run->order.features + 1;
+  struct linear_newton *newton = calloc(1, sizeof *newton);
+  run->newton = newton;
+  if (!newton) return PAWL_NO_MEMORY;
+  newton->count = count;
+  newton->w = calloc(count, sizeof *newton->w);
+  newton->step = calloc(count, sizeof *newton->step);
+  newton->g = calloc(count, sizeof *newton->g);
+  newton->hessian = calloc(count * count, sizeof *newton->hessian);
+  if (!newton->w || !newton->step || !newton->g || !newton->hessian) return PAWL_NO_MEMORY;
+  pawl_status status = read_weights(run, newton);
+  return status ? status : derive(run, newton);
+}
+
+pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
+  pawl_status status = run->newton ? PAWL_OK : begin(run);
+  struct linear_newton *newton = run->newton;
+  bool moved = false, is_done = newton && newton->gap <= run->control.tolerance;
+  if (!status && (!is_done || run->control.tolerance <= LINEAR_NEVER_DONE)) {
+    status = step(run, newton, &moved);
+    if (!status) status = derive(run, newton); /* also if there was none: who was lost meanwhile has to be noticed */
+    outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
+  }
+  if (status) return status;
+  *sum_out = newton->at;
+  outcome->is_whole = outcome->was_full = true;
+  outcome->objective = newton->objective;
+  outcome->gap = newton->gap;
+  outcome->left = newton->is_exact ? newton->fall / fabs(newton->objective) : INFINITY;
+  return PAWL_OK;
+}

@@ -1,0 +1,89 @@
+#!/bin/sh
+# All processes of a cluster are stopped and started again: the manager remembers who was there, and what was in memory is gone.
+# Every command says so, and how to begin anew; and a time-out is one.
+# timeout: 240
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+always='--http none'
+
+begin() {
+  start manager "$pawl" manager --listen 127.0.0.1:0 --data "$work/log"
+  PAWL_ADDRESS=$(address_of manager)
+  export PAWL_ADDRESS
+  start one "$pawl" server --join "$PAWL_ADDRESS"
+  start two "$pawl" server --join "$PAWL_ADDRESS"
+}
+kill_all() {
+  for pid in $pids; do kill -KILL "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  pids=
+}
+is_ready() { "$pawl" status --timeout 1 | grep -q ': ready'; }
+
+begin
+expect 0 "$pawl" put --timeout 30 demo/w --create --size 1000 17=0.5
+expect 0 "$pawl" sketch create --timeout 30 demo/s
+expect 0 "$pawl" checkpoint save "$work/saved" --timeout 30
+kill_all
+begin
+waits() { "$pawl" status --timeout 1 | grep -q 'arcs wait for'; }
+within 30 waits || fail "nobody waits: $("$pawl" status)"
+
+# Every command says it, once, with the way out, and keeps its time-out.
+says_so() {
+  since=$(date +%s)
+  expect 1 "$@"
+  took=$(($(date +%s) - since))
+  complained 'have the only copy'
+  complained 'pawl server forget --all-lost'
+  complained 'pawl checkpoint load DIR --lose-data'
+  [ "$(grep -c 'all-lost' err)" -eq 1 ] || fail "it is said more than once: $(cat err)"
+  ! grep -q 'goes on' err || fail "nothing goes on: $(cat err)"
+  [ "$took" -le 8 ] || fail "'$*' took $took s with a time-out of 3"
+}
+says_so "$pawl" put demo/w 17=1 --timeout 3
+says_so "$pawl" get demo/w 17 --timeout 3
+says_so "$pawl" get demo/w --timeout 3
+says_so "$pawl" sketch query demo/s x --timeout 3
+expect 0 "$pawl" status
+said 'pawl server forget --all-lost'
+expect 0 "$pawl" vector list
+said 'demo/w'
+
+# Begin anew: with nothing,
+expect 0 "$pawl" server forget --all-lost --timeout 30
+said 'begin anew'
+within 30 is_ready || fail "the cluster is not ready: $("$pawl" status)"
+expect 0 "$pawl" put --timeout 30 demo/w 17=2
+expect 0 "$pawl" get --timeout 30 demo/w 17
+said '17 2'
+expect 0 "$pawl" server forget --all-lost --timeout 30 --json
+said '"forgotten": *0'
+
+# or with what was saved.
+kill_all
+begin
+within 30 waits || fail "nobody waits: $("$pawl" status)"
+expect 0 "$pawl" checkpoint load "$work/saved" --lose-data --timeout 60
+expect 0 "$pawl" get --timeout 30 demo/w 17
+said '17 0.5'
+
+# A server that is only away comes back, and nobody is told to give it up in vain: the call that waited is answered.
+kill_all
+start manager "$pawl" manager --listen 127.0.0.1:0 --data none --replicas 0
+PAWL_ADDRESS=$(address_of manager)
+start alone "$pawl" server --join "$PAWL_ADDRESS"
+alone=$started
+expect 0 "$pawl" put --timeout 30 demo/w --create --size 1000 17=0.5
+kill -STOP "$alone"
+within 30 waits || fail "nobody waits: $("$pawl" status)"
+"$pawl" put --timeout 60 demo/w 17=1 >waited 2>&1 &
+waiting=$!
+sleep 1
+kill -CONT "$alone"
+wait "$waiting" || fail "the push did not land: $(cat waited)"
+expect 0 "$pawl" get --timeout 30 demo/w 17
+said '17 1.5'
+expect 2 "$pawl" server forget --all-lost 3
+expect 2 "$pawl" server forget

@@ -1,0 +1,70 @@
+#!/bin/sh
+# There is no manager where a command looks for one: each command says so by itself, soon, once, and with what to do.
+# timeout: 120
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+
+# once TEXT: what the last command complained of is one line, and that has the text.
+once() {
+  complained "$1"
+  [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
+}
+
+# A port at which nobody listens is one that somebody has just given back.
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])') || {
+  echo 'there is no python3' >&2
+  exit 77
+}
+
+printf '1 2\n' >rows
+for command in status 'get a/b' 'put a/b rows' 'vector list' 'sketch list' 'server drain 1' 'server forget 1' \
+  'checkpoint save /tmp'; do
+  # shellcheck disable=SC2086
+  expect 1 "$pawl" $command --cluster "127.0.0.1:$port"
+  once "no manager answers at 127.0.0.1:$port"
+  # shellcheck disable=SC2086
+  expect 1 "$pawl" $command --cluster nobody-is-called-that.invalid:7295
+  once 'nobody-is-called-that.invalid:7295: no host of that name is known'
+done
+
+# --- somebody else listens there: one that speaks first, one that speaks when asked, and one that hangs up ---
+
+cat >service.py <<'PYTHON'
+import socket, sys, threading, time
+
+def serve(connection):
+    if sys.argv[1] == "ssh":
+        connection.sendall(b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n")
+    elif sys.argv[1] == "http":
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    time.sleep(0.05)
+    connection.close()
+
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen(16)
+print("listening at", listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+PYTHON
+
+for service in ssh http silent; do
+  python3 service.py "$service" >"$service.log" 2>&1 &
+  pids="$pids $!"
+  within 20 grep -q 'listening at' "$service.log" || fail "$service does not listen"
+  other=$(sed -n 's/listening at //p' "$service.log")
+  expect 1 "$pawl" status --cluster "127.0.0.1:$other"
+  once "who answers at 127.0.0.1:$other is no manager"
+done
+
+# --- a manager that is about to start is waited for, where a time is given ---
+
+(
+  sleep 2
+  exec "$pawl" manager --listen "127.0.0.1:$port" --http none --data none >late.log 2>&1
+) &
+pids="$pids $!"
+expect 1 "$pawl" status --cluster "127.0.0.1:$port" --timeout 20
+complained 'has no servers yet'

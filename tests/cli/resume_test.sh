@@ -1,0 +1,94 @@
+#!/bin/sh
+# --resume goes on with the same options and the same data, and says what differs if they are not.
+# timeout: 240
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+# shellcheck source=tests/cli/train_scene.sh
+. "${0%/*}/train_scene.sh"
+
+awk 'BEGIN { srand(7); for (i = 0; i < 400; i++) { s = 0; line = ""
+  for (j = 1; j <= 20; j++) if (rand() < 0.3) { line = line " " j ":1"; s += j % 2 ? 1 : -1 }
+  print (s + rand() - 0.5 > 0 ? "1" : "2") line } }' >train.svm
+cp -p train.svm saved.svm
+
+run() { # EXIT NAME ARGUMENT…
+  code=$1
+  name=$2
+  shift 2
+  expect "$code" "$pawl" train logistic train.svm --l2 2 -o "$name.model" --checkpoint "$name.saved" --checkpoint-every 0.001 --tolerance 1e-12 "$@"
+}
+run 0 first --rounds 4 --json
+[ "$(figure iterations)" -eq 4 ] || fail "4 rounds, not: $(cat out)"
+
+# Rounds of the run before are not this one's.
+run 0 first --rounds 3 --resume --json
+[ "$(figure iterations)" -eq 3 ] || fail "3 rounds, not: $(cat out)"
+said '"resumed":4'
+complained 'resuming from round 4'
+run 0 first --rounds 1 --resume
+said 'after 1 round, and 7 before it was resumed'
+
+# refused TEXT ARGUMENT…: resuming is refused; the checkpoint stays.
+refused() {
+  text=$1
+  shift
+  run 1 first --resume "$@"
+  complained "$text"
+}
+refused 'other options: --no-bias was off, and is on now' --no-bias
+refused '\-\-l2 was 2, and is 3 now' --l2 3
+refused '\-\-l1 was 0, and is 1 now' --l1 1
+refused '\-\-class-weight was 1 for the lower label and 1 for the higher, and is 1 for the lower label and 5 for the higher' --class-weight 2=5
+refused '\-\-unit-rows was off, and is on now' --unit-rows
+refused '\-\-binary was off' --binary
+refused '\-\-method was blocks, and is subgradient now' --method subgradient
+
+# Labels that are flipped: as many bytes, rows and features as before.
+sed 's/^1/x/; s/^2/1/; s/^x/2/' saved.svm >train.svm
+refused 'the data is not what it was when the checkpoint was made: .*/train.svm was written since'
+touch -r saved.svm train.svm # with the old time, too
+refused 'its rows have changed, though names, sizes and times of files have not'
+cat saved.svm saved.svm >train.svm
+refused 'train.svm had [0-9]* bytes, and has [0-9]*'
+cp saved.svm train.svm # the same rows, written anew
+run 0 first --rounds 1 --resume
+
+# What may differ: how many rounds, workers, how close.
+run 0 first --rounds 1 --resume --workers 1 --tolerance 1e-3 --seed 9
+
+# Methods that stream read the data only if a file seems to have changed.
+run 0 second --method ftrl --passes 2
+run 0 second --method ftrl --passes 1 --resume --json
+[ "$(figure iterations)" -eq 1 ] || fail "one pass, not: $(cat out)"
+run 1 second --method ftrl --rate 0.7 --resume
+complained '\-\-rate was 0.1, and is 0.7 now'
+touch train.svm
+run 0 second --method ftrl --passes 1 --resume
+complained 'reading the data once, to see whether it is what it was'
+sed 's/^1/x/; s/^2/1/; s/^x/2/' saved.svm >train.svm
+run 1 second --method ftrl --passes 1 --resume
+complained 'train.svm was written since'
+
+# Topics.
+awk 'BEGIN { srand(3); for (i = 0; i < 60; i++) print "3 " int(rand() * 9) ":1 1" int(rand() * 9) ":2 2" int(rand() * 9) ":1" }' >docs.ldac
+cp -p docs.ldac saved.ldac
+lda() { # EXIT ARGUMENT…
+  code=$1
+  shift
+  expect "$code" "$pawl" train lda docs.ldac --topics 3 --dir topics -o topics.model "$@"
+}
+lda 0 --sweeps 3
+lda 0 --sweeps 5 --resume --json
+said '"sweeps":5'
+lda 1 --sweeps 7 --resume --alpha 0.5
+complained 'other options: --alpha was 0.1, and is 0.5 now'
+lda 1 --sweeps 7 --resume --topics 4
+complained '\-\-topics was 3, and is 4 now'
+sed 's/ 1\([0-9]\):2/ 1\1:3/' saved.ldac >docs.ldac # other counts, as many bytes
+lda 1 --sweeps 7 --resume
+complained 'the data is not what the run in .*topics was begun with: .*/docs.ldac was written since'
+cp saved.ldac docs.ldac
+lda 0 --sweeps 7 --resume --json
+complained 'reading the documents once'
+said '"sweeps":7'

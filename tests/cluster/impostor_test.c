@@ -1,0 +1,261 @@
+/* Somebody with a sound key who claims to be somebody else: at servers, at sessions that hold vectors or run functions, and at the
+ * manager. And a holder that answers with what was not asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "raw.h"
+#include "role/call.h"
+#include "role/callee.h"
+
+static struct pwi_cluster cluster;
+static struct raw thief;
+static const struct pawl_vector_options counts = {.type = PAWL_I64, .width = 1, .size = 100};
+static const uint64_t key = 7;
+
+static void add_client(struct pwi_cluster_client *client, const char *name, bool listens) {
+  *client = (struct pwi_cluster_client){.job = "honest", .listens = listens};
+  strcpy(client->name, name);
+  cluster_client_add(&cluster, client);
+  cluster_wait_joined(client);
+}
+
+static uint64_t sender_of(const struct pwi_cluster_client *client) {
+  struct pwi_client_state state;
+  pwi_client_state(client->client, &state);
+  return state.sender;
+}
+
+static pawl_status push(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t value) {
+  struct pwi_where where = {.keys = &key, .count = 1};
+  return cluster_call(client, flow, PWI_REQUEST_PUSH, &where, &value, NULL, NULL);
+}
+
+static int64_t pulled(struct pwi_cluster_client *client, struct pwi_flow *flow) {
+  struct pwi_where where = {.keys = &key, .count = 1};
+  int64_t value;
+  assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PULL, &where, NULL, &value, NULL), PAWL_OK);
+  return value;
+}
+
+static void open_scene(bool shared_hosts) {
+  struct pwi_cluster_config config = {
+      .seed = 9, .processes = 1, .shards = 1, .points = 1, .shared_hosts = shared_hosts};
+  cluster_open(&cluster, &config);
+  raw_open(&thief, &cluster, "thief");
+}
+
+static void close_scene(void) {
+  pwi_cluster_close(&cluster);
+  raw_close(&thief);
+}
+
+/* As a member of the cluster, with an id of its own. */
+static struct raw_link *join_as_thief(const char *address) {
+  struct pwi_join join = {.role = PWI_ROLE_CLIENT, .job = "thief"};
+  snprintf(join.address, sizeof join.address, "%s", address);
+  struct raw_link *manager = raw_join(&thief, &cluster, &join);
+  assert_int_equal(thief.joined.status, PAWL_OK);
+  assert_true(thief.joined.id != 0);
+  return manager;
+}
+
+/* A push of 1000 to all keys as if `sender` had sent it, right after its last one. */
+static void push_as(struct raw_link *link, const struct pwi_entry *entry, uint64_t sender, uint64_t prior,
+                    uint64_t task) {
+  static int64_t values[100];
+  struct pwi_terms terms = {.kind = PWI_REQUEST_PUSH,
+                            .vector = entry->id,
+                            .number = 1,
+                            .prior = prior,
+                            .rows = 100,
+                            .claim = {0, 100},
+                            .range = {0, 100}};
+  uint8_t bytes[PWI_TERMS_SIZE];
+  pwi_terms_encode(&terms, bytes);
+  for (size_t i = 0; i < 100; i++) values[i] = 1000;
+  struct pwi_message_head head = {.kind = PWI_SAY_REQUEST, .sender = sender, .task = task};
+  struct pwi_section sections[] = {
+      {.type = PWI_SECTION_TERMS, .count = 1, .length = sizeof bytes},
+      {.type = PWI_SECTION_VALUES, .value_type = PAWL_I64, .count = 100, .length = sizeof values}};
+  const void *data[] = {bytes, values};
+  raw_send(&thief, link, &head, sections, data, 2);
+  cluster_run_for(&cluster, 500 * MS);
+}
+
+static void test_a_push_under_anothers_id_is_not_applied(void **state) {
+  (void)state;
+  for (int shared_hosts = 0; shared_hosts < 2; shared_hosts++) {
+    struct pwi_cluster_client honest;
+    open_scene(shared_hosts);
+    add_client(&honest, "honest", false);
+    struct pwi_flow *flow = cluster_vector(&honest, "space/v", &counts);
+    assert_int_equal(push(&honest, flow, 1), PAWL_OK);
+    join_as_thief("");
+    struct raw_link *server = raw_connect(&thief, &cluster, cluster.servers[0].address);
+    push_as(server, pwi_flow_entry(flow), sender_of(&honest), 1, 2);
+    assert_int_equal(thief.heard[PWI_SAY_ANSWER], 1);
+    assert_int_not_equal(thief.outcome.code, PWI_CODE_OK);
+    assert_int_equal(pulled(&honest, flow), 1);
+    assert_int_equal(push(&honest, flow, 1), PAWL_OK); /* its number is still its own */
+    assert_int_equal(pulled(&honest, flow), 2);
+    close_scene();
+  }
+}
+
+static void test_a_push_under_anothers_id_is_not_applied_by_a_session_that_holds_the_vector(void **state) {
+  (void)state;
+  struct pwi_cluster_client owner, honest;
+  open_scene(false);
+  add_client(&owner, "owner", true);
+  add_client(&honest, "honest", false);
+  struct pwi_flow *served = cluster_vector(&owner, "space/v", &counts);
+  assert_int_equal(cluster_ask(&honest, PWI_ASK_SYNC, NULL), PAWL_OK);
+  assert_int_equal(pwi_client_open_local(owner.client, pwi_flow_entry(served)->id), PAWL_OK);
+  struct pwi_flow *local = cluster_open_vector(&honest, "space/v", sender_of(&owner));
+  assert_int_equal(push(&honest, local, 1), PAWL_OK);
+  join_as_thief("");
+  struct raw_link *link = raw_connect(&thief, &cluster, "owner:7000");
+  push_as(link, pwi_flow_entry(local), sender_of(&honest), 1, 2);
+  assert_int_not_equal(thief.outcome.code, PWI_CODE_OK);
+  assert_int_equal(pulled(&honest, local), 1);
+  assert_int_equal(push(&honest, local, 1), PAWL_OK);
+  assert_int_equal(pulled(&honest, local), 2);
+  close_scene();
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------------- */
+
+static unsigned runs;
+static uint64_t last_caller;
+static struct pwi_callee *callee;
+
+static void run(void *context, struct pwi_running *running) {
+  (void)context;
+  runs++;
+  last_caller = running->caller;
+  pwi_callee_end(callee, running, PAWL_OK, NULL, 0);
+}
+
+static struct pwi_call_graph *one_call(void) {
+  struct pawl_graph_call call = {.name = "do"};
+  struct pwi_call_graph *graph;
+  uint32_t culprit;
+  assert_int_equal(pwi_call_graph_create(&call, 1, NULL, 0, &graph, &culprit), PAWL_OK);
+  return graph;
+}
+
+struct call {
+  struct pwi_calling calling;
+  bool is_over;
+};
+
+static void call_over(struct pwi_calling *calling) { ((struct call *)calling)->is_over = true; }
+static bool is_calling(void *context) { return !((struct call *)context)->is_over; }
+
+static void test_a_call_under_anothers_id_is_not_run(void **state) {
+  (void)state;
+  struct pwi_cluster_client worker, honest;
+  struct pwi_writer payload = {0};
+  open_scene(false);
+  add_client(&worker, "worker", true);
+  add_client(&honest, "honest", false);
+  assert_int_equal(pwi_client_offer(worker.client, run, NULL, &callee), PAWL_OK);
+  join_as_thief("");
+  struct raw_link *link = raw_connect(&thief, &cluster, "worker:7000");
+  struct pwi_call_graph *graph = one_call();
+  runs = 0;
+  pwi_call_encode(sender_of(&worker), graph, &payload);
+  raw_say(&thief, link, &(struct pwi_message_head){.kind = PWI_SAY_CALL, .sender = sender_of(&honest), .task = 1},
+          &(struct pwi_enclosure){PWI_SECTION_PAYLOAD, payload.data, payload.size}, 1);
+  cluster_run_for(&cluster, PWI_SIM_SECOND);
+  assert_int_equal(runs, 0);
+  struct call call = {.calling.ended = call_over};
+  assert_int_equal(pwi_client_call(honest.client, &call.calling, sender_of(&worker), NULL, graph), PAWL_OK);
+  cluster_run_while(&cluster, is_calling, &call, 10 * PWI_SIM_SECOND);
+  assert_int_equal(call.calling.status, PAWL_OK); /* its own call of that number is not taken for a repetition */
+  assert_int_equal(runs, 1);
+  assert_int_equal(last_caller, sender_of(&honest));
+  pwi_calling_fini(&call.calling);
+  pwi_writer_fini(&payload);
+  close_scene();
+}
+
+/* --- a holder that lies ------------------------------------------------------------------------------------------------- */
+
+static const struct lie {
+  size_t keys;
+  uint64_t first, step, next;
+} lies[] = {
+    {9, 0, 1, 100},  /* more than there is room for */
+    {3, 50, 1, 100}, /* beyond the range */
+    {3, 5, 0, 100},  /* the same one again */
+    {3, 0, 1, 1},    /* to go on before what came */
+    {0, 0, 1, 0},    /* not to go on at all */
+    {3, 0, 1, 1000}, /* beyond the range */
+    {3, 39, 1, 40},  /* the last one is outside */
+};
+
+static size_t lie;
+
+static void answer_scan(struct raw *raw, struct raw_link *link, const struct pwi_terms *terms) {
+  uint64_t keys[16];
+  int64_t values[16] = {0};
+  uint8_t outcome[PWI_OUTCOME_SIZE];
+  const struct lie *told = &lies[lie];
+  for (size_t i = 0; i < told->keys; i++) keys[i] = told->first + i * told->step;
+  pwi_outcome_encode(&(struct pwi_outcome){.code = PWI_CODE_OK, .next = told->next}, outcome);
+  struct pwi_message_head head = {.kind = PWI_SAY_ANSWER, .sender = raw->joined.id, .tick = terms->number};
+  struct pwi_section sections[] = {
+      {.type = PWI_SECTION_OUTCOME, .count = 1, .length = sizeof outcome},
+      {.type = PWI_SECTION_PAYLOAD,
+       .value_type = PWI_SECTION_RECORDS,
+       .count = (uint32_t)(told->keys * 8),
+       .length = told->keys * 8},
+      {.type = PWI_SECTION_VALUES, .value_type = PAWL_I64, .count = (uint32_t)told->keys, .length = told->keys * 8}};
+  const void *data[] = {outcome, keys, values};
+  raw_send(raw, link, &head, sections, data, told->keys > 0 ? 3 : 1);
+}
+
+static void nobody_cares(struct pwi_task *task) { (void)task; }
+
+static void test_answers_that_were_not_asked_for_are_not_taken(void **state) {
+  (void)state;
+  struct pwi_cluster_client honest;
+  for (lie = 0; lie < sizeof lies / sizeof *lies; lie++) {
+    open_scene(false);
+    add_client(&honest, "honest", false);
+    join_as_thief("thief:7000");
+    thief.on_request = answer_scan;
+    struct pwi_flow *flow = cluster_vector(&honest, "space/v", &counts);
+    assert_int_equal(cluster_ask(&honest, PWI_ASK_SYNC, NULL), PAWL_OK);
+    flow = cluster_open_vector(&honest, "space/v", thief.joined.id);
+    uint64_t keys[24];
+    int64_t values[24];
+    memset(keys, 0xa5, sizeof keys);
+    memset(values, 0xa5, sizeof values);
+    struct pwi_task task = {.finished = nobody_cares};
+    assert_int_equal(pwi_client_scan(honest.client, &task, flow, pawl_range_of(0, 40), 8, keys, values), PAWL_OK);
+    cluster_run_for(&cluster, 500 * MS);
+    assert_true(thief.heard[PWI_SAY_REQUEST] > 0);
+    assert_int_equal(task.parts, 1); /* it goes again over another link */
+    for (size_t i = 0; i < 24; i++) assert_true(keys[i] == UINT64_C(0xa5a5a5a5a5a5a5a5));
+    for (size_t i = 0; i < 24; i++) assert_true((uint64_t)values[i] == UINT64_C(0xa5a5a5a5a5a5a5a5));
+    close_scene();
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_push_under_anothers_id_is_not_applied),
+      cmocka_unit_test(test_a_push_under_anothers_id_is_not_applied_by_a_session_that_holds_the_vector),
+      cmocka_unit_test(test_a_call_under_anothers_id_is_not_run),
+      cmocka_unit_test(test_answers_that_were_not_asked_for_are_not_taken),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* Who speaks another version is refused, and the log says both ranges, so that somebody can tell which side to update. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../faults/attack.h"
+#include "base/log.h"
+#include "role/mail.h"
+
+static void test_both_ranges_of_the_framing_are_logged(void **state) {
+  (void)state;
+  struct scene scene;
+  struct raw raw;
+  scene_begin(&scene, true, NULL);
+  scene_attack(&scene, &raw);
+  raw_open(&raw, 7, 9);
+  scene_check_refused(&scene, &raw, "ours=1..1 theirs=7..9");
+  scene_end(&scene);
+}
+
+static struct pwi_net *make_net(void) {
+  static const struct pwi_actor nobody = {0};
+  struct pwi_tcp_config config;
+  struct pwi_net *net;
+  pwi_tcp_config_init(&config);
+  config.plane = PWI_PLANE_OFF;
+  assert_int_equal(pwi_tcp_create(&config, &nobody, NULL, &net), PAWL_OK);
+  return net;
+}
+
+static void test_both_ranges_of_the_protocol_are_logged(void **state) {
+  (void)state;
+  struct pwi_log log = {.node = "us"};
+  struct pwi_net *net = make_net();
+  struct pwi_greeting ours = {.role = PWI_ROLE_SERVER, .host = "here", .log = &log, .net = net};
+  struct pwi_hello hello;
+  struct pwi_peering peering;
+  uint8_t bytes[PWI_HELLO_MAX];
+  size_t size;
+  pwi_hello_init(&hello);
+  hello.role = PWI_ROLE_CLIENT;
+  hello.lowest = 5;
+  hello.highest = 8;
+  assert_int_equal(pwi_hello_encode(&hello, bytes, sizeof bytes, &size), PAWL_OK);
+  struct pwi_link_info info = {.peer = "tcp://192.0.2.1:99", .hello = bytes, .hello_size = size};
+  kit_log_begin();
+  assert_int_equal(pwi_greeting_check(&ours, &info, &peering), PAWL_LINK_VERSION);
+  assert_int_equal(kit_log_count("link.version"), 1);
+  assert_int_equal(kit_log_count("peer=tcp://192.0.2.1:99"), 1);
+  assert_int_equal(kit_log_count("our_versions=1..1"), 1);
+  assert_int_equal(kit_log_count("their_versions=5..8"), 1);
+  assert_int_equal(kit_log_count("update=us"), 1);
+  for (int i = 0; i < 1000; i++) (void)!pwi_greeting_check(&ours, &info, &peering); /* it cannot fill the disk */
+  assert_true(kit_log_count("link.version") < 500);
+  pwi_net_destroy(net);
+}
+
+static void test_one_who_speaks_ours_is_not_mentioned(void **state) {
+  (void)state;
+  struct pwi_log log = {.node = "us"};
+  struct pwi_net *net = make_net();
+  struct pwi_greeting ours = {.role = PWI_ROLE_SERVER, .host = "here", .log = &log, .net = net};
+  struct pwi_hello hello;
+  struct pwi_peering peering;
+  uint8_t bytes[PWI_HELLO_MAX];
+  size_t size;
+  pwi_hello_init(&hello);
+  hello.role = PWI_ROLE_CLIENT;
+  hello.highest = 8;
+  assert_int_equal(pwi_hello_encode(&hello, bytes, sizeof bytes, &size), PAWL_OK);
+  struct pwi_link_info info = {.peer = "tcp://192.0.2.1:99", .hello = bytes, .hello_size = size};
+  kit_log_begin();
+  assert_int_equal(pwi_greeting_check(&ours, &info, &peering), PAWL_OK);
+  assert_int_equal(kit_log_count("link.version"), 0);
+  pwi_net_destroy(net);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_both_ranges_of_the_framing_are_logged),
+      cmocka_unit_test(test_both_ranges_of_the_protocol_are_logged),
+      cmocka_unit_test(test_one_who_speaks_ours_is_not_mentioned),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
