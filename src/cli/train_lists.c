@@ -11,7 +11,7 @@
 #define CLASSES                                                                                                        \
   {                                                                                                                    \
     PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W[,L=W]",                                                               \
-        "rows with label L count W times; or 'balanced': both classes "                                                \
+        "rows with label L count W times; or 'balanced':\nboth classes "                                               \
         "count the same"                                                                                               \
   }
 
