@@ -22,7 +22,6 @@ static bool state_path(const struct linear_run *run, const char *suffix, char *p
 /* The options under which weights, and what else a checkpoint holds, mean what they mean. */
 static json_t *make_terms(const struct linear_run *run) {
   const struct linear_options *options = run->options;
-  static const char *const methods[] = {"", "blocks", "subgradient", "sgd", "adagrad", "ftrl", "dual"};
   char l1[1024] = "", l2[1024] = "";
   json_t *terms = json_object();
   for (size_t i = 0; i < options->point_count; i++) {
@@ -31,7 +30,7 @@ static json_t *make_terms(const struct linear_run *run) {
     snprintf(l2 + also, sizeof l2 - also, "%s%.12g", i ? "," : "", options->points[i].l2);
   }
   apps_term(terms, "--loss", "%s", linear_loss_name(run->spec.loss));
-  apps_term(terms, "--method", "%s", methods[run->spec.method]);
+  apps_term(terms, "--method", "%s", linear_method_name(run->spec.method));
   apps_term(terms, "--l1", "%s", l1);
   apps_term(terms, "--l2", "%s", l2);
   apps_term_flag(terms, "--no-bias", !run->spec.bias);

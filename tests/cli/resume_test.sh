@@ -16,7 +16,7 @@ run() { # EXIT NAME ARGUMENT…
   code=$1
   name=$2
   shift 2
-  expect "$code" "$pawl" train logistic train.svm --l2 2 -o "$name.model" --checkpoint "$name.saved" --checkpoint-every 0.001 --tolerance 1e-12 "$@"
+  expect "$code" "$pawl" train logistic train.svm --l2 2 -o "$name.model" --checkpoint "$name.saved" --checkpoint-every 0.001 --tolerance 1e-15 --method blocks "$@"
 }
 run 0 first --rounds 4 --json
 [ "$(figure iterations)" -eq 4 ] || fail "4 rounds, not: $(cat out)"
