@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TTL_NS INT64_C(2000000000) /* etcd grants none shorter, with its own settings */
+#define TTL_NS INT64_C(2000000000)   /* etcd grants none shorter, with its own settings */
 #define DOUBT_NS INT64_C(3000000000) /* another may lead for a while by then */
-#define LOOK_NS INT64_C(250000000)  /* how often others look */
-#define CALL_NS INT64_C(1000000000) /* patience of one call */
-#define RENEWALS 4                  /* within the life of a lease */
+#define LOOK_NS INT64_C(250000000)   /* how often others look */
+#define CALL_NS INT64_C(1000000000)  /* patience of one call */
+#define RENEWALS 4                   /* within the life of a lease */
 #define RESIGN_NS INT64_C(1000000000)
 
 /* --- values ------------------------------------------------------------------------------------------------------------- */
