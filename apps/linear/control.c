@@ -10,8 +10,9 @@ enum { ACTIVE_ROUNDS = 2 };
 #define DAMPING_MOST 1e9
 #define RATE_LEAST 1e-18 /* of the first rate */
 #define ROUNDING 1e-7 /* of the objective: what exponentials of single precision leave of it. A rise by less is none. */
-#define FLAT 0.05     /* of the tolerance: what the last quadratic of Newton's may have promised */
-#define GUESSED 0.1   /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
+#define FLAT 2e-3     /* of the tolerance: what the last quadratic of Newton's may have promised */
+#define FLAT_TWICE 0.03 /* the same where it has to twice in a row, without a ridge */
+#define GUESSED 0.1     /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
 
 #define LEFT_LEAST 1e-12 /* of the objective: what double precision leaves of it */
 #define STILL 1e-10      /* of the objective: a full round that brings less brings nothing */
@@ -112,11 +113,12 @@ static void judge_end(struct linear_control *control, const struct linear_outcom
 
 /* It is done if the bound is within the tolerance. With little penalty for the size of the values there is no bound worth the name; then LIBLINEAR's
  * rule has to do, that the violation of the optimality conditions is a hundredth, by default, of the first one (fewer where a class is rare: Yuan et al.
- * 2010, 6), if the guess is well below the tolerance besides. The bound falls about as the violation does, which each round tells. */
+ * 2010, 6), with a guess that is a tenth of the tolerance, without which nobody looks, and steps that are not damped: short ones creep. The bound falls about as the violation does, which each round tells. */
 void linear_control_measured(struct linear_control *control, double gap, double violation) {
-  bool is_flat = violation <= 10 * control->tolerance * control->balance * control->first_violation;
+  bool is_flat =
+      control->damping <= 1 && violation <= 10 * control->tolerance * control->balance * control->first_violation;
   control->gap = gap;
-  control->is_done = gap <= control->tolerance || (is_flat && control->left <= FLAT * GUESSED * control->tolerance);
+  control->is_done = gap <= control->tolerance || is_flat;
   control->wants_check = false;
   control->since_check = 0;
   control->check_below = 0.8 * control->last_violation * control->tolerance / gap;
@@ -136,7 +138,7 @@ static void hear_blocks(struct linear_control *control, const struct linear_outc
 
 /* The step that a quadratic asks for was taken, as far as it brings the objective down. With little penalty for the size of the values the bound says
  * nothing. Then the quadratic has to: with the whole Hessian, by how much it fell tells how far it was, before the step. Beyond the squared hinge the loss is less than the quadratic thinks, so there it has to
- * promise next to nothing, twice. */
+ * promise little twice in a row. */
 static void hear_newton(struct linear_control *control, const struct linear_outcome *outcome) {
   if (isnan(control->start)) control->start = outcome->objective;
   control->gap = control->has_penalty ? outcome->gap : NAN;
@@ -145,7 +147,7 @@ static void hear_newton(struct linear_control *control, const struct linear_outc
   control->is_stuck = outcome->is_stuck;
   if (control->tolerance <= LINEAR_NEVER_DONE) return;
   bool is_nothing = outcome->objective == 0 || (!control->has_penalty && outcome->objective <= 1e-9 * control->start);
-  bool is_flat = outcome->left <= fmax((control->is_smooth ? FLAT : FLAT * 0.02) * control->tolerance, LEFT_LEAST);
+  bool is_flat = outcome->left <= fmax((control->is_smooth ? FLAT : FLAT_TWICE) * control->tolerance, LEFT_LEAST);
   control->flat_rounds = is_flat ? control->flat_rounds + 1 : 0;
   is_flat = control->flat_rounds >= (control->is_smooth ? 1 : 2);
   control->is_done = is_nothing || is_flat || control->gap <= control->tolerance;

@@ -360,7 +360,7 @@ static void test_newton_steps_are_done_by_the_bound_or_by_what_the_quadratic_pro
   control = begin(LINEAR_METHOD_NEWTON, 1e-3, 0, 1);
   hear_newton(&control, 100, 0.9, INFINITY); /* with a ridge it promises less than there is */
   assert_false(control.is_done);
-  hear_newton(&control, 99, 0.9, 1e-5);
+  hear_newton(&control, 99, 0.9, 1e-6);
   assert_true(control.is_done);
 }
 

@@ -213,7 +213,7 @@ static size_t rows_per_slice(const struct call *call) {
   const struct pwi_flow *flow = call->flow;
   size_t row_bytes = row_bytes_of(call), rows = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
   size_t stored = PWI_CHANGE_MAX / 2 / (sizeof(uint64_t) + flow->row_bytes + flow->state_bytes);
-  if (is_push(call->kind) && stored < rows) rows = stored;
+  if (call->in && is_push(call->kind) && stored < rows) rows = stored; /* a LINEAR is cut by its holder */
   return rows > 0 ? rows : 1;
 }
 
@@ -225,7 +225,7 @@ static bool can_join(const struct call *call, const struct piece *piece, uint64_
   if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
   /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
   if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
-  if (is_push(call->kind) && open->rows + rows_of(call, piece) > rows_per_slice(call)) return false;
+  if (call->in && is_push(call->kind) && open->rows + rows_of(call, piece) > rows_per_slice(call)) return false;
   return (open->rows + rows_of(call, piece)) * row_bytes_of(call) <= limit;
 }
 
@@ -339,7 +339,7 @@ static void add_arc(struct call *call, struct pawl_range claim, size_t first, si
     (void)found;
     struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
     if (call->task->number == 0) piece.prior = prior_of_reader(call->flow, piece.claim, piece.prior);
-    if (call->flow->is_forbidden) piece.prior = 0;
+    if (call->task->number == 0 && call->flow->is_forbidden) piece.prior = 0;
     cut_by_other(call, &piece);
     sent.range = piece.claim;
     if (call->keys && sent.range.end < claim.end)

@@ -396,6 +396,7 @@ void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int6
 bool pwi_manager_suspects_itself(struct pwi_manager *manager);
 bool pwi_manager_is_away(const struct pwi_manager *manager, const struct node *node); /* for longer than its grace */
 bool pwi_manager_is_lost(struct pwi_manager *manager, const struct node *node);       /* beyond reasonable doubt */
+bool pwi_manager_was_suspect(struct pwi_manager *manager);                            /* a moment ago, or is */
 bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node);    /* missing, and not for long */
 void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_silent);
 void pwi_manager_inquire(struct pwi_manager *manager, struct node *node);

@@ -134,10 +134,12 @@ static uint64_t find_culprit(const struct pwi_manager *manager, const struct pwi
 }
 
 /* It is missing, and may be back before long. If most are, whoever complains of it may be cut off as we are. If it only does
- * not know the view yet, it will hear of it as soon as it is back. */
-static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
+ * not know the view yet, it will hear of it as soon as it is back. And one that names itself because it reaches nobody may have
+ * been cut off with us. */
+static bool is_doubtful(struct pwi_manager *manager, uint64_t id, const struct decision *decision) {
   const struct node *node = pwi_manager_node(manager, id);
-  return node && pwi_manager_may_return(manager, node);
+  bool is_cut_off = decision->complaint.node == decision->id && decision->complaint.status == PAWL_LINK_SILENT;
+  return node && (pwi_manager_may_return(manager, node) || (is_cut_off && pwi_manager_was_suspect(manager)));
 }
 
 static pawl_status decide_complaint(struct pwi_manager *manager, struct decision *decision) {
@@ -153,7 +155,7 @@ static pawl_status decide_complaint(struct pwi_manager *manager, struct decision
     bool meant = !pawl_range_is_empty(pawl_range_common(pwi_view_arc_range(view, i), complaint->positions));
     if (!meant || arc->since > decision->secret) continue; /* he does not know this chain yet */
     uint64_t culprit = find_culprit(manager, arc, decision->id, complaint->node);
-    if (culprit && is_doubtful(manager, culprit)) continue;
+    if (culprit && is_doubtful(manager, culprit, decision)) continue;
     if (culprit && has_another(manager, arc, culprit)) changed |= pwi_arc_drop(arc, culprit);
   }
   if (changed) status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);

@@ -79,6 +79,11 @@ static bool is_overdue(const struct pwi_manager *manager, const struct node *nod
   return pwi_net_now(manager->config.net) - since >= limit;
 }
 
+bool pwi_manager_was_suspect(struct pwi_manager *manager) {
+  bool is_recent = manager->hope_at != 0 && pwi_net_now(manager->config.net) - manager->hope_at < RETURN_NS;
+  return is_recent || pwi_manager_suspects_itself(manager);
+}
+
 bool pwi_manager_may_return(struct pwi_manager *manager, const struct node *node) {
   if (node->peer || pwi_manager_is_lost(manager, node)) return false;
   return pwi_manager_suspects_itself(manager) || !is_overdue(manager, node, RETURN_NS);
@@ -232,7 +237,7 @@ void pwi_manager_miss(struct pwi_manager *manager, struct node *node, bool was_s
 
 /* Somebody is here who can be asked about those for whom there was nobody, or somebody who may have been cut off as we were. */
 void pwi_manager_welcome_back(struct pwi_manager *manager, bool was_suspect) {
-  if (was_suspect) manager->hope_at = pwi_net_now(manager->config.net);
+  if (was_suspect && manager->ledger.view->arc_count > 0) manager->hope_at = pwi_net_now(manager->config.net);
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
     bool is_missing = !node->peer && view_node(manager, node->id)->state != PWI_NODE_DOWN;

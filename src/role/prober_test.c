@@ -38,7 +38,7 @@ static void tell(void *context, const struct pwi_probe *probe) {
 }
 
 static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
-  const struct party *party = self;
+  struct party *party = self;
   struct pwi_peering peering;
   (void)link;
   if (party->hangs_up && info->accepted) return PAWL_LINK_RESET;

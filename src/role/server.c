@@ -187,7 +187,8 @@ static void send_report(struct pwi_server *server) {
 
 static void was_probed(void *context, const struct pwi_probe *probe) {
   struct pwi_server *server = context;
-  if (!server->joined) return;
+  if (probe->node == server->judging) pwi_server_judged_itself(server, probe->verdict);
+  if (probe->number == 0 || !server->joined) return; /* it was our own: the manager counts from 1 */
   pwi_writer_reset(&server->writer);
   pwi_probe_encode(probe, &server->writer);
   pwi_server_say_payload(server, server->manager, PWI_SAY_PROBED);

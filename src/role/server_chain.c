@@ -7,7 +7,8 @@
  * FENCING. Messages of another `since` are ignored: a head that was deposed and does not know it hears no confirmation any
  * more, so it answers nobody.
  *
- * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two. A
+ * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two. One
+ * that has no way to any other server names itself: else it would be left with the only copy, where nobody reaches it. A
  * link that is up and brings no confirmation for seconds is no way either, whatever its heartbeats say.
  */
 #include <assert.h>
@@ -20,6 +21,8 @@
 
 #define LOOK_NS INT64_C(50000000)
 #define COMPLAIN_NS INT64_C(200000000)
+#define JUDGE_MS 100                  /* in which a third server answers, if we reach it */
+#define JUDGED_NS INT64_C(1000000000) /* that the result holds */
 #define CONNECT_NS                                                                                                     \
   INT64_C(1000000000) /* a connection that takes longer is begun anew: packets of the first may be lost */
 #define SILENCES 3    /* looks, of one a second */
@@ -242,6 +245,46 @@ void pwi_server_starve(struct pwi_server *server) {
     if (server->chains.items[i]->is_head) pwi_server_chain_starve(server, server->chains.items[i]);
 }
 
+/* --- whose fault it is ---------------------------------------------------------------------------------------------- */
+
+static bool has_server_link(const struct pwi_server *server) {
+  for (const struct server_peer *peer = server->peers; peer; peer = peer->next)
+    if ((peer->kind == PEER_NEXT || peer->kind == PEER_PREVIOUS) && peer->is_up) return true;
+  return false;
+}
+
+/* Somebody of a third process; NULL if there is nobody. */
+static const struct pwi_view_node *find_third(const struct pwi_server *server, uint64_t accused) {
+  const struct pwi_view *view = server->view;
+  const struct pwi_view_node *us = pwi_view_find(view, (struct pwi_node){server->node});
+  const struct pwi_view_node *them = pwi_view_find(view, (struct pwi_node){accused});
+  for (size_t i = 0; us && them && i < view->node_count; i++) {
+    const struct pwi_view_node *node = &view->nodes[i];
+    if (node->state != PWI_NODE_DOWN && node->process != us->process && node->process != them->process) return node;
+  }
+  return NULL;
+}
+
+void pwi_server_judged_itself(struct pwi_server *server, enum pwi_verdict verdict) {
+  server->judged_at = pwi_net_now(server->config.net);
+  server->judging = 0;
+  server->is_isolated = verdict == PWI_VERDICT_SILENT;
+}
+
+/* Whom to complain of: the one behind us, or, if we have no link to any server and do not reach a third one either, ourselves.
+ * 0: not known yet. */
+static uint64_t find_fault(struct pwi_server *server, uint64_t accused) {
+  const struct pwi_view_node *third = has_server_link(server) ? NULL : find_third(server, accused);
+  int64_t now = pwi_net_now(server->config.net);
+  if (!third) return accused;
+  if (server->judged_at != 0 && now - server->judged_at < JUDGED_NS)
+    return server->is_isolated ? server->node : accused;
+  struct pwi_probe probe = {.node = third->node.id, .patience_ms = JUDGE_MS};
+  if (server->judging != third->node.id) pwi_prober_begin(&server->prober, &probe, third->address);
+  server->judging = third->node.id;
+  return 0;
+}
+
 static void send_all(struct pwi_server *server, struct pwi_chain *chain);
 
 void pwi_server_chain_timer(struct pwi_server *server) {
@@ -256,7 +299,9 @@ void pwi_server_chain_timer(struct pwi_server *server) {
     if (!chain->following || chain->is_open || chain->following_fills) continue;
     open_chain(server, chain);
     if (now - chain->cut_off_since < COMPLAIN_NS) continue;
-    complain(server, chain, chain->following, PAWL_LINK_SILENT);
+    uint64_t fault = find_fault(server, chain->following);
+    if (fault == 0) continue;
+    complain(server, chain, fault, PAWL_LINK_SILENT);
     chain->cut_off_since = now;
   }
 }

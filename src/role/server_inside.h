@@ -109,6 +109,9 @@ struct pwi_server {
   struct pwi_reading reading;
   struct pwi_pages stamps, state; /* of the update that is being read */
   struct pwi_timer chain_timer;
+  int64_t judged_at; /* when we last tried whether we reach a third server, 0: never; */
+  bool is_isolated;  /* and did not */
+  uint64_t judging;  /* the one that is being tried; 0: none */
   struct moving *movings;
   struct filling *fillings;
   struct server_saving *saving; /* NULL: none is under way */
@@ -152,8 +155,9 @@ void pwi_server_chains_pump(struct pwi_server *server); /* what one of them put 
 void pwi_server_chain_starve(void *server, struct pwi_chain *chain);
 void pwi_server_starve(struct pwi_server *server); /* in all chains: there is no memory to talk to a client */
 void pwi_server_chain_timer(struct pwi_server *server);
-void pwi_server_chains_watch(struct pwi_server *server);                           /* every second */
-void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain); /* tells the one before us */
+void pwi_server_judged_itself(struct pwi_server *server, enum pwi_verdict verdict); /* of the probe of a third server */
+void pwi_server_chains_watch(struct pwi_server *server);                            /* every second */
+void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain);  /* tells the one before us */
 
 /* The link to a node that stands behind us; NULL if it is not up. One is made if there is none. */
 struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node);

@@ -278,6 +278,32 @@ static void test_children_go_when_their_parent_is_killed(void **state) {
   }
 }
 
+/* The only server dies: no deadline changes, and what is waited for is told, not kept silent. */
+static void test_a_session_tells_whom_its_keys_wait_for(void **state) {
+  struct pawl_session *session = open_embedded(1, 1);
+  struct pawl_vector_options options;
+  struct pawl_vector *vector;
+  struct pawl_task *task;
+  pid_t server = 0;
+  float values[1] = {1};
+  (void)state;
+  pawl_vector_options_init(&options);
+  options.size = 100;
+  must(pawl_vector_create(session, "a/v", &options, PATIENCE, &vector));
+  must(pawl_session_check(session));
+  assert_int_equal(find_children(getpid(), "--join", &server, 1), 1);
+  assert_int_equal(kill(server, SIGKILL), 0);
+  int64_t deadline = pwi_host_now() + PATIENCE;
+  while (pawl_session_check(session) == PAWL_OK && pwi_host_now() < deadline) usleep(10000);
+  must_fail(pawl_session_check(session), PAWL_CLUSTER_WAITING, "pawl server forget --all-lost");
+  must_fail(pawl_session_check(session), PAWL_CLUSTER_WAITING, "have the only copy: node 1");
+  must(pawl_vector_push(vector, pawl_at_range(0, 1), values, &task));
+  must_fail(pawl_task_finish(task, PAWL_SECOND / 5), PAWL_TIMED_OUT, "have the only copy: node 1");
+  assert_int_equal(pawl_session_check(NULL), PAWL_INVALID);
+  pawl_vector_close(vector);
+  pawl_session_close(session, 0);
+}
+
 /* A port that was given back a moment ago. */
 static void free_port(char address[32]) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -321,6 +347,7 @@ int main(void) {
       cmocka_unit_test(test_figures_count_what_was_sent_and_received),
       cmocka_unit_test(test_with_replicas_a_server_may_be_killed),
       cmocka_unit_test(test_closing_leaves_no_memory_and_no_processes),
+      cmocka_unit_test(test_a_session_tells_whom_its_keys_wait_for),
       cmocka_unit_test(test_waiting_ends_and_the_push_goes_on),
       cmocka_unit_test(test_tasks_end_with_the_session_and_can_still_be_asked),
   };

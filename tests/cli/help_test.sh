@@ -147,7 +147,7 @@ refuses 'first servers' manager --first-servers 0
 refuses 'seconds' manager --client-grace soon
 refuses 'no descriptor' manager --ready-fd 987
 refuses 'process number' manager --parent 0
-refuses 'auto or tcp' manager --transport pigeon
+refuses 'auto, tcp or rdma' manager --transport pigeon
 refuses 'come together' manager --certificate a.pem
 refuses 'not both' manager --certificate a --private-key b --authority c --key-file d
 refuses 'number of shards' server --join x:1 --shards 0

@@ -407,6 +407,21 @@ static void test_a_server_that_stands_still_is_followed_within_half_a_second(voi
   }
 }
 
+/* A server that reaches the manager and none of the others has itself to blame: what it says of its neighbours would leave it
+ * the only one to have everything. */
+static void test_a_server_that_reaches_no_other_leaves_the_copies_of_others_alone(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 10; seed++) {
+    begin(1500 + seed, 4, 1 + seed % 2);
+    watch.lost++;
+    for (size_t i = 1; i < 4; i++) cut(cluster.servers[0].node, cluster.servers[i].node);
+    watch_for(5 * S);
+    pwi_cluster_kill(&cluster, 0);
+    assert_whole_again(watch.wanted);
+    end();
+  }
+}
+
 /* A busy server, that does not come back at once. */
 static void test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing(void **state) {
   (void)state;
@@ -444,6 +459,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_a_crash_is_followed_within_milliseconds),
       cmocka_unit_test(test_crashes_of_most_are_followed_within_milliseconds),
       cmocka_unit_test(test_a_server_that_stands_still_is_followed_within_half_a_second),
+      cmocka_unit_test(test_a_server_that_reaches_no_other_leaves_the_copies_of_others_alone),
       cmocka_unit_test(test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* Vectors that servers cannot make for lack of memory: they are refused, and nothing else is. The simulated servers are in this
- * process, and arrays of 2^44 bytes of addresses each soon find no place in it. */
+ * process, and arrays of 2^44 bytes of addresses each soon find no place in it. Sanitizers need these addresses themselves.
+ *
+ * labels: nosan */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -197,7 +197,7 @@ static void *save_slowly(void *argument) {
 static bool is_begun(const char *directory) {
   char pattern[200];
   glob_t found;
-  snprintf(pattern, sizeof pattern, "%s/meanwhile/*.pawl", directory);
+  snprintf(pattern, sizeof pattern, "%s/.pawl-saving-*/*.pawl", directory);
   bool begun = glob(pattern, 0, NULL, &found) == 0;
   globfree(&found);
   return begun;

@@ -55,15 +55,16 @@ static bool may_offer(const struct tcp_link *link) {
   return net->plane && !pwi_plane_is_full(net->plane) && (link->tls || pwi_tcp_is_same_user(link->socket));
 }
 
-/* An address from another host is taken on its word. So a key with limits does not do. */
+/* An address from another host is taken on its word. So a key with limits does not do, nor a certificate, whose rights are
+ * not known here. */
 static bool may_use_fabric(const struct tcp_link *link) {
   struct tcp_net *net = link->net;
   struct pwi_key_limits limits;
   if (!net->plane || !pwi_plane_has_fabric(net->plane) || !link->tls) return false;
   const char *name = pwi_tls_peer(link->tls);
-  if (strncmp(name, "cert:", 5) == 0) return true;
   if (!net->keys || strncmp(name, "key:", 4) != 0) return false;
-  return pwi_keyring_limits(net->keys, name + 4, strlen(name + 4), &limits) && !limits.read_only && !limits.space[0];
+  return pwi_keyring_limits(net->keys, name + 4, strlen(name + 4), &limits) && !limits.read_only &&
+         !limits.is_operator && !limits.space[0];
 }
 
 void pwi_tcp_plane_offer(struct tcp_link *link) {

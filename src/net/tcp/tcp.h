@@ -28,8 +28,8 @@ struct pwi_tcp_config {
   const char *authority;          /* and who must have signed the peer's; all three or none */
   bool require_encryption;        /* then there is no data plane, and unix sockets are refused */
   enum pwi_tcp_plane plane;
-  bool rdma; /* the data plane may also lead to other hosts, to peers with a certificate or with a key without limits:
-                they are trusted with this process */
+  bool rdma; /* the data plane may also lead to other hosts, to peers with a key without limits: they are trusted
+                with this process */
   const char *advertise; /* the host, or host:port, that others reach us at; NULL: as listened; copied */
 };
 
