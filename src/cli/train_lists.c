@@ -11,12 +11,7 @@
 #define CLASSES                                                                                                        \
   {                                                                                                                    \
     PWI_TRAIN_CLASS_WEIGHT, "class-weight", "L=W[,L=W]",                                                               \
-<<<<<<< HEAD
         "rows with label L count W times; or 'balanced': both count the same"                                          \
-=======
-        "rows with label L count W times; or 'balanced':\nboth classes "                                               \
-        "count the same"                                                                                               \
->>>>>>> wip-data
   }
 
 #define FURTHER                                                                                                        \
