@@ -1,6 +1,6 @@
 #!/bin/sh
 # Data as it comes from elsewhere: byte order marks, other packings and separators, pipes, text, rows without labels.
-# timeout: 240
+# timeout: 600
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

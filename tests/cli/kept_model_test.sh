@@ -1,6 +1,6 @@
 #!/bin/sh
 # What was trained is never lost: files whose ids begin at 0, formats that cannot say a model, disks that are full.
-# timeout: 240
+# timeout: 600
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
