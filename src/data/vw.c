@@ -87,6 +87,7 @@ static pawl_status before_bar(struct row *row) {
   if (row->at == bar || *row->at == '\'') {
     if (!row->labels_optional) return pwi_parse_wrong(row->parse, row->at, "no label");
     row->label = (float)NAN;
+    row->weight = 1;
     return tag(row, bar);
   }
   pawl_status status = pwi_parse_label(row->parse, row->at, &row->at, &row->label);
