@@ -227,7 +227,7 @@ static void test_what_cannot_be_meant_is_refused(void **state) {
       "a --class-weight 1=0",
       "a --class-weight 1=1 --class-weight 1=2",
       "a --class-weight balanced --class-weight 1=2",
-      "a --method newton",
+      "a --method magic",
       "a --model-format onnx",
       "a --on-worker-loss panic",
       "a --rounds 0",
