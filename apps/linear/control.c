@@ -11,7 +11,7 @@ enum { ACTIVE_ROUNDS = 2 };
 #define RATE_LEAST 1e-18 /* of the first rate */
 #define ROUNDING 1e-7 /* of the objective: what exponentials of single precision leave of it. A rise by less is none. */
 #define FLAT 2e-3     /* of the tolerance: what the last quadratic of Newton's may have promised */
-#define FLAT_TWICE 0.03 /* the same where it has to twice in a row, without a ridge */
+#define FLAT_TWICE 0.06 /* the same where it has to twice in a row */
 #define GUESSED 0.1     /* of the tolerance: when the guess of how far it is falls below, the distance is measured */
 
 #define LEFT_LEAST 1e-12 /* of the objective: what double precision leaves of it */

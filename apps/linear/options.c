@@ -82,7 +82,7 @@ bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_M
       return wrong(error, "weights of classes are numbers above 0");
   if (!isfinite(options->tolerance) || options->tolerance < 0) return wrong(error, "--tolerance is a number above 0");
   if (!isfinite(options->rate) || options->rate < 0) return wrong(error, "--rate is a number above 0");
-  if (options->valid_split && options->valid_count)
+  if (options->valid_split != 0 && options->valid_count)
     return wrong(
         error, "--valid names validation data, and --valid-split takes it from the training data: give one of the two");
   if (!(options->valid_split >= 0 && options->valid_split < 1))

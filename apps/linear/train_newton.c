@@ -21,6 +21,7 @@
 #include "apps/linear/train_inside.h"
 
 #define RIDGE_MOST 1e12
+#define RIDGE_NONE 1e-6  /* of curvatures: with no more the quadratic is as good as without */
 #define FALL_LEAST 1e-14 /* of the objective: less is rounding */
 
 enum { SEARCHES = 4 };
@@ -210,7 +211,7 @@ static pawl_status step(struct linear_run *run, struct linear_newton *newton, bo
     if (!status) status = search(run, newton, &length);
     if (status) return status;
   }
-  newton->is_exact = newton->ridge == 0;
+  newton->is_exact = newton->ridge <= RIDGE_NONE;
   newton->ridge = length >= 0.5 ? newton->ridge / 64 : length >= 0.1 ? newton->ridge : fmax(8 * newton->ridge, 1e-6);
   if (newton->ridge < 1e-9) newton->ridge = 0;
   newton->ridge = fmin(newton->ridge, 2 * RIDGE_MOST);
