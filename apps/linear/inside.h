@@ -21,6 +21,8 @@
 /* Newton steps: the most features there may be, and up to which, and to how many pairs of entries of a row, they are chosen by themselves. */
 #define LINEAR_NEWTON_MOST 16383
 #define LINEAR_NEWTON_AUTO 3200
+#define LINEAR_NEWTON_SPARSE                                                                                           \
+  1000 /* the same where rows have fewer than a sixteenth of the features: blocks are faster there */
 #define LINEAR_NEWTON_PAIRS 1e11
 
 struct linear_spec {

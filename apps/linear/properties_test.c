@@ -1,11 +1,12 @@
 /* labels: long
+ * timeout: 3600
  *
  * Many random problems of every kind: see property_test.h. */
 #include "apps/linear/property_test.h"
 
 static void test_every_kind_of_data_reaches_the_optimum_and_says_so(void **state) {
   (void)state;
-  check_kinds(LINEAR_METHOD_AUTO, 1000, 100);
+  check_kinds(LINEAR_METHOD_AUTO, 1000, 40);
 }
 
 static void test_block_steps_never_end_above_the_start_nor_say_what_is_not_so(void **state) {

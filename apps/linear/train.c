@@ -215,7 +215,8 @@ static pawl_status choose_method(struct linear_run *run, const struct linear_cen
                        "--method newton keeps a square of all features, of which there are %llu: at most %d; use "
                        "--method blocks",
                        (unsigned long long)census->max_id, LINEAR_NEWTON_MOST);
-  bool fits = census->max_id <= LINEAR_NEWTON_AUTO && pairs <= LINEAR_NEWTON_PAIRS && !run->options->blocks;
+  bool is_small = census->max_id <= LINEAR_NEWTON_SPARSE || census->entries / census->rows >= census->max_id / 16;
+  bool fits = is_small && census->max_id <= LINEAR_NEWTON_AUTO && pairs <= LINEAR_NEWTON_PAIRS && !run->options->blocks;
   if (fits || run->options->method == LINEAR_METHOD_NEWTON) run->spec.method = LINEAR_METHOD_NEWTON;
   return PAWL_OK;
 }

@@ -24,7 +24,7 @@
 #define OUTPUT "output"
 
 const char *const pwi_demo_words[] = {"train", "logistic",  "--l1", "1",           "--servers", "2", "--replicas",
-                                      "1",     "--workers", "2",    "--tolerance", "1e-9",      NULL};
+                                      "1",     "--workers", "2",    "--tolerance", "1e-5",      NULL};
 #define WORDS (sizeof pwi_demo_words / sizeof *pwi_demo_words - 1)
 
 struct watch {

@@ -137,9 +137,20 @@ static const char *reason(const char *why) {
   return *why ? why : "ended";
 }
 
+/* A bound far above what is usual says more about the bound than about the model: what ended the run is said first. */
+static void print_distance(const struct linear_result *result) {
+  bool by_conditions = result->gap > 0.01 && strcmp(result->why, "converged") == 0;
+  if (by_conditions)
+    printf("  %-12s the optimality conditions hold to the tolerance", "distance");
+  else if (result->gap < 0.5)
+    printf("  %-12s at most %.2g %% above the optimum", "distance", 100 * result->gap);
+  if (by_conditions && result->gap < 0.5) printf("; bounded by %.2g %% above the optimum", 100 * result->gap);
+  if (by_conditions || result->gap < 0.5) putchar('\n');
+}
+
 static void print_quality(const struct linear_result *result) {
   printf("  %-12s %.10g\n", "objective", result->objective);
-  if (result->gap < 0.5) printf("  %-12s at most %.2g %% above the optimum\n", "distance", 100 * result->gap);
+  print_distance(result);
   printf("  %-12s %" PRIu64 " of %" PRIu64 " features\n", "non-zeros", result->nonzeros, result->features);
   if (!isnan(result->accuracy))
     printf("  %-12s %.2f %% of %" PRIu64 " rows\n", "accuracy", 100 * result->accuracy, result->rows);
