@@ -38,7 +38,8 @@ static void follow_nodes(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->node_count; i++) {
     struct node *node = &manager->nodes[i];
     if (pwi_ledger_node(ledger, node->id)) {
-      manager->nodes[kept++] = *node;
+      if (kept < i) manager->nodes[kept] = *node;
+      kept++;
       continue;
     }
     pwi_manager_timer_cancel(manager, &node->timer);
