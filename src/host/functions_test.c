@@ -122,10 +122,12 @@ static void test_what_belongs_to_somebody_else_is_not_loaded(void **state) {
   write_file("a.so", "x");
   assert_int_equal(chown(path_of("a.so"), 65534, 65534), 0);
   refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
-  assert_int_equal(rename(path_of("a.so"), "/tmp/pawl-objects-elsewhere"), 0); /* nor by a link */
-  assert_int_equal(symlink("/tmp/pawl-objects-elsewhere", path_of("b.so")), 0);
+  char elsewhere[64];
+  snprintf(elsewhere, sizeof elsewhere, "/tmp/pawl-objects-%ld", (long)getpid());
+  assert_int_equal(rename(path_of("a.so"), elsewhere), 0); /* nor by a link */
+  assert_int_equal(symlink(elsewhere, path_of("b.so")), 0);
   refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
-  assert_int_equal(unlink("/tmp/pawl-objects-elsewhere"), 0);
+  assert_int_equal(unlink(elsewhere), 0);
   assert_int_equal(unlink(path_of("b.so")), 0);
   assert_int_equal(chown(directory, 65534, 65534), 0);
   refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
