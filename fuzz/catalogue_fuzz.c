@@ -1,11 +1,11 @@
 /* Catalogues: any bytes, and any changes.
  *
- * covers: src/role/catalogue.c
+ * covers: src/protocol/catalogue.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
-#include "role/catalogue.h"
+#include "protocol/catalogue.h"
 
 static bool is_word(const char *text, size_t size) {
   for (size_t i = 0; i < size; i++) {

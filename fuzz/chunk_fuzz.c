@@ -3,12 +3,12 @@
  * The input is a row of chunks, each with its length before it. Whatever they say, what is held stays what it is. If all of
  * them are accepted, the positions are adopted and moved on, to a third holding, which then has the same.
  *
- * covers: src/role/holding_move.c
+ * covers: src/shard/move.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
-#include "role/holding.h"
+#include "shard/shard.h"
 
 #define HALF (PWI_RING_END / 2 + 1)
 #define DENSE 64   /* keys */

@@ -1,13 +1,13 @@
 /* The ledger: records of any bytes, records that are made up, and snapshots. Whatever is applied, the ledger stays sound,
  * and its snapshot is the same ledger.
  *
- * covers: src/role/ledger.c src/role/ledger_snapshot.c
+ * covers: src/manager/ledger/ledger.c src/manager/ledger/ledger_snapshot.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
 #include "base/memory.h"
-#include "role/ledger.h"
+#include "manager/ledger/ledger.h"
 
 UNTRACED static void check(const struct pwi_ledger *ledger) {
   if (ledger->cluster == 0) {

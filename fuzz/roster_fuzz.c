@@ -1,11 +1,11 @@
 /* Rosters: any bytes, and any changes.
  *
- * covers: src/role/roster.c
+ * covers: src/protocol/membership.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
-#include "role/roster.h"
+#include "protocol/membership.h"
 
 static size_t members_of(const struct pwi_roster *roster, struct pwi_vector_id group) {
   size_t count;

@@ -1,11 +1,11 @@
 /* Changes of rosters: any bytes, and any steps.
  *
- * covers: src/role/roster_steps.c
+ * covers: src/protocol/membership_delta.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
-#include "role/roster_steps.h"
+#include "protocol/membership_delta.h"
 
 static size_t forgotten;
 

@@ -1,12 +1,12 @@
 /* Plain text: any bytes, hashed and looked up in a vocabulary that is made of it.
  *
- * covers: src/data/text.c src/data/text_cut.c src/data/utf8.c src/data/tally.c
+ * covers: src/data/formats/text.c src/data/formats/text_cut.c src/data/formats/utf8.c src/data/tally.c
  */
 #include "rows.h"
 
 #include "data/tally.h"
-#include "data/text.h"
-#include "data/utf8.h"
+#include "data/formats/text.h"
+#include "data/formats/utf8.h"
 #include "data/words.h"
 
 struct next {

@@ -1,4 +1,4 @@
-/* The scheduler's side of <pawl/job.h>: binds role/scheduler.h to calls.
+/* The scheduler's side of <pawl/job.h>: binds job/scheduler.h to calls.
  *
  * Only the thread that is in a call of the job touches the scheduler: it reads the letters that came (api/job_box.h), lets time pass, and
  * does what the scheduler then wants done. Orders are calls of the worker's desk. That a worker is gone is seen by a task of the

@@ -1,7 +1,7 @@
 /* The letter box of a job's scheduler: what happens in other threads waits there until the thread that runs a round reads it.
  *
  * Letters are put in by the function that workers join by, and when calls have ended that the scheduler made. So the scheduler itself
- * (role/scheduler.h) belongs to one thread and needs no lock. The box outlives its job until the last call has ended.
+ * (job/scheduler.h) belongs to one thread and needs no lock. The box outlives its job until the last call has ended.
  *
  * It also settles who is the scheduler of a name. Whoever wants to be joins the group of that name, and then asks all others in it. One that is the
  * scheduler says so. Of two that both only want to be, the one whose node has the lower number goes on, and the other knows by then that it is

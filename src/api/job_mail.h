@@ -17,7 +17,7 @@
 #include <pawl/job.h>
 
 #include "base/cursor.h"
-#include "role/scheduler.h"
+#include "job/scheduler.h"
 
 #define PWI_JOB_NAME_MAX 63 /* characters: it is the first word of the names of groups */
 

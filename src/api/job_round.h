@@ -4,7 +4,7 @@
 
 #include <pawl/job.h>
 
-#include "role/scheduler.h"
+#include "job/scheduler.h"
 
 struct pawl_task;
 

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "cli/cli.h"
-#include "host/depot.h"
+#include "host/disk_queue.h"
 #include "host/functions.h"
-#include "host/run_access.h"
+#include "host/run/access.h"
 #include "net/tcp/tcp.h"
 
 enum {

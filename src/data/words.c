@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "data/utf8.h"
+#include "data/formats/utf8.h"
 
 /* --- making one ------------------------------------------------------------------------------------------------------------- */
 

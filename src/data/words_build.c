@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 #include "data/tally.h"
-#include "data/text.h"
-#include "data/utf8.h"
+#include "data/formats/text.h"
+#include "data/formats/utf8.h"
 
 #define WORDS ((size_t)1 << 23)
 #define LETTERS ((size_t)1 << 29)

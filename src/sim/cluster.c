@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "role/journal_file.h"
+#include "manager/ledger/journal_file.h"
 
 /* --- the manager ---------------------------------------------------------------------------------------------------- */
 

@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "base/random.h"
-#include "role/client.h"
-#include "role/depot.h"
-#include "role/journal.h"
-#include "role/manager.h"
-#include "role/server.h"
+#include "client/client.h"
+#include "checkpoint/disk_queue.h"
+#include "manager/ledger/journal.h"
+#include "manager/manager.h"
+#include "server/server.h"
 #include "sim/shell.h"
 #include "sim/sim.h"
 

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "raw.h"
-#include "role/call.h"
-#include "role/callee.h"
+#include "protocol/call.h"
+#include "client/callee.h"
 
 static struct pwi_cluster cluster;
 static struct raw thief;

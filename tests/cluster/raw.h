@@ -8,8 +8,8 @@
 
 #include "base/cursor.h"
 #include "cluster.h"
-#include "role/mail.h"
-#include "role/protocol.h"
+#include "protocol/messenger.h"
+#include "protocol/protocol.h"
 
 #define RAW_LINKS 8
 #define RAW_HEARD 65536

@@ -5,7 +5,7 @@
 #define TESTS_CLUSTER_SAVING_H
 
 #include "cluster.h"
-#include "role/saved.h"
+#include "checkpoint/checkpoint.h"
 #include "sim/disk.h"
 
 #define SAVING_KEYS 3000

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../cluster/cluster.h"
-#include "role/mail.h"
+#include "protocol/messenger.h"
 
 #define BODY_MAX ((size_t)64 << 10)
 

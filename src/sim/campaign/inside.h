@@ -15,7 +15,7 @@
 #ifndef PWI_SIM_CAMPAIGN_INSIDE_H
 #define PWI_SIM_CAMPAIGN_INSIDE_H
 
-#include "role/ledger.h"
+#include "manager/ledger/ledger.h"
 #include "sim/campaign/campaign.h"
 #include "sim/cluster.h"
 #include "sim/faults.h"

@@ -14,7 +14,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "role/journal_file.h"
+#include "manager/ledger/journal_file.h"
 #include "sim/campaign/inside.h"
 
 struct kept {
