@@ -21,7 +21,7 @@ struct counting {
   struct pawl_lda_word *tops; /* topics * top */
   size_t *starts;             /* words + 1: the places of word w are places[starts[w]] … */
   uint32_t *places;           /* topic * top + number in its list */
-  uint64_t *together;         /* documents that have both, topics * pairs */
+  uint64_t *aggregate;        /* documents that have both, topics * pairs */
   uint64_t *alone;            /* documents that have the word, words */
   uint64_t documents;
   uint32_t *here;              /* of a document: topics * top numbers in the lists of topics, */
@@ -36,7 +36,7 @@ static void fini(struct counting *counting) {
   free(counting->tops);
   free(counting->starts);
   free(counting->places);
-  free(counting->together);
+  free(counting->aggregate);
   free(counting->alone);
   free(counting->here);
   free(counting->here_count);
@@ -48,12 +48,12 @@ static bool allocate(struct counting *counting) {
   counting->tops = calloc(places, sizeof *counting->tops);
   counting->starts = calloc(words + 2, sizeof *counting->starts);
   counting->places = calloc(places, sizeof *counting->places);
-  counting->together = calloc(counting->topics * counting->pairs, sizeof *counting->together);
+  counting->aggregate = calloc(counting->topics * counting->pairs, sizeof *counting->aggregate);
   counting->alone = calloc(words, sizeof *counting->alone);
   counting->here = calloc(places, sizeof *counting->here);
   counting->here_count = calloc(counting->topics, sizeof *counting->here_count);
   counting->touched = calloc(counting->topics, sizeof *counting->touched);
-  return counting->tops && counting->starts && counting->places && counting->together && counting->alone &&
+  return counting->tops && counting->starts && counting->places && counting->aggregate && counting->alone &&
          counting->here && counting->here_count && counting->touched;
 }
 
@@ -81,10 +81,10 @@ static void pair_up(struct counting *counting) {
   for (uint32_t t = 0; t < counting->touching; t++) {
     uint32_t topic = counting->touched[t], count = counting->here_count[topic];
     const uint32_t *here = counting->here + topic * counting->top;
-    uint64_t *together = counting->together + topic * counting->pairs;
+    uint64_t *aggregate = counting->aggregate + topic * counting->pairs;
     for (uint32_t a = 1; a < count; a++)
       for (uint32_t b = 0; b < a; b++)
-        together[here[a] > here[b] ? pair_of(here[a], here[b]) : pair_of(here[b], here[a])]++;
+        aggregate[here[a] > here[b] ? pair_of(here[a], here[b]) : pair_of(here[b], here[a])]++;
     counting->here_count[topic] = 0;
   }
   counting->touching = 0;
@@ -120,7 +120,7 @@ static struct pawl_lda_coherence judge(const struct counting *counting, uint32_t
   const struct pawl_lda_word *words = counting->tops + topic * counting->top;
   for (size_t i = 1; i < counting->top; i++)
     for (size_t j = 0; j < i; j++) {
-      double both = (double)counting->together[topic * counting->pairs + pair_of(i, j)];
+      double both = (double)counting->aggregate[topic * counting->pairs + pair_of(i, j)];
       double one = (double)counting->alone[words[i].word], other = (double)counting->alone[words[j].word];
       if (other > 0) sum.umass += log((both + 1) / other), umass_pairs++;
       if (other > 0 && one > 0) sum.npmi += npmi(both, one, other, (double)counting->documents), npmi_pairs++;

@@ -50,7 +50,7 @@ static const struct kv_case cases[] = {
     {{"balance", PWI_KV_BALANCE, 1, MILLION, MILLION, false, 1, 0, 0}, 100, pwi_kv_case_balance},
     {{"memory", PWI_KV_MEMORY, MILLION, 100 * MILLION, 0, false, 1, 0, 0}, 100, pwi_kv_case_memory},
     {{"replicas", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0, 0}, 1, pwi_kv_case_replicas},
-    {{"together", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0, 8}, 1, pwi_kv_case_together},
+    {{"together", PWI_KV_BESIDE, 1, 1, 1, false, 1, 0, 8}, 1, pwi_kv_case_aggregate},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -75,7 +75,7 @@ void pwi_kv_find_job(const struct pwi_kv_options *options, const char *name, str
 static bool run_case(const struct pwi_kv_options *options, const struct kv_case *which) {
   struct pwi_kv_options settled = *options;
   struct pwi_kv_job job = job_of(options, which);
-  if (settled.workers == 0) settled.workers = job.together ? job.together : 1;
+  if (settled.workers == 0) settled.workers = job.aggregate ? job.aggregate : 1;
   return which->run(&settled, &job);
 }
 

@@ -43,7 +43,7 @@ enum pwi_kv_op {
   PWI_KV_PUSH,
   PWI_KV_PULL,
   PWI_KV_PUSHPULL,
-  PWI_KV_TOGETHER, /* a push that is added up with those of all other workers; only of the case `together` */
+  PWI_KV_AGGREGATE, /* a push that is added up with those of all other workers; only of the case `together` */
 };
 
 /* What is measured. Keys that are there are one of each `span / rows`; a list has one of each `rows / count` of those, so
@@ -57,7 +57,7 @@ struct pwi_kv_job {
   bool ordered;         /* PWI_KV_RANDOM: placement */
   uint32_t outstanding; /* operations of one worker under way at a time; 0: 1. DENSE, CACHED and FRESH */
   double interval;      /* seconds between the begins of two, of those several at a time; 0: none */
-  uint32_t together;    /* how many workers there are that have the same keys; 0: each has its own */
+  uint32_t aggregate;   /* how many workers there are that have the same keys; 0: each has its own */
 };
 
 struct pwi_kv_options {
@@ -193,7 +193,7 @@ bool pwi_kv_case_speed(const struct pwi_kv_options *options, const struct pwi_kv
 bool pwi_kv_case_balance(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_memory(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 bool pwi_kv_case_replicas(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
-bool pwi_kv_case_together(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
+bool pwi_kv_case_aggregate(const struct pwi_kv_options *options, const struct pwi_kv_job *job);
 
 double pwi_kv_now(void); /* seconds */
 

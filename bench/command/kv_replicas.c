@@ -33,7 +33,7 @@ struct side {
 struct contest {
   const char *name;
   int count;
-  uint32_t together; /* of the job */
+  uint32_t aggregate; /* of the job */
   struct side sides[SIDES];
 };
 
@@ -149,7 +149,7 @@ static bool run_part(struct contest *contest, const char *name) {
   struct pwi_kv_job job;
   for (int i = 0; i < contest->count; i++) options[i] = &contest->sides[i].options;
   pwi_kv_find_job(options[WITH], name, &job);
-  job.together = contest->together;
+  job.aggregate = contest->aggregate;
   if (!pwi_kv_crew_start_all(options, (size_t)contest->count, options[WITH]->workers, crews)) return false;
   for (int i = 0; i < contest->count; i++) contest->sides[i].crew = crews[i];
   bool good = measure(contest, &job);
@@ -187,11 +187,11 @@ bool pwi_kv_case_replicas(const struct pwi_kv_options *options, const struct pwi
 }
 
 /* One push of a worker at a time on both sides, as there is one in a tick. */
-bool pwi_kv_case_together(const struct pwi_kv_options *options, const struct pwi_kv_job *job) {
+bool pwi_kv_case_aggregate(const struct pwi_kv_options *options, const struct pwi_kv_job *job) {
   static struct contest contest = {.name = "together", .count = SINGLE};
   (void)job;
   if (!prepare(&contest, options, 1)) return false;
-  contest.sides[WITH].op = PWI_KV_TOGETHER;
-  contest.together = options->workers;
+  contest.sides[WITH].op = PWI_KV_AGGREGATE;
+  contest.aggregate = options->workers;
   return run_part(&contest, "dense4m") && run_part(&contest, "cached1e6");
 }

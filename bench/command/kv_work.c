@@ -41,7 +41,7 @@ static void choose_lists(struct pwi_kv_work *work) {
 
 static void write_list(struct pwi_kv_work *work, size_t list) {
   const struct pwi_kv_job *job = &work->job;
-  uint64_t *keys = work->keys + list * work->list_size, worker = job->together ? 0 : work->worker;
+  uint64_t *keys = work->keys + list * work->list_size, worker = job->aggregate ? 0 : work->worker;
   uint64_t number = worker * work->list_count + list;
   for (size_t i = 0; i < work->list_size; i++) {
     if (job->kind == PWI_KV_ONE || job->kind == PWI_KV_MANY)
@@ -129,7 +129,7 @@ static pawl_status begin_call(struct pawl_vector *vector, enum pwi_kv_op op, str
 }
 
 /* One tick: the push is done when the parts of all members are in. */
-static pawl_status push_together(struct pwi_kv_work *work) {
+static pawl_status push_aggregate(struct pwi_kv_work *work) {
   struct pawl_task *task;
   pawl_status status = pawl_group_push(work->group, work->vector, place_of(work), work->in, &task);
   if (!status) status = pawl_task_finish(task, PWI_KV_PATIENCE);
@@ -145,7 +145,7 @@ static pawl_status call_alone(struct pwi_kv_work *work, enum pwi_kv_op op) {
 /* Seconds go to `*seconds_out`. */
 static pawl_status call_once(struct pwi_kv_work *work, enum pwi_kv_op op, double *seconds_out) {
   double begin = pwi_kv_now();
-  pawl_status status = op == PWI_KV_TOGETHER ? push_together(work) : call_alone(work, op);
+  pawl_status status = op == PWI_KV_AGGREGATE ? push_aggregate(work) : call_alone(work, op);
   *seconds_out = pwi_kv_now() - begin;
   work->turn++;
   return status;
@@ -188,13 +188,13 @@ static pawl_status run_singly(struct pwi_kv_work *work, enum pwi_kv_op op, doubl
 }
 
 /* Joining takes no time: nobody begins before all are there. Who has finished leaves, so that nobody waits for it. */
-static pawl_status run_together(struct pwi_kv_work *work, double seconds, struct pwi_kv_tally *tally) {
+static pawl_status run_aggregate(struct pwi_kv_work *work, double seconds, struct pwi_kv_tally *tally) {
   char name[64];
   snprintf(name, sizeof name, "bench/together-%" PRIu64, work->runs++);
-  pawl_status status = pawl_group_join(work->session, name, work->job.together, PWI_KV_PATIENCE, &work->group);
+  pawl_status status = pawl_group_join(work->session, name, work->job.aggregate, PWI_KV_PATIENCE, &work->group);
   if (status) return status;
   status = pawl_group_barrier(work->group, PWI_KV_PATIENCE);
-  if (!status) status = run_singly(work, PWI_KV_TOGETHER, seconds, tally);
+  if (!status) status = run_singly(work, PWI_KV_AGGREGATE, seconds, tally);
   pawl_group_leave(work->group);
   work->group = NULL;
   return status;
@@ -291,7 +291,7 @@ pawl_status pwi_kv_work_run(struct pwi_kv_work *work, enum pwi_kv_op op, double 
   if (work->job.kind == PWI_KV_MANY)
     return pwi_kv_pump(work->vector, op, work->keys, work->list_size, seconds, tally_out);
   begin_tally(tally_out);
-  if (op == PWI_KV_TOGETHER) return run_together(work, seconds, tally_out);
+  if (op == PWI_KV_AGGREGATE) return run_aggregate(work, seconds, tally_out);
   if (work->job.outstanding > 1)
     return pump(begin_work, work, op, work->job.outstanding, work->job.interval, seconds, tally_out);
   return run_singly(work, op, seconds, tally_out);

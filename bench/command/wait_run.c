@@ -124,7 +124,8 @@ static void pushed(struct pwi_task *task) {
 
 static void push(struct hand *hand, uint64_t iteration) {
   struct step *step = hand->steps[iteration];
-  struct pwi_where where = {.range = range_of(step), .together = pwi_flow_entry(hand->group)->id.id, .tick = iteration};
+  struct pwi_where where = {
+      .range = range_of(step), .aggregate = pwi_flow_entry(hand->group)->id.id, .tick = iteration};
   step->task = (struct pwi_task){.finished = pushed};
   pawl_status status =
       pwi_client_start(hand->client.client, &step->task, hand->vector, PWI_REQUEST_PUSH, &where, step->pairs, NULL);

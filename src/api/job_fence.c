@@ -2,12 +2,12 @@
 
 #include "api/session.h"
 
-/* Nodes have a number once: who is not on the roster, and was, has left it. */
+/* Nodes have a number once: who is not on the membership, and was, has left it. */
 static bool is_live(struct pawl_session *session, uint64_t node) {
   struct pwi_client_state state;
   pwi_driver_enter(&session->driver);
   pwi_client_state(session->client, &state);
-  bool is_live = pwi_roster_is_live(pwi_client_roster(session->client), (struct pwi_sender){node});
+  bool is_live = pwi_membership_is_live(pwi_client_membership(session->client), (struct pwi_sender){node});
   pwi_driver_leave(&session->driver);
   return is_live && state.sender != node;
 }

@@ -1,8 +1,8 @@
 /* The fence between a worker that is lost and those who take its pieces over: nothing that it has pushed and that was not applied
  * by now will be (docs/jobs.md, "Fencing").
  *
- * A server refuses a sender that the roster does not list as live, and clients see a roster when all servers have it. So a worker
- * that our roster has retired is fenced. One that we have lost sight of in another way may be well, and pushing: then the manager
+ * A server refuses a sender that the membership does not list as live, and clients see a membership when all servers have it. So a worker
+ * that our membership has retired is fenced. One that we have lost sight of in another way may be well, and pushing: then the manager
  * is told to retire it.
  */
 #ifndef PWI_API_JOB_FENCE_H

@@ -1,4 +1,4 @@
-/* Chunks of rows, read by somebody who has no holding: whoever loads, verifies or exports a checkpoint. The format is at
+/* Chunks of rows, read by somebody who has no shard: whoever loads, verifies or exports a checkpoint. The format is at
  * the top of shard/move.c. */
 #ifndef PWI_CHECKPOINT_CHUNK_H
 #define PWI_CHECKPOINT_CHUNK_H

@@ -1,11 +1,11 @@
-/* Chunks as a holding writes them, read without one. */
+/* Chunks as a shard writes them, read without one. */
 #include "shard/testing.h"
 
 #include "checkpoint/chunk.h"
 
 #define SIZE 1000
 
-static void push(struct pwi_holding *holding, uint64_t vector, struct pawl_range keys) {
+static void push(struct pwi_shard *shard, uint64_t vector, struct pawl_range keys) {
   static int64_t rows[SIZE];
   struct iovec values = {rows, pawl_range_size(keys) * sizeof *rows};
   struct pwi_request request = request_of(PWI_REQUEST_PUSH, vector, SIZE);
@@ -16,7 +16,7 @@ static void push(struct pwi_holding *holding, uint64_t vector, struct pawl_range
   request.values = &values;
   request.value_parts = 1;
   request.value_type = PAWL_I64;
-  assert_served(holding, &request, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(shard, &request, NULL, PWI_CODE_OK, PAWL_OK);
 }
 
 /* Every row says its key. */
@@ -31,24 +31,24 @@ static void check(const struct pwi_chunk *chunk, bool *seen) {
   }
 }
 
-static void test_rows_are_read_as_a_holding_writes_them(void **state) {
+static void test_rows_are_read_as_a_shard_writes_them(void **state) {
   (void)state;
   for (size_t size = 1; size < 100000; size *= 6) {
-    struct pwi_roster roster = roster_of(1);
-    struct pwi_holding *holding = holding_of_all(&roster);
+    struct pwi_membership membership = membership_of(1);
+    struct pwi_shard *shard = shard_of_all(&membership);
     struct pwi_copying copying;
     struct pwi_writer writer = {0};
     bool seen[2][SIZE] = {{false}}, more = true, clocks = false;
-    open_vector(holding, entry_of(1, PAWL_I64, 1, SIZE, false));
-    open_vector(holding, entry_of(2, PAWL_I64, 1, SIZE, true));
-    open_vector(holding, group_of(3));
-    push(holding, 1, pawl_range_of(0, SIZE));
-    push(holding, 2, pawl_range_of(100, 300));
+    open_vector(shard, entry_of(1, PAWL_I64, 1, SIZE, false));
+    open_vector(shard, entry_of(2, PAWL_I64, 1, SIZE, true));
+    open_vector(shard, group_of(3));
+    push(shard, 1, pawl_range_of(0, SIZE));
+    push(shard, 2, pawl_range_of(100, 300));
     pwi_copying_init(&copying, WHOLE_RING);
     while (more) {
       struct pwi_chunk chunk;
       pwi_writer_reset(&writer);
-      assert_int_equal(pwi_holding_copy(holding, &copying, size, &writer, &more), PAWL_OK);
+      assert_int_equal(pwi_shard_copy(shard, &copying, size, &writer, &more), PAWL_OK);
       if (!more) break;
       assert_int_equal(pwi_chunk_read(writer.data, writer.size, &chunk), PAWL_OK);
       if (chunk.has_rows) check(&chunk, seen[chunk.vector.id - 1]);
@@ -57,8 +57,8 @@ static void test_rows_are_read_as_a_holding_writes_them(void **state) {
     assert_true(clocks);
     for (size_t i = 0; i < SIZE; i++) assert_true(seen[0][i] && seen[1][i] == (i >= 100 && i < 300));
     pwi_writer_fini(&writer);
-    pwi_holding_destroy(holding);
-    pwi_roster_fini(&roster);
+    pwi_shard_destroy(shard);
+    pwi_membership_fini(&membership);
   }
 }
 
@@ -129,7 +129,7 @@ static void test_keys_in_a_row_end_before_the_last_one(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows_are_read_as_a_holding_writes_them),
+      cmocka_unit_test(test_rows_are_read_as_a_shard_writes_them),
       cmocka_unit_test(test_bytes_that_are_no_chunk_are_refused),
       cmocka_unit_test(test_keys_in_a_row_end_before_the_last_one),
   };

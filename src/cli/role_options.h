@@ -69,7 +69,7 @@ struct pwi_role_options {
   struct pwi_run_access_config access;
   const char *function_directory; /* NULL: none */
   struct pwi_host_functions functions;
-  struct pwi_depot_places checkpoints;
+  struct pwi_disk_queue_places checkpoints;
 };
 
 /* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */

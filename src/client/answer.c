@@ -48,7 +48,7 @@ static void met_gap(struct pwi_client *client, struct part *part) {
   pwi_part_settle(client, part);
 }
 
-/* Nothing happened, and nothing will by trying again: except that a holder may find memory. */
+/* Nothing happened, and nothing will by trying again: except that a request handler may find memory. */
 static void failed(struct pwi_client *client, struct part *part, pawl_status status) {
   if (pwi_part_is_numbered(part) && (status == PAWL_NO_MEMORY || status == PAWL_NODE_LIMIT)) {
     pwi_part_retry(client, part);
@@ -138,14 +138,14 @@ static size_t values_expected(const struct part *part) {
 
 struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_link *link,
                                     const struct pwi_message *message) {
-  struct pwi_receive receive = pwi_letter_begin(&link->letter, message, &link->peering.data);
+  struct pwi_receive receive = pwi_control_begin(&link->control, message, &link->peering.data);
   link->answering = NULL;
-  if (receive.how == PWI_RECEIVE_REFUSE || link->letter.head.kind != PWI_SAY_ANSWER) return receive;
+  if (receive.how == PWI_RECEIVE_REFUSE || link->control.head.kind != PWI_SAY_ANSWER) return receive;
   link->peer->answers++;
-  struct part *part = find_part(client, link, link->letter.head.tick);
+  struct part *part = find_part(client, link, link->control.head.tick);
   if (!part) return (struct pwi_receive){.how = PWI_RECEIVE_DROP, .context = NULL};
   part->flow->traffic.messages_in++;
-  part->flow->traffic.bytes_in += sizeof link->letter.bytes + message->body_size;
+  part->flow->traffic.bytes_in += sizeof link->control.bytes + message->body_size;
   size_t values = values_expected(part);
   if (part->task->clocks) return receive; /* with values in a codec the two may be as long as values alone */
   if (values == 0 || message->body_size != PWI_ANSWER_PREFIX + values) return receive;
@@ -188,11 +188,11 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
   assert(part);
   link->answering = NULL;
   /* It may have found another end while its answer was on its way. */
-  if (find_part(client, link, link->letter.head.tick) != part || part->generation != link->answering_generation)
+  if (find_part(client, link, link->control.head.tick) != part || part->generation != link->answering_generation)
     return PAWL_OK;
   struct pwi_message_check check;
   struct pwi_outcome outcome;
-  pwi_message_check_init(&check, link->letter.bytes, &link->letter.head, &link->peering.data);
+  pwi_message_check_init(&check, link->control.bytes, &link->control.head, &link->peering.data);
   pawl_status status = pwi_message_check_add(&check, link->prefix, PWI_ANSWER_PREFIX);
   if (!status) status = pwi_message_check_add(&check, part->out, link->answer_size - PWI_ANSWER_PREFIX);
   if (!status) status = pwi_message_check_end(&check);
@@ -266,11 +266,11 @@ static pawl_status take_values(struct pwi_client *client, struct part *part, con
 }
 
 /* Values, where any are expected, and clocks. Without memory for these the part fails, and the link goes on. */
-static pawl_status take_small(struct pwi_client *client, struct part *part, const struct pwi_letter *letter,
+static pawl_status take_small(struct pwi_client *client, struct part *part, const struct pwi_control *control,
                               const void *body, struct pwi_outcome *outcome) {
   size_t size = 0;
-  const void *clocks = part->task->clocks ? pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size) : NULL;
-  pawl_status status = values_expected(part) > 0 ? take_values(client, part, &letter->sections, body) : PAWL_OK;
+  const void *clocks = part->task->clocks ? pwi_control_find(control, body, PWI_SECTION_PAYLOAD, &size) : NULL;
+  pawl_status status = values_expected(part) > 0 ? take_values(client, part, &control->sections, body) : PAWL_OK;
   if (status) return status;
   if (clocks) status = pwi_part_take_clocks(part, clocks, size);
   if (status != PAWL_NO_MEMORY) return status;
@@ -280,28 +280,28 @@ static pawl_status take_small(struct pwi_client *client, struct part *part, cons
 
 pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link, const void *body, size_t size) {
   struct pwi_outcome outcome;
-  if (link->letter.head.kind != PWI_SAY_ANSWER) return PAWL_LINK_PROTOCOL;
-  pawl_status status = pwi_letter_open(&link->letter, body, size, &link->peering.data);
-  if (!status) status = read_outcome(&link->letter.sections, body, &outcome);
+  if (link->control.head.kind != PWI_SAY_ANSWER) return PAWL_LINK_PROTOCOL;
+  pawl_status status = pwi_control_open(&link->control, body, size, &link->peering.data);
+  if (!status) status = read_outcome(&link->control.sections, body, &outcome);
   if (status) return status;
-  struct part *part = find_part(client, link, link->letter.head.tick);
+  struct part *part = find_part(client, link, link->control.head.tick);
   if (!part) return PAWL_OK;
-  status = check_values(part, link, &link->letter.sections, &outcome);
+  status = check_values(part, link, &link->control.sections, &outcome);
   if (status) return status;
   if (part->is_collecting && outcome.code == PWI_CODE_OK) {
     size_t payload_size;
-    const void *payload = pwi_letter_find(&link->letter, body, PWI_SECTION_PAYLOAD, &payload_size);
+    const void *payload = pwi_control_find(&link->control, body, PWI_SECTION_PAYLOAD, &payload_size);
     return pwi_part_collected(client, part, payload, payload_size);
   }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_FOLD) {
     size_t payload_size;
-    const void *payload = pwi_letter_find(&link->letter, body, PWI_SECTION_PAYLOAD, &payload_size);
+    const void *payload = pwi_control_find(&link->control, body, PWI_SECTION_PAYLOAD, &payload_size);
     return pwi_fold_answered(client, part, &outcome, payload, payload_size);
   }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_SCAN)
-    status = take_scan(part, &link->letter.sections, body, outcome.next);
+    status = take_scan(part, &link->control.sections, body, outcome.next);
   else if (outcome.code == PWI_CODE_OK)
-    status = take_small(client, part, &link->letter, body, &outcome);
+    status = take_small(client, part, &link->control, body, &outcome);
   if (!status) act(client, part, &outcome);
   return status;
 }

@@ -4,7 +4,7 @@
  * over the link that requests to it go over too, on the link lane. A leg gets a number when it is sent first, and keeps it: if the
  * link is lost it goes again, and the callee knows by the number what it has had.
  *
- * WHO IS GONE. A node that is not live on the roster will not answer. A leg that was never sent has not run; of one that was sent
+ * WHO IS GONE. A node that is not live on the membership will not answer. A leg that was never sent has not run; of one that was sent
  * nobody can tell. The same holds when we have become somebody new ourselves: nobody listens to our old id any more, and under the
  * new one a call would be another call.
  *
@@ -101,7 +101,7 @@ static void send(struct pwi_client *client, struct client_link *link, enum pwi_s
                                   .task = number,
                                   .tick = settled,
                                   .view = client->view ? (uint32_t)client->view->epoch : 0,
-                                  .roster = (uint32_t)client->roster->number,
+                                  .membership = (uint32_t)client->membership->number,
                                   .catalogue = (uint32_t)client->catalogue.number};
   uint8_t seal[PWI_SEAL_SIZE];
   struct pwi_enclosure enclosures[2];
@@ -110,7 +110,8 @@ static void send(struct pwi_client *client, struct client_link *link, enum pwi_s
   bool shows = add_proof(client, link, kind, seal);
   if (shows) enclosures[count++] = (struct pwi_enclosure){PWI_SECTION_PROOF, seal, sizeof seal};
   /* What cannot be sent takes the link down, and is said again on the next. */
-  pawl_status status = pwi_mail_send(&client->mailer, link->link, &link->peering.link, &head, enclosures, count);
+  pawl_status status =
+      pwi_messenger_send(&client->messenger, link->link, &link->peering.link, &head, enclosures, count);
   if (!status && shows) link->proven_calls = client->sender;
 }
 
@@ -179,7 +180,7 @@ void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer) {
 /* --- who is called ------------------------------------------------------------------------------------------------------ */
 
 static void begin_leg(struct pwi_client *client, struct pwi_call_leg *leg) {
-  const struct pwi_roster_sender *sender = pwi_roster_find(client->roster, (struct pwi_sender){leg->node});
+  const struct pwi_membership_sender *sender = pwi_membership_find(client->membership, (struct pwi_sender){leg->node});
   struct pwi_calling *calling = leg->calling;
   if (leg->node == client->sender) {
     pawl_status status = client->callee ? PAWL_OK : PAWL_NOT_FOUND;
@@ -221,23 +222,23 @@ static pawl_status make_legs(struct pwi_calling *calling, size_t count) {
   return PAWL_OK;
 }
 
-static const struct pwi_roster_member *find_members(const struct pwi_client *client, const char *group,
-                                                    size_t *count_out) {
+static const struct pwi_membership_member *find_members(const struct pwi_client *client, const char *group,
+                                                        size_t *count_out) {
   const struct pwi_entry *entry = pwi_catalogue_named(&client->catalogue, group);
   *count_out = 0;
-  return entry ? pwi_roster_members(client->roster, entry->id, count_out) : NULL;
+  return entry ? pwi_membership_members(client->membership, entry->id, count_out) : NULL;
 }
 
 /* PAWL_NOT_FOUND: as far as we know there is nobody. */
 static pawl_status find_targets(const struct pwi_client *client, struct pwi_calling *calling) {
   size_t count = 1;
   if (calling->node != 0) {
-    if (!pwi_roster_is_live(client->roster, (struct pwi_sender){calling->node})) return PAWL_NOT_FOUND;
+    if (!pwi_membership_is_live(client->membership, (struct pwi_sender){calling->node})) return PAWL_NOT_FOUND;
     pawl_status status = make_legs(calling, count);
     if (!status) calling->legs[0].node = calling->node;
     return status;
   }
-  const struct pwi_roster_member *members = find_members(client, calling->group, &count);
+  const struct pwi_membership_member *members = find_members(client, calling->group, &count);
   pawl_status status = count > 0 ? make_legs(calling, count) : PAWL_NOT_FOUND;
   for (size_t i = 0; i < count && !status; i++) calling->legs[i].node = members[i].sender.id;
   return status;
@@ -371,7 +372,7 @@ static void say_heard(struct pwi_client *client, struct client_peer *peer, uint6
 
 static pawl_status hear_return(struct pwi_client *client, struct client_link *link, const void *payload, size_t size) {
   struct client_peer *peer = link->peer;
-  uint64_t called = link->call_letter.head.task;
+  uint64_t called = link->call_control.head.task;
   struct pwi_call_leg *leg = peer && called != 0 ? find_leg(peer, called) : NULL;
   if (!leg || leg->state != LEG_SENT) return PAWL_OK; /* to an earlier attempt */
   pawl_status status = take_return(client, leg, payload, size);
@@ -404,18 +405,19 @@ static void say_later(struct pwi_client *client, struct client_link *link, uint6
 
 /* Whether the link is that of the sender that its message names. */
 static bool is_proved(struct pwi_client *client, struct client_link *link) {
-  return pwi_shown_is(&link->shown, client->roster, client->joined.cluster, client->sender | PWI_PEER_IS_SENDER,
-                      link->call_letter.head.sender);
+  return pwi_shown_is(&link->shown, client->membership, client->joined.cluster, client->sender | PWI_PEER_IS_SENDER,
+                      link->call_control.head.sender);
 }
 
 /* Only calls that mean us, and only of those who are live as far as we have heard: whoever is not may be forgotten. And only over a
  * link of the caller's own. */
 static pawl_status hear_call(struct pwi_client *client, struct client_link *link, const void *payload, size_t size) {
-  const struct pwi_message_head *head = &link->call_letter.head;
+  const struct pwi_message_head *head = &link->call_control.head;
   struct pwi_sender caller = {head->sender};
   if (size < sizeof(uint64_t) || head->task == 0) return PAWL_CORRUPT;
   bool is_ours = client->sender != 0 && pwi_get_u64(payload) == client->sender;
-  if (!is_ours || !pwi_roster_is_live(client->roster, caller) || !is_proved(client, link) || make_callee(client)) {
+  if (!is_ours || !pwi_membership_is_live(client->membership, caller) || !is_proved(client, link) ||
+      make_callee(client)) {
     say_later(client, link, head->task);
     return PAWL_OK;
   }
@@ -423,14 +425,14 @@ static pawl_status hear_call(struct pwi_client *client, struct client_link *link
 }
 
 pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *link, const void *body) {
-  const struct pwi_message_head *head = &link->call_letter.head;
+  const struct pwi_message_head *head = &link->call_control.head;
   size_t size;
-  const void *payload = pwi_letter_find(&link->call_letter, body, PWI_SECTION_PAYLOAD, &size);
-  if (head->kind == PWI_SAY_RETURN && link->kind == LINK_HOLDER) return hear_return(client, link, payload, size);
+  const void *payload = pwi_control_find(&link->call_control, body, PWI_SECTION_PAYLOAD, &size);
+  if (head->kind == PWI_SAY_RETURN && link->kind == LINK_HANDLER) return hear_return(client, link, payload, size);
   if (link->kind != LINK_ASKER) return PAWL_LINK_PROTOCOL;
-  const void *seal = pwi_letter_find(&link->call_letter, body, PWI_SECTION_PROOF, &size);
+  const void *seal = pwi_control_find(&link->call_control, body, PWI_SECTION_PROOF, &size);
   pwi_shown_take(&link->shown, head->sender, seal, size);
-  payload = pwi_letter_find(&link->call_letter, body, PWI_SECTION_PAYLOAD, &size);
+  payload = pwi_control_find(&link->call_control, body, PWI_SECTION_PAYLOAD, &size);
   if (head->kind == PWI_SAY_CALL) return hear_call(client, link, payload, size);
   if (head->kind != PWI_SAY_HEARD) return PAWL_LINK_PROTOCOL;
   if (client->callee && is_proved(client, link)) pwi_callee_heard(client->callee, head->sender, head->task, head->tick);
@@ -452,7 +454,7 @@ pawl_status pwi_client_offer(struct pwi_client *client, void (*run)(void *contex
 static bool end_one(struct pwi_client *client, bool is_renewed) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
     struct pwi_sender node = {peer->node & ~PWI_PEER_IS_SENDER};
-    bool is_gone = !pwi_roster_is_live(client->roster, node);
+    bool is_gone = !pwi_membership_is_live(client->membership, node);
     for (struct pwi_call_leg *leg = peer->legs_first; leg; leg = leg->next) {
       bool was_sent = leg->number != 0;
       if (!is_gone && !(is_renewed && was_sent)) continue;
@@ -466,7 +468,7 @@ static bool end_one(struct pwi_client *client, bool is_renewed) {
 void pwi_client_calls_look(struct pwi_client *client) {
   while (end_one(client, false)) {
   }
-  if (client->callee) pwi_callee_set_roster(client->callee, client->roster);
+  if (client->callee) pwi_callee_set_membership(client->callee, client->membership);
 }
 
 void pwi_client_calls_renewed(struct pwi_client *client) {

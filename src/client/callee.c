@@ -169,19 +169,19 @@ static struct pwi_incoming *find_call(const struct caller *caller, uint64_t numb
 }
 
 /* Removing shuffles the map, so one at a time is looked for anew. */
-void pwi_callee_set_roster(struct pwi_callee *callee, const struct pwi_roster *roster) {
+void pwi_callee_set_membership(struct pwi_callee *callee, const struct pwi_membership *membership) {
   for (bool found = true; found;) {
     found = false;
     for (size_t i = 0; i < callee->callers.room && !found; i++) {
       uint64_t id = callee->callers.slots[i].id;
-      if (id == 0 || (roster && pwi_roster_is_live(roster, (struct pwi_sender){id}))) continue;
+      if (id == 0 || (membership && pwi_membership_is_live(membership, (struct pwi_sender){id}))) continue;
       forget_caller(callee, callee->callers.slots[i].item);
       found = true;
     }
   }
 }
 
-void pwi_callee_renew(struct pwi_callee *callee) { pwi_callee_set_roster(callee, NULL); }
+void pwi_callee_renew(struct pwi_callee *callee) { pwi_callee_set_membership(callee, NULL); }
 
 void pwi_callee_link_down(struct pwi_callee *callee, uint64_t link) {
   for (struct pwi_incoming *incoming = callee->all; incoming; incoming = incoming->all_next)

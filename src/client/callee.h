@@ -5,7 +5,7 @@
  *
  * AT MOST ONCE. A caller numbers its calls to us, and says with each up to which number it has its answers, and of some later
  * ones that it has these too. Everything else is remembered: one that comes again while it runs changes nothing but the link that the answer goes to, and one that has run is
- * answered as before. Callers are forgotten when they are not live on the roster any more, and nobody who is not is listened to:
+ * answered as before. Callers are forgotten when they are not live on the membership any more, and nobody who is not is listened to:
  * so nothing that was forgotten can come back.
  *
  * ORDER. A graph is a parent in an order (sync/order.h) and its calls are children of it. What a function starts is added below its
@@ -75,7 +75,7 @@ PAWL_MUST_USE pawl_status pwi_callee_call_here(struct pwi_callee *callee, uint64
 void pwi_callee_heard(struct pwi_callee *callee, uint64_t caller, uint64_t number, uint64_t settled);
 
 /* Callers that are not live are forgotten; what they called goes on, and nobody is told. */
-void pwi_callee_set_roster(struct pwi_callee *callee, const struct pwi_roster *roster);
+void pwi_callee_set_membership(struct pwi_callee *callee, const struct pwi_membership *membership);
 
 /* We are somebody new, and all numbers begin anew: everybody is forgotten. */
 void pwi_callee_renew(struct pwi_callee *callee);

@@ -15,7 +15,7 @@
 #define ANSWERS 64
 
 static struct pwi_callee *callee;
-static struct pwi_roster roster;
+static struct pwi_membership membership;
 
 /* What was asked to be run, in that order, and is not ended. */
 static struct pwi_running *running[ANSWERS];
@@ -45,13 +45,13 @@ static void take_answer(void *context, const struct pwi_callee_answer *answer) {
 }
 
 static void add_sender(uint64_t id) {
-  struct pwi_roster_sender sender = {.sender = {id}, .job = "test"};
-  assert_int_equal(pwi_roster_add(&roster, &sender), PAWL_OK);
+  struct pwi_membership_sender sender = {.sender = {id}, .job = "test"};
+  assert_int_equal(pwi_membership_add(&membership, &sender), PAWL_OK);
 }
 
 static int start(void **state) {
   (void)state;
-  memset(&roster, 0, sizeof roster);
+  memset(&membership, 0, sizeof membership);
   add_sender(7);
   add_sender(8);
   assert_int_equal(pwi_callee_create(take_answer, NULL, &callee), PAWL_OK);
@@ -66,7 +66,7 @@ static void forget_answers(void) {
 static int stop(void **state) {
   (void)state;
   pwi_callee_destroy(callee);
-  pwi_roster_fini(&roster);
+  pwi_membership_fini(&membership);
   forget_answers();
   running_count = run_count = 0;
   return 0;
@@ -211,8 +211,8 @@ static void test_a_caller_that_is_gone_is_forgotten_and_its_work_goes_on(void **
   (void)state;
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
   assert_int_equal(send_call(8, 1, 0, 200), PAWL_OK);
-  assert_int_equal(pwi_roster_retire(&roster, (struct pwi_sender){7}), PAWL_OK);
-  pwi_callee_set_roster(callee, &roster);
+  assert_int_equal(pwi_membership_retire(&membership, (struct pwi_sender){7}), PAWL_OK);
+  pwi_callee_set_membership(callee, &membership);
   end(PAWL_OK, NULL);
   assert_int_equal(answer_count, 0);
   end(PAWL_OK, NULL);

@@ -24,7 +24,7 @@ static struct client_link *add_link(struct pwi_client *client, enum client_link_
 
 static void remove_link(struct pwi_client *client, struct client_link *link) {
   if (link->kind == LINK_ASKER && client->callee) pwi_callee_link_down(client->callee, link->link.id);
-  pwi_holder_link_down(link->holder);
+  pwi_handler_link_down(link->handler);
   pwi_idmap_remove(&client->links, link->link.id);
   pwi_free(link);
 }
@@ -63,7 +63,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */
 
-static pawl_status make_holding(struct pwi_client *client);
+static pawl_status make_shard(struct pwi_client *client);
 
 static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
   struct pwi_client *client = self;
@@ -75,10 +75,10 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
 /* Another node that wants a vector of ours, or calls a function. If we have none it is told so. */
 static void accept_asker(struct pwi_client *client, struct pwi_link link, const struct pwi_peering *peering) {
   struct pwi_rights everything = {.write = true};
-  pawl_status status = make_holding(client);
+  pawl_status status = make_shard(client);
   struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
   if (!status && !fresh) status = PAWL_NO_MEMORY;
-  if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, NULL, &fresh->holder);
+  if (!status) status = pwi_handler_link_up(client->handler, link, peering, &everything, NULL, &fresh->handler);
   if (status) {
     pwi_net_close(client->config.net, link, status);
     return;
@@ -106,7 +106,7 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
     client->trouble = PAWL_OK;
     pwi_client_join(client);
   }
-  if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_link_up(client, ours->peer);
+  if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_link_up(client, ours->peer);
 }
 
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
@@ -118,7 +118,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   bool is_manager = ours == client->manager;
   remove_link(client, ours);
   if (is_manager) pwi_client_manager_lost(client, why);
-  if (kind == LINK_HOLDER && peer) pwi_peer_link_down(client, peer, why);
+  if (kind == LINK_HANDLER && peer) pwi_peer_link_down(client, peer, why);
 }
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {
@@ -126,14 +126,14 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (!ours || !ours->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
   if (ours->kind != LINK_MANAGER && pwi_client_is_call(about))
-    return pwi_letter_begin(&ours->call_letter, about, &ours->peering.link);
-  if (ours->holder) return pwi_holder_message(ours->holder, about);
-  if (ours->kind == LINK_HOLDER) return pwi_answer_begin(client, ours, about);
-  return pwi_letter_begin(&ours->letter, about, &ours->peering.link);
+    return pwi_control_begin(&ours->call_control, about, &ours->peering.link);
+  if (ours->handler) return pwi_handler_message(ours->handler, about);
+  if (ours->kind == LINK_HANDLER) return pwi_answer_begin(client, ours, about);
+  return pwi_control_begin(&ours->control, about, &ours->peering.link);
 }
 
 static void complain(struct pwi_client *client, struct client_link *link, pawl_status status) {
-  pwi_log(client->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", link->letter.head.kind,
+  pwi_log(client->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", link->control.head.kind,
           pawl_status_name(status));
   pwi_net_close(client->config.net, link->link, status);
 }
@@ -143,17 +143,17 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (!ours) return;
   pawl_status status;
-  if (context == &ours->call_letter) {
-    status = pwi_letter_open(&ours->call_letter, data, size, &ours->peering.link);
+  if (context == &ours->call_control) {
+    status = pwi_control_open(&ours->call_control, data, size, &ours->peering.link);
     if (!status) status = pwi_client_hear_call(client, ours, data);
-  } else if (ours->holder) {
-    pwi_holder_piece(ours->holder, offset, data, size);
+  } else if (ours->handler) {
+    pwi_handler_piece(ours->handler, offset, data, size);
     return;
-  } else if (ours->kind == LINK_HOLDER) {
+  } else if (ours->kind == LINK_HANDLER) {
     status = pwi_answer_whole(client, ours, data, size);
   } else {
-    status = pwi_letter_open(&ours->letter, data, size, &ours->peering.link);
-    if (!status) status = pwi_client_hear_manager(client, &ours->letter, data);
+    status = pwi_control_open(&ours->control, data, size, &ours->peering.link);
+    if (!status) status = pwi_client_hear_manager(client, &ours->control, data);
   }
   if (status) complain(client, ours, status);
 }
@@ -162,28 +162,28 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (!ours) return;
-  if (ours->holder && context == ours->holder) {
-    pwi_holder_message_end(ours->holder, status);
+  if (ours->handler && context == ours->handler) {
+    pwi_handler_message_end(ours->handler, status);
   } else if (ours->answering && context == ours->prefix) {
     if (status)
       ours->answering = NULL;
     else if ((status = pwi_answer_filled(client, ours)))
       complain(client, ours, status);
   }
-  if (ours->kind == LINK_HOLDER && ours->peer) pwi_peer_pump(client, ours->peer);
+  if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_pump(client, ours->peer);
   pwi_client_say_leave(client);
 }
 
 static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   struct pwi_client *client = self;
   (void)status;
-  if (pwi_mail_done(&client->mailer, cookie)) return;
-  if (!(cookie & PWI_HOLDER_COOKIE)) {
+  if (pwi_messenger_done(&client->messenger, cookie)) return;
+  if (!(cookie & PWI_HANDLER_COOKIE)) {
     pwi_client_outgoing_done(client, cookie);
     return;
   }
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
-  if (ours && ours->holder) pwi_holder_done(ours->holder, cookie);
+  if (ours && ours->handler) pwi_handler_done(ours->handler, cookie);
 }
 
 static void writable(void *self, struct pwi_link link) {
@@ -220,12 +220,12 @@ static pawl_status begin(struct pwi_client *client) {
   if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
   memcpy(client->job, job, strlen(job) + 1);
   client->host = pwi_copy_string(config->host ? config->host : "");
-  client->roster = pwi_alloc_zero(1, sizeof *client->roster);
-  if (!client->host || !client->roster) return PAWL_NO_MEMORY;
+  client->membership = pwi_alloc_zero(1, sizeof *client->membership);
+  if (!client->host || !client->membership) return PAWL_NO_MEMORY;
   pawl_status status = pwi_managers_init(&client->managers, config->manager, PWI_CLIENT_RETRY_MIN);
   if (status) return status;
   client->numbers.catalogue = &client->catalogue;
-  client->numbers.roster = client->roster;
+  client->numbers.membership = client->membership;
   client->greeting = (struct pwi_greeting){
       .role = PWI_ROLE_CLIENT, .host = client->host, .log = client->config.log, .net = client->config.net};
   client->trouble = PAWL_CLUSTER_UNKNOWN;
@@ -240,7 +240,7 @@ pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi
   struct pwi_client *client = pwi_alloc_zero(1, sizeof *client);
   if (!client) return PAWL_NO_MEMORY;
   client->config = *config;
-  pwi_mailer_init(&client->mailer, config->net);
+  pwi_messenger_init(&client->messenger, config->net);
   pawl_status status = begin(client);
   if (status) {
     pwi_client_destroy(client);
@@ -293,12 +293,12 @@ void pwi_client_destroy(struct pwi_client *client) {
   pwi_client_filtered_fini(client);
   pwi_coder_fini(&client->coder);
   pwi_callee_destroy(client->callee);
-  pwi_holder_destroy(client->holder);
-  pwi_holding_destroy(client->holding);
+  pwi_handler_destroy(client->handler);
+  pwi_shard_destroy(client->shard);
   pwi_view_release(client->view);
   pwi_catalogue_fini(&client->catalogue);
-  pwi_roster_destroy(client->roster);
-  pwi_mailer_fini(&client->mailer);
+  pwi_membership_destroy(client->membership);
+  pwi_messenger_fini(&client->messenger);
   pwi_writer_fini(&client->writer);
   pwi_managers_fini(&client->managers);
   pwi_free(client->host);
@@ -307,21 +307,22 @@ void pwi_client_destroy(struct pwi_client *client) {
 
 /* --- vectors of our own ----------------------------------------------------------------------------------------------- */
 
-static pawl_status make_holding(struct pwi_client *client) {
-  if (client->holding) return PAWL_OK;
-  struct pwi_holder_config holder = {.net = client->config.net, .numbers = &client->numbers, .log = client->config.log};
-  pawl_status status = client->holder ? PAWL_OK : pwi_holder_create(&holder, &client->holder);
+static pawl_status make_shard(struct pwi_client *client) {
+  if (client->shard) return PAWL_OK;
+  struct pwi_handler_config handler = {
+      .net = client->config.net, .numbers = &client->numbers, .log = client->config.log};
+  pawl_status status = client->handler ? PAWL_OK : pwi_handler_create(&handler, &client->handler);
   if (status) return status;
-  struct pwi_holding_config config = {.memory_max = client->config.memory_max ? client->config.memory_max : UINT64_MAX,
-                                      .answer = pwi_holder_answer,
-                                      .context = client->holder};
-  struct pwi_holding *holding;
-  status = pwi_holding_create(&config, &holding);
-  if (!status) status = pwi_holding_hold(holding, pawl_range_of(0, PWI_RING_END));
+  struct pwi_shard_config config = {.memory_max = client->config.memory_max ? client->config.memory_max : UINT64_MAX,
+                                    .answer = pwi_handler_answer,
+                                    .context = client->handler};
+  struct pwi_shard *shard;
+  status = pwi_shard_create(&config, &shard);
+  if (!status) status = pwi_shard_hold(shard, pawl_range_of(0, PWI_RING_END));
   if (status) return status;
-  pwi_holding_set_roster(holding, client->roster);
-  pwi_holder_set_holding(client->holder, holding);
-  client->holding = holding;
+  pwi_shard_set_membership(shard, client->membership);
+  pwi_handler_set_shard(client->handler, shard);
+  client->shard = shard;
   return PAWL_OK;
 }
 
@@ -330,12 +331,12 @@ pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_i
   if (!entry) return PAWL_NOT_FOUND;
   struct pwi_entry local = *entry;
   local.incarnation = 0; /* what is held here is in no checkpoint */
-  pawl_status status = make_holding(client);
-  return status ? status : pwi_holding_open(client->holding, &local);
+  pawl_status status = make_shard(client);
+  return status ? status : pwi_shard_open(client->shard, &local);
 }
 
 void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) {
-  if (client->holding) pwi_holding_close(client->holding, id);
+  if (client->shard) pwi_shard_close(client->shard, id);
 }
 
 /* --- going, and looking ----------------------------------------------------------------------------------------------- */
@@ -371,7 +372,7 @@ void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *
 
 const struct pwi_view *pwi_client_view(const struct pwi_client *client) { return client->view; }
 const struct pwi_catalogue *pwi_client_catalogue(const struct pwi_client *client) { return &client->catalogue; }
-const struct pwi_roster *pwi_client_roster(const struct pwi_client *client) { return client->roster; }
+const struct pwi_membership *pwi_client_membership(const struct pwi_client *client) { return client->membership; }
 
 void pwi_client_figures(const struct pwi_client *client, struct pwi_client_figures *figures_out) {
   *figures_out = client->figures;

@@ -14,13 +14,13 @@
  * what was acknowledged is lost: PAWL_CLUSTER_LOST. A part that is told NOT_HERE waits for a newer view, or a moment. New
  * parts wait behind earlier ones that are held back and overlap them.
  *
- * RETIREMENT. A client that was taken for dead joins again as a new sender, asks the holders what of its unanswered parts
+ * RETIREMENT. A client that was taken for dead joins again as a new sender, asks the request handlers what of its unanswered parts
  * took effect, sends the rest under its new id, and tells the manager that the old one may be forgotten. If the clocks
  * are gone by then the task fails with PAWL_OUTCOME_UNKNOWN. One that was told to stay dead does nothing of this: everything
  * under way and every later call fails with PAWL_NODE_GONE, and all links are closed. What it had pushed without an answer may
  * have taken effect before it was retired, and cannot any more.
  *
- * PULLS carry the number that the flow's clock has on their claim: a holder that is behind it says GAP. So a session reads
+ * PULLS carry the number that the flow's clock has on their claim: a request handler that is behind it says GAP. So a session reads
  * what it has written.
  *
  * Steady state: push and pull allocate nothing. Threads: belongs to its net's thread; whoever calls from several threads
@@ -95,7 +95,7 @@ void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *
 /* The newest that have come; never NULL. Valid until the next callback of the net runs. */
 const struct pwi_view *pwi_client_view(const struct pwi_client *client); /* NULL: none has come */
 const struct pwi_catalogue *pwi_client_catalogue(const struct pwi_client *client);
-const struct pwi_roster *pwi_client_roster(const struct pwi_client *client);
+const struct pwi_membership *pwi_client_membership(const struct pwi_client *client);
 
 /* --- tasks ----------------------------------------------------------------------------------------------------------- */
 
@@ -201,7 +201,7 @@ struct pwi_where {
   struct pwi_keylist *list;
   struct pawl_range range; /* {0, 0}: no limit */
   uint64_t
-      together; /* PUSH, PUSHPULL: a group whose members each push once in `tick`, and are applied as one; 0: none */
+      aggregate; /* PUSH, PUSHPULL: a group whose members each push once in `tick`, and are applied as one; 0: none */
   uint64_t tick;
   const void
       *weights; /* PUSH: what the caller knows to be stored, row by row as `in`, for filters that ask; may be NULL */
@@ -258,7 +258,7 @@ PAWL_MUST_USE pawl_status pwi_client_await(struct pwi_client *client, struct pwi
 
 /* The caller's memory until `replied`. Asked again if the link is lost: the manager carries it out at most once, and tells again what
  * came of it (manager/ledger/ledger.h). PAWL_OUTCOME_UNKNOWN: this client was taken for dead, and the manager has forgotten who it was.
- * `replied` comes when our own view, roster and catalogue are as new as the manager's were. */
+ * `replied` comes when our own view, membership and catalogue are as new as the manager's were. */
 struct pwi_asking {
   void (*replied)(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size);
 
@@ -272,7 +272,7 @@ struct pwi_asking {
   pawl_status status;
   unsigned char *reply;
   size_t reply_size;
-  uint32_t view, roster, catalogue;
+  uint32_t view, membership, catalogue;
   struct pwi_asking *next;
 };
 
@@ -357,7 +357,7 @@ PAWL_MUST_USE pawl_status pwi_client_trigger(struct pwi_client *client, struct p
                                              struct pwi_task *task, struct pwi_flow *group, uint64_t tick,
                                              struct pwi_flow *flow, const struct pwi_where *where, const void *in);
 
-/* --- memory that holders on this machine read in place ---------------------------------------------------------------- */
+/* --- memory that request handlers on this machine read in place ---------------------------------------------------------------- */
 
 /* A region of the net that the client knows: what is pushed from it is neither copied nor summed up. PAWL_NO_MEMORY,
  * PAWL_NODE_LIMIT. */

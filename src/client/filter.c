@@ -47,7 +47,7 @@ static bool has_lossy(const struct pwi_filter_list *list, unsigned direction) {
   return is_lossy;
 }
 
-/* What holders are asked to do to answers. */
+/* What request handlers are asked to do to answers. */
 static pawl_status write_asked(struct pwi_client *client, const struct pwi_filter_list *list,
                                struct flow_filters *filters) {
   struct pwi_filter_list asked = {0};
@@ -220,7 +220,7 @@ static pawl_status drop_stale(struct flow_filters *filters, struct pwi_filtered 
   return status;
 }
 
-/* If every row is still there the call is named as it was: by range, or by a list that holders may know. */
+/* If every row is still there the call is named as it was: by range, or by a list that request handlers may know. */
 static bool is_whole(const struct source *source, const struct pwi_where *where, const struct pawl_rows *rows) {
   bool is_limited = (where->list || where->keys) && has_range(where);
   return !where->flush && !is_limited && rows->count == source->count;
@@ -318,7 +318,7 @@ pawl_status pwi_flow_filter(struct pwi_client *client, struct pwi_flow *flow, en
   *filtered_out = NULL;
   if (kind == PWI_REQUEST_RESTORE) return PAWL_OK;
   pwi_client_count_later(client);
-  if (kind == PWI_REQUEST_PUSHPULL && where->together && filters->asked_size > 0) return PAWL_UNSUPPORTED;
+  if (kind == PWI_REQUEST_PUSHPULL && where->aggregate && filters->asked_size > 0) return PAWL_UNSUPPORTED;
   if (!is_pull && filters->push_is_lossy) {
     if (kind == PWI_REQUEST_PUSHPULL) return PAWL_UNSUPPORTED;
     filtered = take_filtered(client);

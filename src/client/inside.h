@@ -6,7 +6,7 @@
  *   client/counts.c  what filters have done, for the manager
  *   client/start.c   calls become parts: cutting by arcs and by what was sent
  *   client/part.c    the states of parts: routing, waiting, blocking, finishing
- *   client/send.c    links to holders; parts become messages
+ *   client/send.c    links to request handlers; parts become messages
  *   client/answer.c  what answers do to parts
  *   client/clocks.c  clocks that come with answers
  *   client/renew.c   being taken for dead
@@ -51,7 +51,7 @@ struct client_peer;
 enum part_state {
   PART_QUEUED,  /* in its peer's queue */
   PART_SENT,    /* in its peer's list of those under way */
-  PART_PARKED,  /* waits for a newer view, a way to its holder, or a moment */
+  PART_PARKED,  /* waits for a newer view, a way to its request handler, or a moment */
   PART_BLOCKED, /* waits for earlier parts of its flow, for the end of a renewal, or (TICK) for earlier tasks */
 };
 
@@ -71,7 +71,7 @@ struct part {
   uint64_t sender;      /* under which it was sent; 0: never */
   uint64_t prior;
   uint64_t tick;
-  uint64_t together; /* a group, or 0 */
+  uint64_t aggregate; /* a group, or 0 */
   struct pawl_range claim, range;
 
   const uint64_t *keys;     /* stored ones; NULL: all of `range` */
@@ -79,7 +79,7 @@ struct part {
   struct pwi_keylist *list; /* the keys are its own, from `list_first` on */
   size_t list_first;
   uint64_t signature;
-  bool is_wanted; /* the holder does not know the signature */
+  bool is_wanted; /* the request handler does not know the signature */
 
   const char *in;
   char *out;
@@ -204,7 +204,7 @@ struct keylist_cut {
 struct pwi_keylist {
   uint32_t references;
   struct pwi_vector_id vector;
-  bool is_fresh; /* no holder has been sent it */
+  bool is_fresh; /* no request handler has been sent it */
   size_t count;
   uint64_t *keys;           /* stored ones, rising */
   uint32_t *order;          /* of a mixed list: keys[i] is number order[i] of the caller's */
@@ -241,28 +241,28 @@ enum leg_state {
 
 /* --- peers ------------------------------------------------------------------------------------------------------------ */
 
-enum client_link_kind { LINK_MANAGER, LINK_HOLDER, LINK_ASKER };
+enum client_link_kind { LINK_MANAGER, LINK_HANDLER, LINK_ASKER };
 
 struct client_link {
   enum client_link_kind kind;
   struct pwi_link link;
   bool is_up;
   struct pwi_peering peering;
-  struct pwi_letter letter;
-  struct pwi_letter call_letter;  /* of calls, which may come between the pieces of something else */
-  struct client_peer *peer;       /* LINK_HOLDER */
-  struct pwi_holder_link *holder; /* LINK_ASKER */
-  struct pwi_shown shown;         /* LINK_ASKER: who calls */
-  uint64_t proven, proven_calls;  /* LINK_HOLDER: the id that our requests, and our calls, have shown a proof of */
+  struct pwi_control control;
+  struct pwi_control call_control;  /* of calls, which may come between the pieces of something else */
+  struct client_peer *peer;         /* LINK_HANDLER */
+  struct pwi_handler_link *handler; /* LINK_ASKER */
+  struct pwi_shown shown;           /* LINK_ASKER: who calls */
+  uint64_t proven, proven_calls;    /* LINK_HANDLER: the id that our requests, and our calls, have shown a proof of */
 
-  /* LINK_HOLDER: the answer on its way in. */
+  /* LINK_HANDLER: the answer on its way in. */
   struct part *answering; /* whose values are being filled in; NULL: the answer is received whole */
   uint32_t answering_generation;
   size_t answer_size;
   _Alignas(64) uint8_t prefix[PWI_ANSWER_PREFIX];
 };
 
-/* A holder that we send requests to. */
+/* A request handler that we send requests to. */
 struct client_peer {
   struct client_peer *next;
   uint64_t node;
@@ -320,7 +320,7 @@ struct pwi_client {
   char *host;
   char job[PWI_JOB_MAX + 1];
   struct pwi_greeting greeting;
-  struct pwi_mailer mailer;
+  struct pwi_messenger messenger;
   struct pwi_idmap links; /* to struct client_link */
   struct client_link *all_links;
 
@@ -347,7 +347,7 @@ struct pwi_client {
 
   struct pwi_view *view;
   struct pwi_catalogue catalogue;
-  struct pwi_roster *roster;
+  struct pwi_membership *membership;
 
   /* Tasks, flows, parts. */
   struct pwi_task *tasks_first, *tasks_last;
@@ -387,9 +387,9 @@ struct pwi_client {
   int64_t tick_at; /* 0: the timer is not set */
 
   /* Vectors of our own. */
-  struct pwi_holding *holding;
-  struct pwi_holder *holder;
-  struct pwi_holder_numbers numbers;
+  struct pwi_shard *shard;
+  struct pwi_handler *handler;
+  struct pwi_handler_numbers numbers;
 
   struct pwi_writer writer;
   struct pwi_client_figures figures;
@@ -408,7 +408,7 @@ void pwi_client_asks_renewed(struct pwi_client *client); /* those about ourselve
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
                             uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
-PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_letter *letter,
+PAWL_MUST_USE pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_control *control,
                                                   const void *body);
 
 /* client/part.c */
@@ -472,7 +472,8 @@ void pwi_client_die(struct pwi_client *client);
 /* client/restore.c */
 bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */
 void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_t incarnation);
-void pwi_part_restored(struct pwi_client *client, struct part *part, uint64_t incarnation); /* a holder says so */
+void pwi_part_restored(struct pwi_client *client, struct part *part,
+                       uint64_t incarnation); /* a request handler says so */
 
 /* client/call.c */
 bool pwi_client_is_call(const struct pwi_message *message);
@@ -480,7 +481,7 @@ PAWL_MUST_USE pawl_status pwi_client_hear_call(struct pwi_client *client, struct
 void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer); /* its link is up */
 void pwi_peer_legs_down(struct client_peer *peer);                            /* it is down */
 void pwi_peer_miss(struct pwi_client *client, struct client_peer *peer);      /* it refuses links */
-void pwi_client_calls_look(struct pwi_client *client);                        /* another roster has come */
+void pwi_client_calls_look(struct pwi_client *client);                        /* another membership has come */
 void pwi_client_calls_renewed(struct pwi_client *client);                     /* we have another id */
 void pwi_client_calls_die(struct pwi_client *client);                         /* we have none any more */
 
@@ -493,7 +494,7 @@ void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const str
 /* True if an earlier part changes rows by what this one would change. */
 bool pwi_linear_is_read_before(const struct pwi_client *client, const struct part *part);
 
-/* The holder has dealt with a part's claim up to `outcome->next`: the rest becomes a part of its own. False if there is no
+/* The request handler has dealt with a part's claim up to `outcome->next`: the rest becomes a part of its own. False if there is no
  * memory for it: then all of the part goes again. */
 bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome);
 

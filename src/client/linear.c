@@ -1,11 +1,11 @@
 /* Linear algebra, seen from the client.
  *
  * TWO FLOWS. A change of y by x reads x when it is applied. What it has to see there is named in the operation, as its own
- * predecessor is in the terms; a holder that lacks it says GAP. What it must not see yet, because it was called later, is kept
+ * predecessor is in the terms; a request handler that lacks it says GAP. What it must not see yet, because it was called later, is kept
  * back here: a push to x waits until every earlier change that reads x there has been answered. Waiting is always for parts
  * with lower numbers, so nobody waits in a circle.
  *
- * THE REST. A holder deals with a slice of work at a time and says how far it got. What is left is the same task, with the
+ * THE REST. A request handler deals with a slice of work at a time and says how far it got. What is left is the same task, with the
  * same number and predecessor, on the rest of the claim.
  *
  * SUMS. The parts of a fold come back in any order, and views may have cut them anywhere. They are kept apart until all are

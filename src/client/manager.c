@@ -58,11 +58,11 @@ static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uin
                                   .task = task,
                                   .tick = tick,
                                   .view = client->view ? (uint32_t)client->view->epoch : 0,
-                                  .roster = (uint32_t)client->roster->number,
+                                  .membership = (uint32_t)client->membership->number,
                                   .catalogue = (uint32_t)client->catalogue.number};
   /* What cannot be sent takes the link down, and is said again on the next. */
-  pawl_status status =
-      pwi_mail_send(&client->mailer, client->manager->link, &client->manager->peering.link, &head, enclosures, count);
+  pawl_status status = pwi_messenger_send(&client->messenger, client->manager->link, &client->manager->peering.link,
+                                          &head, enclosures, count);
   (void)status;
 }
 
@@ -176,8 +176,8 @@ static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, 
     if (entry && flow->node == 0) pwi_flow_restored(client, flow, entry->incarnation);
   }
   struct pwi_vector_id id = {0};
-  while (client->holding && pwi_holding_next(client->holding, &id))
-    if (!pwi_catalogue_find(&client->catalogue, id)) pwi_holding_close(client->holding, id);
+  while (client->shard && pwi_shard_next(client->shard, &id))
+    if (!pwi_catalogue_find(&client->catalogue, id)) pwi_shard_close(client->shard, id);
   return PAWL_OK;
 }
 
@@ -188,28 +188,28 @@ static void look_at_nodes(struct pwi_client *client) {
       pwi_flow_kill(client, flow, PAWL_NODE_GONE);
 }
 
-static pawl_status take_roster(struct pwi_client *client, const void *bytes, size_t size) {
-  struct pwi_roster *roster;
-  pawl_status status = pwi_roster_receive(bytes, size, client->roster->number, &roster);
-  if (status || !roster) return status;
-  if (client->holding) pwi_holding_set_roster(client->holding, roster);
-  pwi_roster_destroy(client->roster);
-  client->roster = roster;
-  client->numbers.roster = roster;
+static pawl_status take_membership(struct pwi_client *client, const void *bytes, size_t size) {
+  struct pwi_membership *membership;
+  pawl_status status = pwi_membership_receive(bytes, size, client->membership->number, &membership);
+  if (status || !membership) return status;
+  if (client->shard) pwi_shard_set_membership(client->shard, membership);
+  pwi_membership_destroy(client->membership);
+  client->membership = membership;
+  client->numbers.membership = membership;
   look_at_nodes(client);
   pwi_client_calls_look(client);
   return PAWL_OK;
 }
 
 static void forget_sender(void *client, struct pwi_sender sender) {
-  struct pwi_holding *holding = ((struct pwi_client *)client)->holding;
-  if (holding) pwi_holding_forget(holding, sender);
+  struct pwi_shard *shard = ((struct pwi_client *)client)->shard;
+  if (shard) pwi_shard_forget(shard, sender);
 }
 
 /* What was applied before it failed counts: the number says how far it is. */
-static pawl_status take_roster_delta(struct pwi_client *client, const void *bytes, size_t size) {
-  pawl_status status = pwi_roster_apply_delta(client->roster, bytes, size, forget_sender, client);
-  if (client->holding) pwi_holding_roster_changed(client->holding);
+static pawl_status take_membership_delta(struct pwi_client *client, const void *bytes, size_t size) {
+  pawl_status status = pwi_membership_apply_delta(client->membership, bytes, size, forget_sender, client);
+  if (client->shard) pwi_shard_membership_changed(client->shard);
   look_at_nodes(client);
   pwi_client_calls_look(client);
   return status;
@@ -236,7 +236,7 @@ static void hand_on_replies(struct pwi_client *client) {
   uint32_t view = client->view ? (uint32_t)client->view->epoch : 0;
   for (struct pwi_asking **at = &client->asks; *at;) {
     struct pwi_asking *asking = *at;
-    if (!asking->is_replied || asking->view > view || asking->roster > (uint32_t)client->roster->number ||
+    if (!asking->is_replied || asking->view > view || asking->membership > (uint32_t)client->membership->number ||
         asking->catalogue > (uint32_t)client->catalogue.number) {
       at = &asking->next;
       continue;
@@ -251,16 +251,16 @@ static void hand_on_replies(struct pwi_client *client) {
   }
 }
 
-static pawl_status take_news(struct pwi_client *client, const struct pwi_letter *letter, const void *body) {
+static pawl_status take_news(struct pwi_client *client, const struct pwi_control *control, const void *body) {
   size_t size;
   pawl_status status = PAWL_OK;
-  const void *bytes = pwi_letter_find(letter, body, PWI_SECTION_CATALOGUE, &size);
+  const void *bytes = pwi_control_find(control, body, PWI_SECTION_CATALOGUE, &size);
   if (bytes) status = take_catalogue(client, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
-  if (!status && bytes) status = take_roster(client, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER_DELTA, &size);
-  if (!status && bytes) status = take_roster_delta(client, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_MEMBERSHIP, &size);
+  if (!status && bytes) status = take_membership(client, bytes, size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_MEMBERSHIP_DELTA, &size);
+  if (!status && bytes) status = take_membership_delta(client, bytes, size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_VIEW, &size);
   if (!status && bytes) status = take_view(client, bytes, size);
   if (status) return status;
   say(client, PWI_SAY_HAVE, 0, 0, NULL, 0);
@@ -268,10 +268,10 @@ static pawl_status take_news(struct pwi_client *client, const struct pwi_letter 
   return PAWL_OK;
 }
 
-static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter *letter, const void *payload,
+static pawl_status take_reply(struct pwi_client *client, const struct pwi_control *control, const void *payload,
                               size_t size) {
   struct pwi_asking *asking = client->asks;
-  while (asking && asking->number != letter->head.task) asking = asking->next;
+  while (asking && asking->number != control->head.task) asking = asking->next;
   if (!asking || asking->is_replied) return PAWL_OK;
   struct pwi_reader reader;
   pwi_reader_init(&reader, payload, size);
@@ -281,32 +281,32 @@ static pawl_status take_reply(struct pwi_client *client, const struct pwi_letter
   asking->reply = pwi_alloc(asking->reply_size);
   if (!asking->reply) return PAWL_NO_MEMORY;
   memcpy(asking->reply, reader.at, asking->reply_size);
-  asking->view = letter->head.view;
-  asking->roster = letter->head.roster;
-  asking->catalogue = letter->head.catalogue;
+  asking->view = control->head.view;
+  asking->membership = control->head.membership;
+  asking->catalogue = control->head.catalogue;
   asking->is_replied = true;
   if (client->forgotten_count > 0) pwi_client_look_collected(client);
   hand_on_replies(client);
   return PAWL_OK;
 }
 
-pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_letter *letter, const void *body) {
+pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_control *control, const void *body) {
   struct pwi_joined joined;
   size_t size;
-  const void *payload = pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size);
-  uint64_t term = letter->head.tick;
-  pawl_status status = letter->head.kind == PWI_SAY_JOINED ? PAWL_OK : pwi_managers_heed(&client->managers, term);
+  const void *payload = pwi_control_find(control, body, PWI_SECTION_PAYLOAD, &size);
+  uint64_t term = control->head.tick;
+  pawl_status status = control->head.kind == PWI_SAY_JOINED ? PAWL_OK : pwi_managers_heed(&client->managers, term);
   if (status) return status;
-  switch (letter->head.kind) {
+  switch (control->head.kind) {
   case PWI_SAY_JOINED:
     status = pwi_joined_decode(payload, size, &joined);
     if (!status) status = pwi_managers_welcome(&client->managers, &joined, term);
     if (!status) take_joined(client, &joined);
     return status;
   case PWI_SAY_NEWS:
-    return take_news(client, letter, body);
+    return take_news(client, control, body);
   case PWI_SAY_REPLY:
-    return take_reply(client, letter, payload, size);
+    return take_reply(client, control, payload, size);
   case PWI_SAY_LEFT:
     client->has_left = true;
     return PAWL_OK;

@@ -253,7 +253,7 @@ static bool other_waits(const struct part *part) {
 bool pwi_part_waits_for_earlier(const struct part *part) {
   for (const struct part *earlier = part->before; earlier; earlier = earlier->before) {
     bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
-    if (earlier->together != 0 && !pwi_part_is_numbered(part) && earlier->number > part->prior) continue;
+    if (earlier->aggregate != 0 && !pwi_part_is_numbered(part) && earlier->number > part->prior) continue;
     if (pwi_part_is_numbered(earlier) && (is_held || part->is_strict) && overlaps(earlier, part) &&
         earlier->task != part->task)
       return true;
@@ -289,7 +289,7 @@ static bool end_claim_at(struct pwi_client *client, struct part *part, uint64_t 
   return true;
 }
 
-/* The holder of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. What is added up
+/* The request handler of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. What is added up
  * with others' is of one arc. */
 static struct client_peer *route(struct pwi_client *client, struct part *part) {
   struct pwi_flow *flow = part->flow;
@@ -300,7 +300,7 @@ static struct client_peer *route(struct pwi_client *client, struct part *part) {
   uint64_t end = 0;
   for (;; arc++) {
     end = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, arc)).end;
-    if (end >= part->claim.end || part->together != 0 || !pwi_view_arcs_join(client->view, arc)) break;
+    if (end >= part->claim.end || part->aggregate != 0 || !pwi_view_arcs_join(client->view, arc)) break;
   }
   if (end < part->claim.end && !end_claim_at(client, part, end)) return NULL;
   return pwi_client_peer(client, head->node.id);
@@ -389,12 +389,12 @@ static const uint64_t no_keys[1];
 void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status) {
   bool is_void = part->voided != PAWL_OK;
   bool has_number = pwi_part_is_numbered(part) && pwi_request_has_rows(part->kind) && !part->is_collecting;
-  if (!has_number || (is_void && part->together == 0)) {
+  if (!has_number || (is_void && part->aggregate == 0)) {
     pwi_part_end(client, part, status);
     return;
   }
   pwi_part_hold(client, part, PART_BLOCKED); /* before anything of it changes that is counted there */
-  if (is_void) part->together = 0;           /* perhaps that was it */
+  if (is_void) part->aggregate = 0;          /* perhaps that was it */
   if (!is_void) part->voided = status;
   pwi_keylist_release(part->list);
   part->list = NULL;
@@ -427,7 +427,7 @@ bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_r
   (void)client;
   assert(part->kind != PWI_REQUEST_SCAN && "its rows are the room, and not those of the range");
   struct pawl_range range = pawl_range_common(part->range, claim);
-  if (!pwi_range_overlap(part->range, claim)) part->together = 0;
+  if (!pwi_range_overlap(part->range, claim)) part->aggregate = 0;
   part->claim = claim;
   part->signature = 0;
   if (part->keys) {

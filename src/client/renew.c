@@ -2,7 +2,7 @@
  *
  * A client that was stopped or cut off for long finds its sender retired: no shard takes anything from it any more. It
  * joins again as a new sender. Then, for each numbered part that was sent under the old id and not answered, it asks the
- * holder what took effect. That answer is for good, since the holder has the roster in which the old sender is retired.
+ * request handler what took effect. That answer is for good, since the request handler has the membership in which the old sender is retired.
  * What took effect is over; the rest is numbered anew, in the old order, and sent under the new id, on a clock of sent
  * that begins afresh. New calls wait meanwhile.
  *
@@ -28,7 +28,7 @@ static void hold_flow(struct pwi_client *client, struct pwi_flow *flow) {
       pwi_part_hold(client, part, PART_BLOCKED);
 }
 
-/* Somebody says that we are retired: a holder, or the manager. */
+/* Somebody says that we are retired: a request handler, or the manager. */
 void pwi_client_retired(struct pwi_client *client) {
   if (client->sender == 0) return;
   pwi_log(client->config.log, PAWL_LOG_WARN, "client.retired", "sender=%llu", (unsigned long long)client->sender);

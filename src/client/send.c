@@ -1,17 +1,17 @@
-/* Links to holders, and parts as messages.
+/* Links to request handlers, and parts as messages.
  *
- * A link that is up and brings no answers is of no use, whatever its heartbeats say: a holder without memory may be unable to
+ * A link that is up and brings no answers is of no use, whatever its heartbeats say: a request handler without memory may be unable to
  * send them, or the data plane may have lost them. If nothing at all has come for a while although something should have, the
  * link is closed, and everything is sent again over another. What waits for other members of a group may take as long as it
  * likes.
  *
- * What is under way to one holder is bounded, in parts and in bytes of values either way, so that neither side's queue
+ * What is under way to one request handler is bounded, in parts and in bytes of values either way, so that neither side's queue
  * overflows; the rest waits in the peer's queue, in the order of numbers.
  *
- * Values that lie in a buffer go without a checksum where the holder reads them in place: nothing carries them that could
- * damage them. The caller may change the buffer once the task is finished, and a holder of an earlier attempt may then
+ * Values that lie in a buffer go without a checksum where the request handler reads them in place: nothing carries them that could
+ * damage them. The caller may change the buffer once the task is finished, and a request handler of an earlier attempt may then
  * still be reading. It can do no harm: either it has applied the push by then and skips it as a duplicate, or it is not
- * the holder any more, and what it has counts for nothing.
+ * the request handler any more, and what it has counts for nothing.
  */
 #include <assert.h>
 #include <string.h>
@@ -59,7 +59,7 @@ const char *pwi_client_node_address(const struct pwi_client *client, uint64_t no
     return server ? server->address : NULL;
   }
   struct pwi_sender id = {node & ~PWI_PEER_IS_SENDER};
-  const struct pwi_roster_sender *sender = pwi_roster_find(client->roster, id);
+  const struct pwi_membership_sender *sender = pwi_membership_find(client->membership, id);
   return sender && !sender->retired && sender->address[0] ? sender->address : NULL;
 }
 
@@ -67,7 +67,7 @@ static size_t bytes_out(const struct part *part) {
   return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
 }
 
-/* What it costs the holder to pass on: of what it does without values, the rows that it changes. */
+/* What it costs the request handler to pass on: of what it does without values, the rows that it changes. */
 static size_t load_of(const struct part *part) {
   if (part->kind != PWI_REQUEST_LINEAR) return bytes_out(part);
   return part->rows < PWI_LINEAR_SLICE / part->flow->row_bytes ? part->rows * part->flow->row_bytes : PWI_LINEAR_SLICE;
@@ -119,7 +119,7 @@ static bool has_room(const struct client_peer *peer, const struct part *part) {
 
 static struct part *find_due(const struct client_peer *peer) {
   struct part *part = peer->sent_first;
-  while (part && (part->kind == PWI_REQUEST_AWAIT || part->together != 0)) part = part->peer_next;
+  while (part && (part->kind == PWI_REQUEST_AWAIT || part->aggregate != 0)) part = part->peer_next;
   return part;
 }
 
@@ -133,7 +133,7 @@ static void look_again(struct pwi_client *client, struct client_peer *peer) {
   pwi_client_wake_at(client, peer->look_at);
 }
 
-/* Each time that it was in vain it is looked at half as often: a holder may be slow, and sending again makes it no faster. */
+/* Each time that it was in vain it is looked at half as often: a request handler may be slow, and sending again makes it no faster. */
 static void look_at_answers(struct pwi_client *client, struct client_peer *peer, int64_t now) {
   if (peer->look_at == 0) return;
   if (now < peer->look_at) {
@@ -218,7 +218,7 @@ static bool is_small(const struct part *part) {
   return bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
 }
 
-/* Where the holder reads our memory, copying keys is cheaper than packing them. */
+/* Where the request handler reads our memory, copying keys is cheaper than packing them. */
 static pawl_status add_raw_list(struct pwi_client *client, struct pwi_message_builder *builder,
                                 struct outgoing *outgoing, const struct part *part) {
   size_t size = part->rows * sizeof *part->keys;
@@ -351,7 +351,7 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
                             .number = (uint64_t)part->generation << 32 | (part->index + 1),
                             .prior = part->prior,
                             .settled = settled(client),
-                            .other = part->together,
+                            .other = part->aggregate,
                             .rows = part->rows,
                             .claim = part->claim,
                             .range = part->range,
@@ -365,7 +365,7 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
     terms.keep = part->list != NULL;
   }
   bool is_new = terms.kind == PWI_REQUEST_PUSHPULL && terms.other != 0;
-  if (is_new && !(link->peering.features & PWI_FEATURE_TOGETHER)) return PAWL_UNSUPPORTED; /* it would go by itself */
+  if (is_new && !(link->peering.features & PWI_FEATURE_AGGREGATE)) return PAWL_UNSUPPORTED; /* it would go by itself */
   bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
   terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];
@@ -395,7 +395,7 @@ static struct pwi_message_head head_of(const struct pwi_client *client, const st
                                    .task = part->is_collecting ? 0 : part->number,
                                    .tick = part->tick,
                                    .view = client->view ? (uint32_t)client->view->epoch : 0,
-                                   .roster = (uint32_t)client->roster->number,
+                                   .membership = (uint32_t)client->membership->number,
                                    .catalogue = (uint32_t)client->catalogue.number};
 }
 
@@ -490,7 +490,7 @@ static void seek(struct pwi_client *client, struct client_peer *peer) {
     return;
   }
   const char *address = pwi_client_node_address(client, peer->node);
-  if (address) peer->link = pwi_client_connect(client, LINK_HOLDER, address);
+  if (address) peer->link = pwi_client_connect(client, LINK_HANDLER, address);
   if (peer->link) {
     peer->link->peer = peer;
     return;
@@ -544,7 +544,7 @@ void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, paw
   if (peer->legs_first) pwi_peer_pump(client, peer);
 }
 
-/* A view has come: what waits for a link to somebody who may not be the holder any more finds its place again. */
+/* A view has come: what waits for a link to somebody who may not be the request handler any more finds its place again. */
 void pwi_peers_reroute(struct pwi_client *client) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next)
     if (peer->queue_first && (!peer->link || !peer->link->is_up)) resettle(client, peer);

@@ -84,7 +84,7 @@ struct call {
   const char *in;
   char *out;
   uint64_t tick;
-  uint64_t together;
+  uint64_t aggregate;
   struct pwi_operation operation;
   struct pwi_flow *other; /* NULL: it is about one vector */
 
@@ -162,7 +162,7 @@ static void fill_part(const struct call *call, const struct piece *piece, struct
   part->number = call->task->number;
   part->prior = piece->prior;
   part->tick = call->tick;
-  part->together = pwi_range_overlap(call->range, piece->claim) ? call->together : 0;
+  part->aggregate = pwi_range_overlap(call->range, piece->claim) ? call->aggregate : 0;
   part->claim = piece->claim;
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
@@ -208,12 +208,12 @@ static size_t limit_of(const struct call *call) {
   return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
 }
 
-/* How many rows one message carries, to the holder and, as they are stored, on to the members of its chain. */
+/* How many rows one message carries, to the request handler and, as they are stored, on to the members of its chain. */
 static size_t rows_per_slice(const struct call *call) {
   const struct pwi_flow *flow = call->flow;
   size_t row_bytes = row_bytes_of(call), rows = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
   size_t stored = PWI_CHANGE_MAX / 2 / (sizeof(uint64_t) + flow->row_bytes + flow->state_bytes);
-  if (call->in && is_push(call->kind) && stored < rows) rows = stored; /* a LINEAR is cut by its holder */
+  if (call->in && is_push(call->kind) && stored < rows) rows = stored; /* a LINEAR is cut by its request handler */
   return rows > 0 ? rows : 1;
 }
 
@@ -236,7 +236,7 @@ static void join(const struct call *call, const struct piece *piece) {
   open->range.end = piece_range(call, piece).end;
 }
 
-/* Up to where pieces are joined. A push that has to be carried is better carried in parts: the holder adds one while the
+/* Up to where pieces are joined. A push that has to be carried is better carried in parts: the request handler adds one while the
  * next is on its way. One that is read in place has nothing to wait for. */
 static size_t join_limit(const struct call *call, uint64_t head) {
   if (!is_push(call->kind) || call->operation.kind) return limit_of(call);
@@ -309,7 +309,8 @@ static void add_slices(struct call *call, struct piece piece, uint64_t head) {
 static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
   for (uint64_t before = prior;; prior = before) {
     for (const struct part *part = flow->last; part; part = part->before)
-      if (part->together != 0 && part->number == prior && part->prior < before && pwi_range_overlap(part->claim, claim))
+      if (part->aggregate != 0 && part->number == prior && part->prior < before &&
+          pwi_range_overlap(part->claim, claim))
         before = part->prior;
     if (before == prior) return prior;
   }
@@ -357,10 +358,10 @@ static void cut_by_view(struct call *call) {
   struct pwi_cut cut;
   struct pwi_cut_part part;
   pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
-  if (call->together) pwi_cut_every_arc(&cut); /* every member's part is awaited everywhere */
+  if (call->aggregate) pwi_cut_every_arc(&cut); /* every member's part is awaited everywhere */
   for (size_t last = SIZE_MAX; pwi_cut_next(&cut, &part); last = part.arc) {
-    bool joins =
-        last != SIZE_MAX && part.arc == last + 1 && call->together == 0 && pwi_view_arcs_join(call->client->view, last);
+    bool joins = last != SIZE_MAX && part.arc == last + 1 && call->aggregate == 0 &&
+                 pwi_view_arcs_join(call->client->view, last);
     if (!joins) settle_open(call); /* a request is about one chain */
     add_arc(call, part.claim, part.first, part.last, part.head.id);
   }
@@ -370,7 +371,7 @@ static void cut(struct call *call) {
   bool has_view = call->client->view && call->client->view->arc_count > 0;
   if (call->flow->node == 0 && has_view)
     cut_by_view(call);
-  else if (call->together || (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range)))
+  else if (call->aggregate || (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range)))
     add_arc(call, pawl_range_of(0, call->flow->place.size), 0, call->count, 0);
   settle_open(call);
 }
@@ -450,7 +451,7 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
                       .in = in,
                       .out = out,
                       .tick = now.tick,
-                      .together = now.together};
+                      .aggregate = now.aggregate};
   pwi_task_open(client, task, is_push(kind));
   task->filtered = filtered;
   start(&call, &now);
@@ -460,7 +461,7 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
 
 /* --- linear algebra --------------------------------------------------------------------------------------------------- */
 
-static bool go_together(const struct pwi_flow *a, const struct pwi_flow *b) {
+static bool go_aggregate(const struct pwi_flow *a, const struct pwi_flow *b) {
   return a->entry.kind == PWI_ENTRY_VECTOR && b->entry.kind == PWI_ENTRY_VECTOR && a->node == 0 && b->node == 0 &&
          a->entry.is.type == b->entry.is.type && a->row_bytes == b->row_bytes && a->place.size == b->place.size &&
          a->place.mixed == b->place.mixed && a->entry.is.layout == b->entry.is.layout;
@@ -472,7 +473,7 @@ static pawl_status check_linear(const struct pwi_client *client, const struct ca
   pawl_status status = check_call(client, flow, call->kind);
   if (!status && call->other) status = check_call(client, call->other, PWI_REQUEST_FOLD);
   if (status) return status;
-  if (!go_together(flow, call->other ? call->other : flow)) return PAWL_MISMATCH;
+  if (!go_aggregate(flow, call->other ? call->other : flow)) return PAWL_MISMATCH;
   if (call->range.begin > call->range.end || call->range.end > flow->place.size) return PAWL_OUT_OF_SPAN;
   if (flow->place.mixed && !is_whole) return PAWL_UNSUPPORTED;
   if (call->operation.kind == PWI_LINEAR_FILL && flow->entry.is.layout == PAWL_LAYOUT_SPARSE) return PAWL_UNSUPPORTED;
@@ -522,7 +523,7 @@ pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *t
   return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
 }
 
-/* What a scan may ask one holder for at once: what lies on one arc and has one predecessor. */
+/* What a scan may ask one request handler for at once: what lies on one arc and has one predecessor. */
 static struct piece scan_piece(const struct pwi_client *client, const struct pwi_flow *flow, struct pawl_range range) {
   struct pawl_range arc = pawl_range_of(0, flow->place.size);
   struct pwi_clock_pieces pieces;

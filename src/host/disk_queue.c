@@ -17,18 +17,18 @@
 
 #define BEHIND 10 /* of nice */
 
-struct depot {
-  struct pwi_depot depot; /* first */
+struct disk_queue {
+  struct pwi_disk_queue disk_queue; /* first */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   pthread_t thread;
   bool has_thread;
-  char *places[PWI_DEPOT_PLACES_MAX];
+  char *places[PWI_DISK_QUEUE_PLACES_MAX];
   size_t place_count;
   bool is_closed; /* nothing may go anywhere */
 
   /* Under the mutex. */
-  struct pwi_errand *first, **end;
+  struct pwi_disk_job *first, **end;
   bool is_busy, is_ending;
 };
 
@@ -38,55 +38,56 @@ static void step_back(void) {
 }
 
 static void *run(void *argument) {
-  struct depot *depot = argument;
+  struct disk_queue *disk_queue = argument;
   step_back();
-  pthread_mutex_lock(&depot->mutex);
+  pthread_mutex_lock(&disk_queue->mutex);
   for (;;) {
-    while (!depot->first && !depot->is_ending) pthread_cond_wait(&depot->changed, &depot->mutex);
-    struct pwi_errand *errand = depot->first;
-    if (!errand) break;
-    depot->first = errand->next;
-    if (!depot->first) depot->end = &depot->first;
-    depot->is_busy = true;
-    pthread_mutex_unlock(&depot->mutex);
-    pwi_errand_do(errand);
-    pthread_mutex_lock(&depot->mutex);
-    depot->is_busy = false;
-    if (!depot->first) pthread_cond_broadcast(&depot->changed);
+    while (!disk_queue->first && !disk_queue->is_ending) pthread_cond_wait(&disk_queue->changed, &disk_queue->mutex);
+    struct pwi_disk_job *disk_job = disk_queue->first;
+    if (!disk_job) break;
+    disk_queue->first = disk_job->next;
+    if (!disk_queue->first) disk_queue->end = &disk_queue->first;
+    disk_queue->is_busy = true;
+    pthread_mutex_unlock(&disk_queue->mutex);
+    pwi_disk_job_do(disk_job);
+    pthread_mutex_lock(&disk_queue->mutex);
+    disk_queue->is_busy = false;
+    if (!disk_queue->first) pthread_cond_broadcast(&disk_queue->changed);
   }
-  pthread_mutex_unlock(&depot->mutex);
+  pthread_mutex_unlock(&disk_queue->mutex);
   return NULL;
 }
 
-static void start(struct depot *depot) {
+static void start(struct disk_queue *disk_queue) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  depot->has_thread = pthread_create(&depot->thread, NULL, run, depot) == 0;
+  disk_queue->has_thread = pthread_create(&disk_queue->thread, NULL, run, disk_queue) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Where no thread can be had it is done here and now. */
-static void send_errand(struct pwi_depot *self, struct pwi_errand *errand) {
-  struct depot *depot = (struct depot *)self;
-  if (!depot->has_thread) start(depot);
-  if (!depot->has_thread) {
-    pwi_errand_do(errand);
+static void send_disk_job(struct pwi_disk_queue *self, struct pwi_disk_job *disk_job) {
+  struct disk_queue *disk_queue = (struct disk_queue *)self;
+  if (!disk_queue->has_thread) start(disk_queue);
+  if (!disk_queue->has_thread) {
+    pwi_disk_job_do(disk_job);
     return;
   }
-  pthread_mutex_lock(&depot->mutex);
-  errand->next = NULL;
-  *depot->end = errand;
-  depot->end = &errand->next;
-  pthread_cond_broadcast(&depot->changed);
-  pthread_mutex_unlock(&depot->mutex);
+  pthread_mutex_lock(&disk_queue->mutex);
+  disk_job->next = NULL;
+  *disk_queue->end = disk_job;
+  disk_queue->end = &disk_job->next;
+  pthread_cond_broadcast(&disk_queue->changed);
+  pthread_mutex_unlock(&disk_queue->mutex);
 }
 
-static void settle(struct pwi_depot *self) {
-  struct depot *depot = (struct depot *)self;
-  pthread_mutex_lock(&depot->mutex);
-  while (depot->has_thread && (depot->first || depot->is_busy)) pthread_cond_wait(&depot->changed, &depot->mutex);
-  pthread_mutex_unlock(&depot->mutex);
+static void settle(struct pwi_disk_queue *self) {
+  struct disk_queue *disk_queue = (struct disk_queue *)self;
+  pthread_mutex_lock(&disk_queue->mutex);
+  while (disk_queue->has_thread && (disk_queue->first || disk_queue->is_busy))
+    pthread_cond_wait(&disk_queue->changed, &disk_queue->mutex);
+  pthread_mutex_unlock(&disk_queue->mutex);
 }
 
 /* --- directories ---------------------------------------------------------------------------------------------------- */
@@ -99,11 +100,11 @@ static bool is_below(const char *path, const char *place) {
 }
 
 /* Places may be reached by links: it is the operator who named them. One that is not there yet is taken as it is written. */
-static bool may_hold(const struct depot *depot, const char *path) {
-  bool may = depot->place_count == 0 && !depot->is_closed;
-  for (size_t i = 0; i < depot->place_count && !may; i++) {
-    char *real = realpath(depot->places[i], NULL);
-    may = is_below(path, real ? real : depot->places[i]);
+static bool may_hold(const struct disk_queue *disk_queue, const char *path) {
+  bool may = disk_queue->place_count == 0 && !disk_queue->is_closed;
+  for (size_t i = 0; i < disk_queue->place_count && !may; i++) {
+    char *real = realpath(disk_queue->places[i], NULL);
+    may = is_below(path, real ? real : disk_queue->places[i]);
     free(real);
   }
   return may;
@@ -119,12 +120,12 @@ static pawl_status path_of(int directory, char path[PATH_MAX]) {
   return PAWL_OK;
 }
 
-static pawl_status check(const struct depot *depot, int directory) {
+static pawl_status check(const struct disk_queue *disk_queue, int directory) {
   char path[PATH_MAX];
-  if (depot->place_count == 0) return depot->is_closed ? PAWL_FORBIDDEN : PAWL_OK;
+  if (disk_queue->place_count == 0) return disk_queue->is_closed ? PAWL_FORBIDDEN : PAWL_OK;
   pawl_status status = path_of(directory, path);
   if (status) return status;
-  return may_hold(depot, path) ? PAWL_OK : PAWL_FORBIDDEN;
+  return may_hold(disk_queue, path) ? PAWL_OK : PAWL_FORBIDDEN;
 }
 
 /* The directory above, and the last name of the path. False: there is none that could be made. */
@@ -142,89 +143,90 @@ static bool split(const char *directory, char above[PATH_MAX], char name[NAME_MA
 }
 
 /* Makes it where it may be, and opens what it has made. */
-static pawl_status make_below(const struct depot *depot, int above, const char *name, int *directory_out) {
+static pawl_status make_below(const struct disk_queue *disk_queue, int above, const char *name, int *directory_out) {
   char path[2 * PATH_MAX], there[PATH_MAX];
   pawl_status status = path_of(above, there);
   if (status) return status;
   snprintf(path, sizeof path, "%s/%s", strcmp(there, "/") == 0 ? "" : there, name);
-  if (!may_hold(depot, path)) return PAWL_FORBIDDEN;
+  if (!may_hold(disk_queue, path)) return PAWL_FORBIDDEN;
   if (mkdirat(above, name, 0700) != 0 && errno != EEXIST) return pwi_files_posix_status(errno);
   *directory_out = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   return *directory_out < 0 ? pwi_files_posix_status(errno) : PAWL_OK;
 }
 
 /* One level of a path is made if it is missing. */
-static pawl_status make_directory(const struct depot *depot, const char *directory, int *directory_out) {
+static pawl_status make_directory(const struct disk_queue *disk_queue, const char *directory, int *directory_out) {
   char above[PATH_MAX], name[NAME_MAX + 1];
   if (!split(directory, above, name)) return PAWL_NOT_FOUND;
   int descriptor = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return pwi_files_posix_status(errno);
-  pawl_status status = make_below(depot, descriptor, name, directory_out);
+  pawl_status status = make_below(disk_queue, descriptor, name, directory_out);
   close(descriptor);
   return status;
 }
 
-static pawl_status open_directory(struct pwi_depot *self, const char *directory, bool make,
+static pawl_status open_directory(struct pwi_disk_queue *self, const char *directory, bool make,
                                   struct pwi_files **files_out) {
-  const struct depot *depot = (struct depot *)self;
+  const struct disk_queue *disk_queue = (struct disk_queue *)self;
   int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   pawl_status status = descriptor < 0 ? pwi_files_posix_status(errno) : PAWL_OK;
-  if (status == PAWL_NOT_FOUND && make) status = make_directory(depot, directory, &descriptor);
+  if (status == PAWL_NOT_FOUND && make) status = make_directory(disk_queue, directory, &descriptor);
   if (status) return status;
-  status = check(depot, descriptor);
+  status = check(disk_queue, descriptor);
   if (!status) return pwi_files_posix_take_guarded(descriptor, files_out);
   close(descriptor);
   return status;
 }
 
-static void close_directory(struct pwi_depot *depot, struct pwi_files *files) {
-  (void)depot;
+static void close_directory(struct pwi_disk_queue *disk_queue, struct pwi_files *files) {
+  (void)disk_queue;
   pwi_files_posix_close(files);
 }
 
-static int64_t wall_s(struct pwi_depot *depot) {
-  (void)depot;
+static int64_t wall_s(struct pwi_disk_queue *disk_queue) {
+  (void)disk_queue;
   return (int64_t)time(NULL);
 }
 
-static const struct pwi_depot_ops ops = {
-    .open = open_directory, .close = close_directory, .send = send_errand, .settle = settle, .wall_s = wall_s};
+static const struct pwi_disk_queue_ops ops = {
+    .open = open_directory, .close = close_directory, .send = send_disk_job, .settle = settle, .wall_s = wall_s};
 
-static void free_depot(struct depot *depot) {
-  for (size_t i = 0; i < depot->place_count; i++) pwi_free(depot->places[i]);
-  pwi_free(depot);
+static void free_disk_queue(struct disk_queue *disk_queue) {
+  for (size_t i = 0; i < disk_queue->place_count; i++) pwi_free(disk_queue->places[i]);
+  pwi_free(disk_queue);
 }
 
-pawl_status pwi_host_depot_open(const struct pwi_depot_places *places, struct pwi_depot **depot_out) {
-  struct depot *depot = pwi_alloc_zero(1, sizeof *depot);
-  if (!depot) return PAWL_NO_MEMORY;
-  depot->is_closed = places->none;
+pawl_status pwi_host_disk_queue_open(const struct pwi_disk_queue_places *places,
+                                     struct pwi_disk_queue **disk_queue_out) {
+  struct disk_queue *disk_queue = pwi_alloc_zero(1, sizeof *disk_queue);
+  if (!disk_queue) return PAWL_NO_MEMORY;
+  disk_queue->is_closed = places->none;
   for (size_t i = 0; i < places->count; i++) {
-    if (!(depot->places[i] = pwi_copy_string(places->items[i]))) {
-      free_depot(depot);
+    if (!(disk_queue->places[i] = pwi_copy_string(places->items[i]))) {
+      free_disk_queue(disk_queue);
       return PAWL_NO_MEMORY;
     }
-    depot->place_count++;
+    disk_queue->place_count++;
   }
-  depot->depot.ops = &ops;
-  depot->end = &depot->first;
-  pthread_mutex_init(&depot->mutex, NULL);
-  pthread_cond_init(&depot->changed, NULL);
-  *depot_out = &depot->depot;
+  disk_queue->disk_queue.ops = &ops;
+  disk_queue->end = &disk_queue->first;
+  pthread_mutex_init(&disk_queue->mutex, NULL);
+  pthread_cond_init(&disk_queue->changed, NULL);
+  *disk_queue_out = &disk_queue->disk_queue;
   return PAWL_OK;
 }
 
-void pwi_host_depot_close(struct pwi_depot *self) {
-  struct depot *depot = (struct depot *)self;
-  if (!depot) return;
-  if (depot->has_thread) {
-    pthread_mutex_lock(&depot->mutex);
-    depot->is_ending = true;
-    pthread_cond_broadcast(&depot->changed);
-    pthread_mutex_unlock(&depot->mutex);
-    pthread_join(depot->thread, NULL);
+void pwi_host_disk_queue_close(struct pwi_disk_queue *self) {
+  struct disk_queue *disk_queue = (struct disk_queue *)self;
+  if (!disk_queue) return;
+  if (disk_queue->has_thread) {
+    pthread_mutex_lock(&disk_queue->mutex);
+    disk_queue->is_ending = true;
+    pthread_cond_broadcast(&disk_queue->changed);
+    pthread_mutex_unlock(&disk_queue->mutex);
+    pthread_join(disk_queue->thread, NULL);
   }
-  pthread_cond_destroy(&depot->changed);
-  pthread_mutex_destroy(&depot->mutex);
-  free_depot(depot);
+  pthread_cond_destroy(&disk_queue->changed);
+  pthread_mutex_destroy(&disk_queue->mutex);
+  free_disk_queue(disk_queue);
 }

@@ -94,9 +94,9 @@ static pawl_status read_delete(const struct peer *peer, struct pwi_reader *reade
 static const struct pawl_vector_options group_options = {
     .type = PAWL_U64, .width = 1, .size = PAWL_KEY_END, .placement = PAWL_PLACE_ORDERED, .layout = PAWL_LAYOUT_SPARSE};
 
-static bool is_member(const struct pwi_roster *roster, struct pwi_vector_id group, uint64_t sender) {
+static bool is_member(const struct pwi_membership *membership, struct pwi_vector_id group, uint64_t sender) {
   size_t count;
-  const struct pwi_roster_member *members = pwi_roster_members(roster, group, &count);
+  const struct pwi_membership_member *members = pwi_membership_members(membership, group, &count);
   for (size_t i = 0; i < count; i++) {
     if (members[i].sender.id == sender) return true;
   }
@@ -107,7 +107,7 @@ static bool is_member(const struct pwi_roster *roster, struct pwi_vector_id grou
 static pawl_status decide_group(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_ledger *ledger = &manager->ledger;
   const struct pwi_entry *entry = pwi_catalogue_named(&ledger->catalogue, decision->entry.name);
-  if (!pwi_roster_is_live(&ledger->roster, (struct pwi_sender){decision->id})) return PAWL_NODE_RETIRED;
+  if (!pwi_membership_is_live(&ledger->membership, (struct pwi_sender){decision->id})) return PAWL_NODE_RETIRED;
   if (!entry) {
     struct pwi_entry made = decision->entry;
     made.id.id = ledger->last_vector + 1;
@@ -115,10 +115,10 @@ static pawl_status decide_group(struct pwi_manager *manager, struct decision *de
     decision->goes_on = true;
     return PAWL_OK;
   }
-  const struct pwi_roster_group *group = pwi_roster_group(&ledger->roster, entry->id);
+  const struct pwi_membership_group *group = pwi_membership_group(&ledger->membership, entry->id);
   if (group && decision->size != 0 && decision->size != group->size) return PAWL_MISMATCH;
   decision->entry.id = entry->id;
-  if (is_member(&ledger->roster, entry->id, decision->id)) return PAWL_OK;
+  if (is_member(&ledger->membership, entry->id, decision->id)) return PAWL_OK;
   pwi_record_member(&manager->record, entry->id.id, decision->size, decision->id);
   return PAWL_OK;
 }
@@ -139,7 +139,7 @@ static pawl_status read_group(const struct peer *peer, struct pwi_reader *reader
 
 static pawl_status decide_ungroup(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_vector_id group = {decision->secret};
-  if (is_member(&manager->ledger.roster, group, decision->id))
+  if (is_member(&manager->ledger.membership, group, decision->id))
     pwi_record_unmember(&manager->record, group.id, decision->id);
   return PAWL_OK;
 }
@@ -162,8 +162,8 @@ static bool may_retire(const struct pwi_manager *manager, const struct peer *pee
 
 static pawl_status decide_forget(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
-  if (pwi_roster_is_live(&manager->ledger.roster, sender)) return PAWL_FORBIDDEN;
-  if (pwi_roster_is_retired(&manager->ledger.roster, sender)) pwi_record_forget(&manager->record, sender.id);
+  if (pwi_membership_is_live(&manager->ledger.membership, sender)) return PAWL_FORBIDDEN;
+  if (pwi_membership_is_retired(&manager->ledger.membership, sender)) pwi_record_forget(&manager->record, sender.id);
   return PAWL_OK;
 }
 
@@ -212,7 +212,8 @@ static pawl_status read_retire(const struct pwi_manager *manager, const struct p
 }
 
 static pawl_status decide_listen(struct pwi_manager *manager, struct decision *decision) {
-  const struct pwi_roster_sender *sender = pwi_roster_find(&manager->ledger.roster, (struct pwi_sender){decision->id});
+  const struct pwi_membership_sender *sender =
+      pwi_membership_find(&manager->ledger.membership, (struct pwi_sender){decision->id});
   if (!sender || sender->retired) return PAWL_NODE_RETIRED;
   if (strcmp(sender->address, decision->address) == 0) return PAWL_OK;
   pwi_record_address(&manager->record, decision->id, decision->address);
@@ -398,7 +399,7 @@ static pawl_status read_ask(const struct pwi_manager *manager, const struct peer
 
 static void ask_decision(struct pwi_manager *manager, struct peer *peer, struct pwi_reader *reader,
                          struct decision *decision) {
-  uint64_t what = peer->letter.head.tick;
+  uint64_t what = peer->control.head.tick;
   pawl_status status = read_ask(manager, peer, what, reader, decision);
   if (status) {
     pwi_manager_audit_decision(manager, decision, status);
@@ -414,7 +415,7 @@ static void ask_decision(struct pwi_manager *manager, struct peer *peer, struct 
 
 void pwi_manager_ask(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   struct pwi_reader reader;
-  uint64_t what = peer->letter.head.tick, task = peer->letter.head.task;
+  uint64_t what = peer->control.head.tick, task = peer->control.head.task;
   pwi_reader_init(&reader, payload, size);
   struct pwi_ask_terms terms = pwi_ask_terms_read(&reader);
   struct decision decision = {

@@ -85,7 +85,7 @@ static void conclude(struct pwi_manager *manager, pawl_status status) {
 /* The record is safe. If memory runs out it is applied later, and everything waits. */
 static void apply(struct pwi_manager *manager) {
   struct pwi_timer timer;
-  uint64_t roster = manager->ledger.roster.number;
+  uint64_t membership = manager->ledger.membership.number;
   pawl_status status = pwi_ledger_apply(&manager->ledger, manager->record.data, manager->record.size);
   manager->unapplied = status == PAWL_NO_MEMORY;
   if (manager->unapplied) {
@@ -98,7 +98,7 @@ static void apply(struct pwi_manager *manager) {
     conclude(manager, status);
     return;
   }
-  pwi_manager_roster_changed(manager, manager->record.data, manager->record.size, roster);
+  pwi_manager_membership_changed(manager, manager->record.data, manager->record.size, membership);
   pwi_manager_follow_ledger(manager);
   pwi_manager_announce(manager);
 }

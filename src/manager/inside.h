@@ -8,7 +8,7 @@
  *   manager/probe.c   whether a server that is missing is lost: witnesses
  *   manager/give_up.c servers that will not come back, and what only they had
  *   manager/ask.c     what clients ask for
- *   manager/members.c  the roster, as the changes since what a peer has
+ *   manager/members.c  the membership, as the changes since what a peer has
  *   manager/access.c  what they may ask for, and the audit
  *   manager/answer.c  what was answered, for those who ask again
  *   manager/news.c    who is told what, when, and who is waiting for whom to have heard of it
@@ -52,13 +52,13 @@
 /* --- numbers and editions ------------------------------------------------------------------------------------------ */
 
 /* The three things that are announced. */
-enum { PWI_TOPIC_VIEW, PWI_TOPIC_CATALOGUE, PWI_TOPIC_ROSTER, PWI_TOPICS };
+enum { PWI_TOPIC_VIEW, PWI_TOPIC_CATALOGUE, PWI_TOPIC_MEMBERSHIP, PWI_TOPICS };
 
 struct numbers {
   uint64_t of[PWI_TOPICS];
 };
 
-/* One edition of a topic, encoded once for all who are sent it; but for the roster's, which has a number and no bytes. */
+/* One edition of a topic, encoded once for all who are sent it; but for the membership's, which has a number and no bytes. */
 struct edition {
   size_t references;
   uint64_t number;
@@ -104,7 +104,7 @@ struct peer {
   struct pwi_link link;
   struct pwi_peering peering;
   struct who who;
-  struct pwi_letter letter;
+  struct pwi_control control;
   enum peer_state state;
   struct pwi_timer patience; /* until it must have said JOIN */
   bool is_server;
@@ -284,7 +284,7 @@ struct pwi_manager {
   struct pwi_manager_config config;
   char host[PWI_HELLO_HOST_MAX + 1];
   struct pwi_greeting greeting;
-  struct pwi_mailer mailer;
+  struct pwi_messenger messenger;
   struct pwi_prober prober;
   struct pwi_ledger ledger;
 
@@ -304,10 +304,10 @@ struct pwi_manager {
   size_t next_narrow;
   struct pwi_fifo waiters; /* struct waiter, with numbers that never fall */
 
-  struct pwi_fifo roster_steps; /* manager/members.c: the last changes, and the number before them */
-  uint64_t roster_since;
-  size_t roster_history_bytes, roster_history_max;
-  struct pwi_roster roster_settled; /* as clients know it */
+  struct pwi_fifo membership_steps; /* manager/members.c: the last changes, and the number before them */
+  uint64_t membership_since;
+  size_t membership_history_bytes, membership_history_max;
+  struct pwi_membership membership_settled; /* as clients know it */
 
   struct pwi_fifo decisions; /* struct decision */
   struct pwi_writer record;  /* of the first of them; */
@@ -448,16 +448,17 @@ struct json_t;
 bool pwi_manager_put_checkpoint(const struct pwi_manager *manager, struct json_t *root);
 
 /* manager/members.c */
-#define PWI_ROSTER_HISTORY ((size_t)1 << 20) /* bytes of changes that are kept */
-void pwi_manager_roster_begin(struct pwi_manager *manager);
-void pwi_manager_roster_fini(struct pwi_manager *manager);
-void pwi_manager_roster_changed(struct pwi_manager *manager, const void *record, size_t size, uint64_t before);
-void pwi_manager_roster_settle(struct pwi_manager *manager, uint64_t number);
-void pwi_manager_roster_resume(struct pwi_manager *manager, struct peer *peer); /* it may know some number already */
+#define PWI_MEMBERSHIP_HISTORY ((size_t)1 << 20) /* bytes of changes that are kept */
+void pwi_manager_membership_begin(struct pwi_manager *manager);
+void pwi_manager_membership_fini(struct pwi_manager *manager);
+void pwi_manager_membership_changed(struct pwi_manager *manager, const void *record, size_t size, uint64_t before);
+void pwi_manager_membership_settle(struct pwi_manager *manager, uint64_t number);
+void pwi_manager_membership_resume(struct pwi_manager *manager,
+                                   struct peer *peer); /* it may know some number already */
 
 /* What a peer is to be sent: the section's type, its bytes, and the number that it then has. 0: nothing. */
-uint16_t pwi_manager_roster_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
-                                 uint64_t *number_out);
+uint16_t pwi_manager_membership_news(struct pwi_manager *manager, const struct peer *peer, struct pwi_writer *writer,
+                                     uint64_t *number_out);
 
 /* manager/news.c */
 void pwi_manager_announce(struct pwi_manager *manager);

@@ -41,7 +41,7 @@ static bool is_ahead_of_us(const struct pwi_manager *manager, const struct peer 
   return false;
 }
 
-/* A server of this cluster has been told of a view, a catalogue or a roster that our journal does not hold. */
+/* A server of this cluster has been told of a view, a catalogue or a membership that our journal does not hold. */
 static bool has_seen_more(const struct pwi_manager *manager, const struct peer *peer) {
   bool is_ours = peer->peering.hello.cluster == manager->ledger.cluster && manager->ledger.cluster != 0;
   bool is_trusted = pwi_rights_are_full(&peer->who.rights);
@@ -55,14 +55,14 @@ static void stop_for(struct pwi_manager *manager, const struct peer *peer) {
           "why=%s what=our-journal-is-not-the-newest node=%llu knows=%llu.%llu.%llu journal=%llu.%llu.%llu",
           pawl_status_name(PAWL_CLUSTER_HISTORY), (unsigned long long)peer->join.id,
           (unsigned long long)peer->knew.of[PWI_TOPIC_VIEW], (unsigned long long)peer->knew.of[PWI_TOPIC_CATALOGUE],
-          (unsigned long long)peer->knew.of[PWI_TOPIC_ROSTER], (unsigned long long)ours.of[PWI_TOPIC_VIEW],
-          (unsigned long long)ours.of[PWI_TOPIC_CATALOGUE], (unsigned long long)ours.of[PWI_TOPIC_ROSTER]);
+          (unsigned long long)peer->knew.of[PWI_TOPIC_MEMBERSHIP], (unsigned long long)ours.of[PWI_TOPIC_VIEW],
+          (unsigned long long)ours.of[PWI_TOPIC_CATALOGUE], (unsigned long long)ours.of[PWI_TOPIC_MEMBERSHIP]);
   pwi_manager_stop(manager, PAWL_CLUSTER_HISTORY);
 }
 
 /* It has heard of a later leadership than ours: we have been replaced, and do not know it yet. */
 static bool is_of_a_later_term(const struct pwi_manager *manager, const struct peer *peer) {
-  return peer->letter.head.tick > manager->config.term;
+  return peer->control.head.tick > manager->config.term;
 }
 
 /* The same node or sender has come over a new link: nothing is heard or lost of the old one any more. */
@@ -200,7 +200,7 @@ static bool is_reader(const struct peer *peer) { return peer->join.reader || !pe
 
 static pawl_status record_new_sender(struct pwi_manager *manager, struct decision *decision,
                                      const struct pwi_join *join, const char *space) {
-  struct pwi_roster_sender sender = {.sender = {manager->ledger.last_sender + 1}};
+  struct pwi_membership_sender sender = {.sender = {manager->ledger.last_sender + 1}};
   const char *job = join->job[0] ? join->job : JOB_DEFAULT;
   if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
   memcpy(sender.job, job, strlen(job));
@@ -222,14 +222,14 @@ static pawl_status decide_client(struct pwi_manager *manager, struct decision *d
   if (join->id == 0) return record_new_sender(manager, decision, join, peer->who.rights.space);
   const struct pwi_ledger_sender *known = pwi_ledger_sender(&manager->ledger, join->id);
   bool live = known && known->secret == join->secret &&
-              pwi_roster_is_live(&manager->ledger.roster, (struct pwi_sender){join->id});
+              pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){join->id});
   return live ? PAWL_OK : PAWL_NODE_RETIRED;
 }
 
 /* Its time begins anew: a client that is known to be alive is collecting its clocks. */
 static void keep_retired(struct pwi_manager *manager, uint64_t id) {
   struct sender *sender = pwi_manager_sender(manager, id);
-  if (!sender || !pwi_roster_is_retired(&manager->ledger.roster, (struct pwi_sender){id})) return;
+  if (!sender || !pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) return;
   pwi_manager_timer_cancel(manager, &sender->timer);
   pwi_manager_timer_set(manager, manager->config.keep_retired_ns, TIMER_SENDER, id, &sender->timer);
 }
@@ -318,9 +318,9 @@ void pwi_manager_join(struct pwi_manager *manager, struct peer *peer, const void
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
     return;
   }
-  const struct pwi_message_head *head = &peer->letter.head;
-  peer->knew = (struct numbers){{head->view, head->catalogue, head->roster}};
-  pwi_manager_roster_resume(manager, peer);
+  const struct pwi_message_head *head = &peer->control.head;
+  peer->knew = (struct numbers){{head->view, head->catalogue, head->membership}};
+  pwi_manager_membership_resume(manager, peer);
   pwi_manager_timer_cancel(manager, &peer->patience);
   peer->state = PEER_JOINING;
   peer->is_server = peer->join.role == PWI_ROLE_SERVER;

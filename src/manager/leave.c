@@ -16,9 +16,9 @@ static const struct pwi_view_node *view_node(const struct pwi_manager *manager, 
 /* Retires and forgets: the client has had all its answers, or never knew its id. */
 static pawl_status decide_parting(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
-  if (pwi_roster_is_live(&manager->ledger.roster, sender))
+  if (pwi_membership_is_live(&manager->ledger.membership, sender))
     pwi_record_retire(&manager->record, sender.id);
-  else if (pwi_roster_is_retired(&manager->ledger.roster, sender))
+  else if (pwi_membership_is_retired(&manager->ledger.membership, sender))
     pwi_record_forget(&manager->record, sender.id);
   return PAWL_OK;
 }
@@ -129,7 +129,7 @@ void pwi_manager_strike(struct pwi_manager *manager, struct node *node) {
 static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
   const struct sender *sender = pwi_manager_sender(manager, decision->id);
   if (!sender || sender->peer) return PAWL_OK;
-  if (pwi_roster_is_live(&manager->ledger.roster, (struct pwi_sender){decision->id}))
+  if (pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){decision->id}))
     pwi_record_retire(&manager->record, decision->id);
   return PAWL_OK;
 }
@@ -141,7 +141,7 @@ pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision
 
 /* Also if it is here. */
 pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decision *decision) {
-  if (pwi_roster_is_live(&manager->ledger.roster, (struct pwi_sender){decision->id}))
+  if (pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){decision->id}))
     pwi_record_retire(&manager->record, decision->id);
   return PAWL_OK;
 }
@@ -176,7 +176,7 @@ void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
   sender->timer.id = 0;
   if (sender->peer) return;
   struct decision decision = {.decide = decide_retirement, .conclude = conclude_retirement, .id = id};
-  if (pwi_roster_is_retired(&manager->ledger.roster, (struct pwi_sender){id})) {
+  if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) {
     decision.decide = decide_parting;
     decision.conclude = NULL;
   }
@@ -196,7 +196,7 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   }
   for (size_t i = 0; i < manager->sender_count; i++) {
     struct sender *sender = &manager->senders[i];
-    bool retired = pwi_roster_is_retired(&manager->ledger.roster, (struct pwi_sender){sender->id});
+    bool retired = pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id});
     int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns + PWI_MANAGER_RETURN_NS;
     pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
   }

@@ -181,7 +181,7 @@ void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const 
                               .conclude = conclude_complaint,
                               .link = peer->link,
                               .id = peer->id,
-                              .secret = peer->letter.head.view};
+                              .secret = peer->control.head.view};
   if (pwi_complaint_decode(payload, size, &decision.complaint)) {
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
     return;

@@ -134,7 +134,7 @@ static void begin(struct pwi_manager *manager, const struct decision *decision, 
 /* --- messages ------------------------------------------------------------------------------------------------------- */
 
 static void note_have(struct pwi_manager *manager, struct peer *peer, const struct pwi_message_head *head) {
-  peer->have = (struct numbers){{head->view, head->catalogue, head->roster}};
+  peer->have = (struct numbers){{head->view, head->catalogue, head->membership}};
   if (!peer->is_server) return;
   pwi_manager_settle(manager);
   pwi_manager_moves_heard(manager);
@@ -142,9 +142,9 @@ static void note_have(struct pwi_manager *manager, struct peer *peer, const stru
 
 /* From somebody who has joined. False if he must not say that. */
 static bool hear_member(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
-  switch (peer->letter.head.kind) {
+  switch (peer->control.head.kind) {
   case PWI_SAY_HAVE:
-    note_have(manager, peer, &peer->letter.head);
+    note_have(manager, peer, &peer->control.head);
     return true;
   case PWI_SAY_ASK:
     pwi_manager_ask(manager, peer, payload, size);
@@ -175,10 +175,10 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
 
 static void hear(struct pwi_manager *manager, struct peer *peer, const void *body) {
   size_t size;
-  const void *payload = pwi_letter_find(&peer->letter, body, PWI_SECTION_PAYLOAD, &size);
+  const void *payload = pwi_control_find(&peer->control, body, PWI_SECTION_PAYLOAD, &size);
   if (peer->state == PEER_OUT) return;
   bool sensible = false;
-  if (peer->state == PEER_NEW && peer->letter.head.kind == PWI_SAY_JOIN) {
+  if (peer->state == PEER_NEW && peer->control.head.kind == PWI_SAY_JOIN) {
     pwi_manager_join(manager, peer, payload, size);
     sensible = true;
   } else if (peer->state == PEER_IN) {
@@ -234,7 +234,7 @@ static void on_link_down(void *self, struct pwi_link link, pawl_status why) {
 static struct pwi_receive on_message(void *self, struct pwi_link link, const struct pwi_message *message) {
   struct peer *peer = pwi_manager_peer(self, link);
   if (!peer || message->lane != PWI_LANE_LINK) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
-  return pwi_letter_begin(&peer->letter, message, &peer->peering.link);
+  return pwi_control_begin(&peer->control, message, &peer->peering.link);
 }
 
 static void on_piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
@@ -242,7 +242,7 @@ static void on_piece(void *self, struct pwi_link link, void *context, size_t off
   struct peer *peer = pwi_manager_peer(manager, link);
   (void)context, (void)offset;
   if (!peer) return;
-  pawl_status status = pwi_letter_open(&peer->letter, data, size, &peer->peering.link);
+  pawl_status status = pwi_control_open(&peer->control, data, size, &peer->peering.link);
   if (status)
     pwi_manager_close(manager, peer, status);
   else
@@ -252,7 +252,7 @@ static void on_piece(void *self, struct pwi_link link, void *context, size_t off
 static void on_done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   struct pwi_manager *manager = self;
   (void)link, (void)status;
-  pwi_mail_done(&manager->mailer, cookie);
+  pwi_messenger_done(&manager->messenger, cookie);
 }
 
 /* The cookie names a link's id only in part. */
@@ -358,7 +358,7 @@ static pawl_status remember(struct pwi_manager *manager) {
   status = pwi_greeting_set(manager->config.net, &manager->greeting);
   if (!status) status = pwi_fifo_reserve(&manager->decisions, 1);
   if (status) return status;
-  manager->roster_since = manager->ledger.roster.number;
+  manager->membership_since = manager->ledger.membership.number;
   pwi_manager_follow_ledger(manager);
   return status;
 }
@@ -367,11 +367,11 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   struct pwi_manager *manager = pwi_alloc_zero(1, sizeof *manager);
   if (!manager) return PAWL_NO_MEMORY;
   take_config(manager, config);
-  pwi_mailer_init(&manager->mailer, config->net);
+  pwi_messenger_init(&manager->messenger, config->net);
   pwi_prober_init(&manager->prober, config->net, (uint64_t)TIMER_PROBE << TIMER_SHIFT, pwi_manager_tried, manager);
   pwi_fifo_init(&manager->decisions, sizeof(struct decision));
   pwi_fifo_init(&manager->waiters, sizeof(struct waiter));
-  pwi_manager_roster_begin(manager);
+  pwi_manager_membership_begin(manager);
   pawl_status status = remember(manager);
   if (status) {
     pwi_manager_destroy(manager);
@@ -414,13 +414,13 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_free(manager->begun);
   pwi_filter_totals_fini(&manager->filters);
   pwi_manager_news_fini(manager);
-  pwi_manager_roster_fini(manager);
+  pwi_manager_membership_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
   pwi_writer_fini(&manager->record);
   pwi_writer_fini(&manager->change);
   pwi_ledger_fini(&manager->ledger);
   pwi_prober_fini(&manager->prober);
-  pwi_mailer_fini(&manager->mailer);
+  pwi_messenger_fini(&manager->messenger);
   pwi_free(manager);
 }

@@ -1,6 +1,6 @@
 /* The manager: who is in the cluster, who holds which arc, which vectors there are, who may push.
  *
- * It is the only one to change view, catalogue and roster (design, sections 5, 7 and 9). Each change is a record in its
+ * It is the only one to change view, catalogue and membership (design, sections 5, 7 and 9). Each change is a record in its
  * journal, safe before it is announced. Announcements go to the servers first; clients, and whoever asked for the change,
  * hear of it when every server that is up has said HAVE: so a request that a client sends after it was told of a vector or
  * given a sender id does not meet a server that has not heard of it. (If it does, because a server came back in between,
@@ -29,7 +29,7 @@
  * BALANCE. When reports show for some time that a process has far more than its share of bytes or of requests, arcs are
  * planned anew from the load that servers measured, and moved.
  *
- * CLIENTS get a sender id and a secret, on the roster before they hear of it. A client whose link is down has
+ * CLIENTS get a sender id and a secret, on the membership before they hear of it. A client whose link is down has
  * `client_grace_ns` to come back; then it is retired. One that comes back later is told PAWL_NODE_RETIRED, and joins again
  * as a new sender that names the old one in `retired`, whose clocks are kept until it says FORGET, or `keep_retired_ns`.
  *
@@ -92,15 +92,15 @@ struct pwi_manager_config {
   uint64_t journal_bytes;  /* 0: 1 MiB; a journal below that is left as it is */
 
   /* Checkpoints. */
-  struct pwi_depot *depot;          /* checkpoint/disk_queue.h; borrowed. NULL: there are none */
-  const char *checkpoint_directory; /* where those go that name no other; borrowed. NULL: nowhere */
-  int64_t checkpoint_every_ns;      /* 0: only when asked for */
-  uint32_t checkpoint_keep;         /* of those made by themselves; 0: all */
+  struct pwi_disk_queue *disk_queue; /* checkpoint/disk_queue.h; borrowed. NULL: there are none */
+  const char *checkpoint_directory;  /* where those go that name no other; borrowed. NULL: nowhere */
+  int64_t checkpoint_every_ns;       /* 0: only when asked for */
+  uint32_t checkpoint_keep;          /* of those made by themselves; 0: all */
   bool checkpoint_incremental;
   uint64_t checkpoint_rate; /* bytes a second; 0: no limit */
 };
 
-struct pwi_depot;
+struct pwi_disk_queue;
 struct pwi_manager;
 
 /* Replays the journal, sets the greeting, and is ready for links; the caller listens. PAWL_NO_MEMORY, PAWL_CORRUPT (the
@@ -112,12 +112,12 @@ void pwi_manager_destroy(struct pwi_manager *manager);
 
 extern const struct pwi_actor pwi_manager_actor;
 
-/* The state as JSON, as `pawl status --json` prints it (docs/cmd-status.md): cluster, epoch, catalogue and roster numbers,
+/* The state as JSON, as `pawl status --json` prints it (docs/cmd-status.md): cluster, epoch, catalogue and membership numbers,
  * nodes with their reports and rates, arcs, vectors, jobs, moves going on. Appended to the writer. */
 struct pwi_writer;
 pawl_status pwi_manager_status(struct pwi_manager *manager, struct pwi_writer *writer);
 
-/* The same for the holder of a key: of vectors, groups and jobs only those of its space. */
+/* The same for the owner of a key: of vectors, groups and jobs only those of its space. */
 pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi_rights *rights,
                                    struct pwi_writer *writer);
 
@@ -127,7 +127,7 @@ void pwi_manager_review(struct pwi_manager *manager);
 
 /* For /healthz and /metrics. */
 struct pwi_manager_figures {
-  uint64_t cluster, epoch, catalogue, roster;
+  uint64_t cluster, epoch, catalogue, membership;
   uint64_t nodes_up, nodes_down, nodes_draining, processes, arcs, vectors, groups, clients, retired, moves, moves_done;
   uint64_t processes_up;     /* that could be given something now */
   uint64_t replicas;         /* as configured */

@@ -19,10 +19,12 @@ static struct world world;
 static bool knows_a_vector(struct actor *actor) { return actor->catalogue.count > 0; }
 
 static bool sees_it_retired(struct actor *actor) {
-  return actor->roster.sender_count > 0 && actor->roster.senders[0].retired;
+  return actor->membership.sender_count > 0 && actor->membership.senders[0].retired;
 }
 
-static bool has_no_senders(struct actor *actor) { return actor->roster.number > 1 && actor->roster.sender_count == 0; }
+static bool has_no_senders(struct actor *actor) {
+  return actor->membership.number > 1 && actor->membership.sender_count == 0;
+}
 
 static bool sees_one_down(struct actor *actor) {
   for (size_t i = 0; actor->view && i < actor->view->node_count; i++) {
@@ -298,7 +300,7 @@ static void test_links_of_a_key_that_is_gone_are_ended(void **state) {
 }
 
 static const char *job_of(const struct actor *actor, uint64_t sender) {
-  const struct pwi_roster_sender *found = pwi_roster_find(&actor->roster, (struct pwi_sender){sender});
+  const struct pwi_membership_sender *found = pwi_membership_find(&actor->membership, (struct pwi_sender){sender});
   return found ? found->job : "";
 }
 
@@ -337,7 +339,7 @@ static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
       assert_string_equal(job_of(clients[i], sender), jobs[i][k]);
     }
     assert_int_equal(clients[i]->catalogue.number, clients[0]->catalogue.number);
-    assert_int_equal(clients[i]->roster.number, clients[0]->roster.number);
+    assert_int_equal(clients[i]->membership.number, clients[0]->membership.number);
   }
   world_close(&world);
 }
@@ -409,7 +411,7 @@ static void test_whoever_asks_to_be_brought_up_to_date_is(void **state) {
   assert_int_equal(ask_create(client, "a/b"), PAWL_OK);
   assert_int_equal(ask(reader, PWI_ASK_SYNC, NULL), PAWL_OK);
   assert_true(knows_a_vector(reader));
-  assert_int_equal(reader->letter.head.catalogue, 1);
+  assert_int_equal(reader->control.head.catalogue, 1);
   world_close(&world);
 }
 
@@ -484,7 +486,7 @@ static void test_nonsense_is_answered_as_such(void **state) {
   assert_int_equal(ask(client, PWI_ASK_LISTEN, &address), PAWL_INVALID);
   pwi_write_text(&address, "here:9");
   assert_int_equal(ask(client, PWI_ASK_LISTEN, &address), PAWL_OK);
-  assert_string_equal(client->roster.senders[0].address, "here:9");
+  assert_string_equal(client->membership.senders[0].address, "here:9");
   world_close(&world);
 }
 
@@ -512,16 +514,16 @@ static void test_clients_meet_in_a_group(void **state) {
   assert_int_equal(ask_group(a, "job/all", 2), PAWL_INVALID);
   assert_int_equal(ask_group(a, "job/.all", 2), PAWL_OK);
   struct pwi_vector_id group = {a->reply_id};
-  assert_false(pwi_roster_group(&a->roster, group)->complete);
+  assert_false(pwi_membership_group(&a->membership, group)->complete);
   assert_int_equal(ask_group(a, "job/.all", 2), PAWL_OK); /* asking again is no harm */
   assert_int_equal(ask_group(b, "job/.all", 3), PAWL_MISMATCH);
   assert_int_equal(ask_group(b, "job/.all", 0), PAWL_OK);
   assert_int_equal(b->reply_id, group.id);
-  assert_true(pwi_roster_group(&b->roster, group)->complete);
+  assert_true(pwi_membership_group(&b->membership, group)->complete);
   struct pwi_writer payload = {0};
   pwi_write_u64(&payload, group.id);
   assert_int_equal(ask(a, PWI_ASK_UNGROUP, &payload), PAWL_OK);
-  pwi_roster_members(&a->roster, group, &count);
+  pwi_membership_members(&a->membership, group, &count);
   assert_int_equal(count, 1);
   pwi_write_u64(&payload, group.id);
   assert_int_equal(ask(a, PWI_ASK_UNGROUP, &payload), PAWL_OK);
@@ -538,7 +540,7 @@ static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
   struct actor *client = add_client(&world, "client", false);
   run_until(client, is_in);
   uint64_t id = client->joined.id;
-  assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){id})); /* before the client heard of it */
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id})); /* before the client heard of it */
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_for(&world, 4 * PWI_SIM_SECOND);
   assert_int_equal(client->joins, 2);
@@ -567,7 +569,7 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   client->keeps_away = true;
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_until(s, sees_it_retired);
-  assert_int_equal(s->roster.member_count, 0);
+  assert_int_equal(s->membership.member_count, 0);
   OK(pwi_net_connect(client->net, MANAGER, &client->link));
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(client->joined.status, PAWL_NODE_RETIRED);
@@ -577,13 +579,13 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   run_until(client, is_in);
   run_until(client, sees_it_retired);
   assert_true(client->joined.id > old);
-  assert_true(pwi_roster_is_retired(&client->roster, (struct pwi_sender){old}));
+  assert_true(pwi_membership_is_retired(&client->membership, (struct pwi_sender){old}));
   assert_int_equal(ask_forget(client, client->joined.id, client->joined.secret), PAWL_FORBIDDEN); /* it is alive */
   assert_int_equal(ask_forget(other, old, 0), PAWL_FORBIDDEN); /* and that one was somebody else */
   assert_int_equal(ask_forget(other, old, secret + 1), PAWL_FORBIDDEN);
-  assert_true(pwi_roster_is_retired(&s->roster, (struct pwi_sender){old}));
+  assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){old}));
   for (int i = 0; i < 2; i++) assert_int_equal(ask_forget(client, old, secret), PAWL_OK);
-  assert_null(pwi_roster_find(&client->roster, (struct pwi_sender){old}));
+  assert_null(pwi_membership_find(&client->membership, (struct pwi_sender){old}));
   world_close(&world);
 }
 
@@ -602,15 +604,15 @@ static void test_a_client_that_others_miss_is_retired_without_its_grace(void **s
   client->keeps_away = true;
   pwi_sim_break(world.sim, client->node, world.manager_node);
   run_for(&world, PWI_SIM_SECOND / 10);
-  assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){id}));
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id}));
   for (int i = 0; i < 2; i++) { /* it may be said twice */
     pwi_write_u64(&payload, id);
     assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK);
-    assert_true(pwi_roster_is_retired(&other->roster, (struct pwi_sender){id}));
+    assert_true(pwi_membership_is_retired(&other->membership, (struct pwi_sender){id}));
   }
   pwi_write_u64(&payload, 4711);
   assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK); /* nobody, and so nobody alive */
-  assert_true(pwi_roster_is_live(&other->roster, (struct pwi_sender){other->joined.id}));
+  assert_true(pwi_membership_is_live(&other->membership, (struct pwi_sender){other->joined.id}));
   world_close(&world);
 }
 
@@ -634,13 +636,13 @@ static void test_a_client_is_retired_though_it_is_here(void **state) {
   assert_int_equal(ask_retire(other, 4711), PAWL_OK); /* nobody, and so nobody alive */
   for (int i = 0; i < 2; i++) {                       /* it may be said twice */
     assert_int_equal(ask_retire(other, id), PAWL_OK);
-    assert_true(pwi_roster_is_retired(&s->roster, (struct pwi_sender){id}));
-    assert_true(pwi_roster_is_retired(&other->roster, (struct pwi_sender){id}));
+    assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){id}));
+    assert_true(pwi_membership_is_retired(&other->membership, (struct pwi_sender){id}));
   }
-  assert_int_equal(s->roster.member_count, 0);
+  assert_int_equal(s->membership.member_count, 0);
   run_for(&world, PWI_SIM_SECOND); /* it comes back, and is told */
   assert_int_equal(client->joined.status, PAWL_NODE_RETIRED);
-  assert_true(pwi_roster_is_retired(&s->roster, (struct pwi_sender){id})); /* its clocks are kept */
+  assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){id})); /* its clocks are kept */
   client->join.id = client->join.secret = 0;
   client->join.retired = id;
   say_join(client);
@@ -685,8 +687,8 @@ static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
   run_until(free, is_in);
   assert_int_equal(ask_retire(ours, mate->joined.id), PAWL_OK);
   assert_int_equal(ask_retire(free, others->joined.id), PAWL_OK);
-  assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){ours->joined.id}));
-  assert_true(pwi_roster_is_live(&s->roster, (struct pwi_sender){free->joined.id}));
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){ours->joined.id}));
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){free->joined.id}));
   world_close(&world);
 }
 
@@ -718,7 +720,7 @@ static void test_a_client_that_leaves_is_forgotten_at_once(void **state) {
   run_until(client, has_left);
   run_until(reader, has_left);
   run_for(&world, PWI_SIM_SECOND / 10);
-  assert_int_equal(s->roster.sender_count, 0);
+  assert_int_equal(s->membership.sender_count, 0);
   assert_int_equal(figures_of(&world).clients + figures_of(&world).retired, 0);
   world_close(&world);
 }

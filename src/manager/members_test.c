@@ -38,10 +38,10 @@ static uint64_t come_and_go(unsigned times) {
   return after.bytes_sent - before.bytes_sent;
 }
 
-static void assert_same_roster(const struct pwi_roster *a, const struct pwi_roster *b) {
+static void assert_same_membership(const struct pwi_membership *a, const struct pwi_membership *b) {
   struct pwi_writer first = {0}, second = {0};
-  pwi_roster_encode_live(a, &first);
-  pwi_roster_encode_live(b, &second);
+  pwi_membership_encode_live(a, &first);
+  pwi_membership_encode_live(b, &second);
   assert_int_equal(first.size, second.size);
   assert_memory_equal(first.data, second.data, first.size);
   pwi_writer_fini(&first);
@@ -57,11 +57,11 @@ static void test_bytes_grow_with_joins_and_not_with_their_square(void **state) {
                 (unsigned long long)second, (unsigned long long)third);
   assert_true(second < first + first / 20);
   assert_true(third < first + first / 20);
-  assert_int_equal(server->roster.sender_count, 2 + 320); /* whose clocks are kept for an hour */
+  assert_int_equal(server->membership.sender_count, 2 + 320); /* whose clocks are kept for an hour */
   assert_int_equal(figures_of(&world).retired, 320);
-  assert_same_roster(&server->roster, &watcher->roster);
-  assert_same_roster(&server->roster, &guest->roster);
-  assert_true(guest->roster.sender_count < 2 + 110); /* who went before it came is no business of a newcomer */
+  assert_same_membership(&server->membership, &watcher->membership);
+  assert_same_membership(&server->membership, &guest->membership);
+  assert_true(guest->membership.sender_count < 2 + 110); /* who went before it came is no business of a newcomer */
   world_close(&world);
 }
 
@@ -82,8 +82,8 @@ static void test_whoever_comes_back_is_told_what_it_has_missed(void **state) {
     run_until(server, is_in);
     run_for(&world, PWI_SIM_SECOND);
     assert_int_equal(server->wholes - wholes, remembers ? 0 : 1);
-    assert_same_roster(&server->roster, &watcher->roster);
-    assert_int_equal(server->roster.sender_count, 2 + 110);
+    assert_same_membership(&server->membership, &watcher->membership);
+    assert_int_equal(server->membership.sender_count, 2 + 110);
     world_close(&world);
   }
 }
@@ -101,7 +101,7 @@ static void test_after_a_restart_of_the_manager_deltas_go_on(void **state) {
   run_until(server, is_in);
   come_and_go(10);
   assert_int_equal(server->wholes, wholes);
-  assert_same_roster(&server->roster, &watcher->roster);
+  assert_same_membership(&server->membership, &watcher->membership);
   world_close(&world);
 }
 
@@ -109,7 +109,7 @@ static void test_after_a_restart_of_the_manager_deltas_go_on(void **state) {
 static void test_whoever_has_missed_too_much_is_told_everything(void **state) {
   (void)state;
   open_world();
-  world.manager->roster_history_max = 1000;
+  world.manager->membership_history_max = 1000;
   server->remembers = true;
   world.may_miss_views = true;
   come_and_go(5);
@@ -122,8 +122,8 @@ static void test_whoever_has_missed_too_much_is_told_everything(void **state) {
   run_until(server, is_in);
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(server->wholes, wholes + 1);
-  assert_same_roster(&server->roster, &watcher->roster);
-  assert_int_equal(server->roster.sender_count, 2 + 105);
+  assert_same_membership(&server->membership, &watcher->membership);
+  assert_int_equal(server->membership.sender_count, 2 + 105);
   world_close(&world);
 }
 

@@ -57,7 +57,7 @@ static struct edition *publish(struct pwi_manager *manager, int topic, uint64_t 
 struct numbers pwi_manager_numbers(const struct pwi_manager *manager) {
   const struct pwi_ledger *ledger = &manager->ledger;
   uint64_t epoch = ledger->view ? ledger->view->epoch : 0;
-  return (struct numbers){{epoch, ledger->catalogue.number, ledger->roster.number}};
+  return (struct numbers){{epoch, ledger->catalogue.number, ledger->membership.number}};
 }
 
 /* False if there was no memory for it. */
@@ -149,7 +149,7 @@ static struct pwi_message_head head_for(const struct pwi_manager *manager, const
                                    .tick = manager->config.term,
                                    .view = numbers[PWI_TOPIC_VIEW],
                                    .catalogue = numbers[PWI_TOPIC_CATALOGUE],
-                                   .roster = numbers[PWI_TOPIC_ROSTER]};
+                                   .membership = numbers[PWI_TOPIC_MEMBERSHIP]};
 }
 
 void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_say kind, uint64_t task,
@@ -164,7 +164,7 @@ void pwi_manager_say(struct pwi_manager *manager, struct peer *peer, enum pwi_sa
     enclosure.data = payload->data;
     enclosure.size = payload->size;
   }
-  pwi_mail_send(&manager->mailer, peer->link, &peer->peering.link, &head, &enclosure, payload != NULL);
+  pwi_messenger_send(&manager->messenger, peer->link, &peer->peering.link, &head, &enclosure, payload != NULL);
 }
 
 void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl_status status, uint64_t secret) {
@@ -193,17 +193,18 @@ void pwi_manager_say_reply(struct pwi_manager *manager, struct peer *peer, uint6
 
 void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
   struct pwi_enclosure enclosures[PWI_TOPICS];
-  struct pwi_writer roster = {0};
+  struct pwi_writer membership = {0};
   size_t count = 0;
-  uint16_t type = pwi_manager_roster_news(manager, peer, &roster, &peer->sent.of[PWI_TOPIC_ROSTER]);
-  if (roster.status) {
-    pwi_writer_fini(&roster);
+  uint16_t type = pwi_manager_membership_news(manager, peer, &membership, &peer->sent.of[PWI_TOPIC_MEMBERSHIP]);
+  if (membership.status) {
+    pwi_writer_fini(&membership);
     pwi_manager_close(manager, peer, PAWL_NO_MEMORY);
     return;
   }
-  if (type) enclosures[count++] = (struct pwi_enclosure){.type = type, .data = roster.data, .size = roster.size};
+  if (type)
+    enclosures[count++] = (struct pwi_enclosure){.type = type, .data = membership.data, .size = membership.size};
   for (int i = 0; i < PWI_TOPICS; i++) {
-    if (i == PWI_TOPIC_ROSTER) continue;
+    if (i == PWI_TOPIC_MEMBERSHIP) continue;
     const struct edition *edition = edition_for(manager, peer, i);
     if (!edition || edition->number == peer->sent.of[i]) continue;
     bool is_narrow = i == PWI_TOPIC_CATALOGUE && !peer->is_server && peer->who.rights.space[0];
@@ -216,8 +217,8 @@ void pwi_manager_send_news(struct pwi_manager *manager, struct peer *peer) {
     peer->sent.of[i] = edition->number;
   }
   struct pwi_message_head head = head_for(manager, peer, PWI_SAY_NEWS, 0);
-  if (count > 0) pwi_mail_send(&manager->mailer, peer->link, &peer->peering.link, &head, enclosures, count);
-  pwi_writer_fini(&roster);
+  if (count > 0) pwi_messenger_send(&manager->messenger, peer->link, &peer->peering.link, &head, enclosures, count);
+  pwi_writer_fini(&membership);
 }
 
 static void send_news_to_all(struct pwi_manager *manager, bool servers) {
@@ -288,8 +289,8 @@ void pwi_manager_settle(struct pwi_manager *manager) {
   struct numbers common = common_numbers(manager);
   bool changed = false;
   for (int i = 0; i < PWI_TOPICS; i++) changed |= settle_topic(&manager->topics[i], common.of[i]);
-  const struct edition *roster = manager->topics[PWI_TOPIC_ROSTER].settled;
-  if (roster) pwi_manager_roster_settle(manager, roster->number);
+  const struct edition *membership = manager->topics[PWI_TOPIC_MEMBERSHIP].settled;
+  if (membership) pwi_manager_membership_settle(manager, membership->number);
   if (changed) send_news_to_all(manager, false);
   while (pwi_fifo_count(&manager->waiters) > 0) {
     struct waiter waiter = *(struct waiter *)pwi_fifo_at(&manager->waiters, 0);

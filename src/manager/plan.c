@@ -85,15 +85,15 @@ static bool holds_something(const struct draft *draft, uint64_t id) { return pwi
 /* The outlook as a view, of those only who hold something. */
 static pawl_status make_present(const struct pwi_manager *manager, const struct draft *outlook,
                                 struct pwi_view **present_out) {
-  struct pwi_view_node *holders = pwi_alloc_zero(outlook->node_count + 1, sizeof *holders);
-  if (!holders) return PAWL_NO_MEMORY;
+  struct pwi_view_node *handlers = pwi_alloc_zero(outlook->node_count + 1, sizeof *handlers);
+  if (!handlers) return PAWL_NO_MEMORY;
   size_t count = 0;
   for (size_t i = 0; i < outlook->node_count; i++) {
-    if (holds_something(outlook, outlook->nodes[i].node.id)) holders[count++] = outlook->nodes[i];
+    if (holds_something(outlook, outlook->nodes[i].node.id)) handlers[count++] = outlook->nodes[i];
   }
-  pawl_status status = pwi_view_create(manager->ledger.view->epoch, holders, count, outlook->arcs, outlook->arc_count,
+  pawl_status status = pwi_view_create(manager->ledger.view->epoch, handlers, count, outlook->arcs, outlook->arc_count,
                                        NULL, present_out);
-  pwi_free(holders);
+  pwi_free(handlers);
   return status;
 }
 

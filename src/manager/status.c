@@ -118,7 +118,7 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
   const struct pwi_ledger *ledger = &manager->ledger;
   struct pwi_manager_figures figures = {.cluster = ledger->cluster,
                                         .catalogue = ledger->catalogue.number,
-                                        .roster = ledger->roster.number,
+                                        .membership = ledger->membership.number,
                                         .replicas = manager->config.replicas,
                                         .moves = manager->move_count,
                                         .moves_done = manager->moves_done};
@@ -137,9 +137,9 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
     uint64_t hollow = manager->nodes[i].reports > 0 ? manager->nodes[i].last.report.hollow_count : 0;
     if (hollow > figures.hollow) figures.hollow = hollow;
   }
-  for (size_t i = 0; i < ledger->roster.sender_count; i++) {
-    figures.clients += !ledger->roster.senders[i].retired;
-    figures.retired += ledger->roster.senders[i].retired;
+  for (size_t i = 0; i < ledger->membership.sender_count; i++) {
+    figures.clients += !ledger->membership.senders[i].retired;
+    figures.retired += ledger->membership.senders[i].retired;
   }
   *figures_out = figures;
 }
@@ -232,7 +232,7 @@ static bool put_view(const struct pwi_manager *manager, json_t *root) {
   return ok;
 }
 
-/* --- catalogue and roster ------------------------------------------------------------------------------------------- */
+/* --- catalogue and membership ------------------------------------------------------------------------------------------- */
 
 static bool put_filters(const struct pwi_manager *manager, json_t *object, uint64_t vector) {
   json_t *array = add_array(object, "filter_counts");
@@ -281,11 +281,11 @@ static bool put_vector(const struct pwi_manager *manager, json_t *array, const s
          put_hollow(manager, object, entry->id.id) && put_filters(manager, object, entry->id.id);
 }
 
-static bool put_group(json_t *array, const struct pwi_roster *roster, const struct pwi_entry *entry) {
-  const struct pwi_roster_group *group = pwi_roster_group(roster, entry->id);
+static bool put_group(json_t *array, const struct pwi_membership *membership, const struct pwi_entry *entry) {
+  const struct pwi_membership_group *group = pwi_membership_group(membership, entry->id);
   json_t *object = add_object(array);
   size_t members;
-  pwi_roster_members(roster, entry->id, &members);
+  pwi_membership_members(membership, entry->id, &members);
   return put(object, "id", whole(entry->id.id)) && put(object, "name", pwi_json_string(entry->name)) &&
          put(object, "size", whole(group ? group->size : 0)) && put(object, "members", whole(members)) &&
          put(object, "complete", json_boolean(group && group->complete));
@@ -300,7 +300,7 @@ static bool put_catalogue(const struct pwi_manager *manager, const struct pwi_ri
     if (catalogue->entries[i].kind == PWI_ENTRY_VECTOR)
       ok = put_vector(manager, vectors, &catalogue->entries[i]);
     else
-      ok = put_group(groups, &manager->ledger.roster, &catalogue->entries[i]);
+      ok = put_group(groups, &manager->ledger.membership, &catalogue->entries[i]);
   }
   return ok;
 }
@@ -317,20 +317,20 @@ static bool count_job(json_t *counts, const char *job) {
 /* Live senders by job, in the order in which the jobs came: an object keeps it, and finds a job by its name. */
 /* Who works in a space is seen there. */
 static bool is_seen(const struct pwi_manager *manager, const struct pwi_rights *rights,
-                    const struct pwi_roster_sender *sender) {
+                    const struct pwi_membership_sender *sender) {
   if (rights->space[0] == '\0') return true;
   const struct pwi_ledger_sender *known = pwi_ledger_sender(&manager->ledger, sender->sender.id);
   return known && strcmp(known->space, rights->space) == 0;
 }
 
 static bool put_jobs(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
-  const struct pwi_roster *roster = &manager->ledger.roster;
+  const struct pwi_membership *membership = &manager->ledger.membership;
   json_t *counts = json_object(), *jobs = add_array(root, "jobs"), *count;
   const char *job;
   bool ok = counts && jobs;
-  for (size_t i = 0; i < roster->sender_count && ok; i++)
-    if (!roster->senders[i].retired && is_seen(manager, rights, &roster->senders[i]))
-      ok = count_job(counts, roster->senders[i].job);
+  for (size_t i = 0; i < membership->sender_count && ok; i++)
+    if (!membership->senders[i].retired && is_seen(manager, rights, &membership->senders[i]))
+      ok = count_job(counts, membership->senders[i].job);
   json_object_foreach(counts, job, count) {
     json_t *object = add_object(jobs);
     ok = ok && put(object, "name", pwi_json_string(job)) && json_object_set(object, "clients", count) == 0;
@@ -362,7 +362,7 @@ static bool put_figures(const struct pwi_manager *manager, json_t *root) {
          put(root, "term", whole(manager->config.term)) &&
          put(root, "leader", pwi_json_string(pwi_net_address(manager->config.net))) &&
          put(root, "meta", pwi_json_string(manager->config.meta)) && put(root, "epoch", whole(figures.epoch)) &&
-         put(root, "catalogue", whole(figures.catalogue)) && put(root, "roster", whole(figures.roster)) &&
+         put(root, "catalogue", whole(figures.catalogue)) && put(root, "membership", whole(figures.membership)) &&
          put(root, "ready", json_boolean(figures.ready)) &&
          put(root, "stopped", figures.stopped ? pwi_json_string(pawl_status_name(figures.stopped)) : json_null()) &&
          put(root, "whole", json_boolean(figures.whole)) && put(root, "replicas", whole(figures.replicas)) &&

@@ -36,12 +36,12 @@ struct actor {
   char name[32];
   struct pwi_sim_node node;
   struct pwi_net *net;
-  struct pwi_mailer mailer;
+  struct pwi_messenger messenger;
   struct pwi_greeting greeting;
   struct pwi_link link;
   bool up, joined_now; /* the link is; and we are in */
   struct pwi_peering peering;
-  struct pwi_letter letter;
+  struct pwi_control control;
   struct pwi_prober prober;
 
   struct pwi_join join; /* what it says next */
@@ -49,13 +49,13 @@ struct actor {
   bool remembers;       /* a server that has lost its link knows what it knew */
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
-  unsigned wholes; /* rosters that came whole */
+  unsigned wholes; /* memberships that came whole */
   pawl_status why_down;
 
   struct pwi_view *view;
   struct pwi_catalogue catalogue;
-  struct pwi_roster roster;
-  uint32_t numbers[3]; /* view, catalogue, roster: in force here */
+  struct pwi_membership membership;
+  uint32_t numbers[3]; /* view, catalogue, membership: in force here */
   bool is_deaf;        /* takes news in, and does not say so */
 
   enum how_to_move moving;
@@ -95,7 +95,7 @@ static void say(struct actor *actor, enum pwi_say kind, uint64_t task, uint64_t 
                                   .tick = tick,
                                   .view = actor->numbers[0],
                                   .catalogue = actor->numbers[1],
-                                  .roster = actor->numbers[2]};
+                                  .membership = actor->numbers[2]};
   struct pwi_enclosure enclosure = {.type = PWI_SECTION_PAYLOAD};
   struct pwi_writer ask = {0};
   if (kind == PWI_SAY_ASK) {
@@ -107,7 +107,7 @@ static void say(struct actor *actor, enum pwi_say kind, uint64_t task, uint64_t 
     enclosure.data = payload->data;
     enclosure.size = payload->size;
   }
-  pwi_mail_send(&actor->mailer, actor->link, &actor->peering.link, &head, &enclosure, payload != NULL);
+  pwi_messenger_send(&actor->messenger, actor->link, &actor->peering.link, &head, &enclosure, payload != NULL);
   pwi_writer_fini(&ask);
 }
 
@@ -161,19 +161,19 @@ static void hear_view(struct actor *actor, const void *bytes, size_t size) {
 
 static void hear_lists(struct actor *actor, const void *body) {
   size_t size;
-  const void *bytes = pwi_letter_find(&actor->letter, body, PWI_SECTION_CATALOGUE, &size);
+  const void *bytes = pwi_control_find(&actor->control, body, PWI_SECTION_CATALOGUE, &size);
   if (bytes) {
     pwi_catalogue_fini(&actor->catalogue);
     if (pwi_catalogue_decode(bytes, size, &actor->catalogue)) broken(actor, "a catalogue that cannot be read");
   }
-  bytes = pwi_letter_find(&actor->letter, body, PWI_SECTION_ROSTER_DELTA, &size);
-  if (bytes && pwi_roster_apply_delta(&actor->roster, bytes, size, NULL, NULL))
-    broken(actor, "changes of a roster that cannot be followed");
-  bytes = pwi_letter_find(&actor->letter, body, PWI_SECTION_ROSTER, &size);
+  bytes = pwi_control_find(&actor->control, body, PWI_SECTION_MEMBERSHIP_DELTA, &size);
+  if (bytes && pwi_membership_apply_delta(&actor->membership, bytes, size, NULL, NULL))
+    broken(actor, "changes of a membership that cannot be followed");
+  bytes = pwi_control_find(&actor->control, body, PWI_SECTION_MEMBERSHIP, &size);
   if (bytes) {
     actor->wholes++;
-    pwi_roster_fini(&actor->roster);
-    if (pwi_roster_decode(bytes, size, &actor->roster)) broken(actor, "a roster that cannot be read");
+    pwi_membership_fini(&actor->membership);
+    if (pwi_membership_decode(bytes, size, &actor->membership)) broken(actor, "a membership that cannot be read");
   }
 }
 
@@ -190,10 +190,10 @@ static void check_servers_first(struct actor *actor) {
 }
 
 static void hear_news(struct actor *actor, const void *body) {
-  const struct pwi_message_head *head = &actor->letter.head;
-  const uint32_t numbers[3] = {head->view, head->catalogue, head->roster};
+  const struct pwi_message_head *head = &actor->control.head;
+  const uint32_t numbers[3] = {head->view, head->catalogue, head->membership};
   size_t size;
-  const void *view = pwi_letter_find(&actor->letter, body, PWI_SECTION_VIEW, &size);
+  const void *view = pwi_control_find(&actor->control, body, PWI_SECTION_VIEW, &size);
   if (view) hear_view(actor, view, size);
   hear_lists(actor, body);
   for (int i = 0; i < 3; i++) {
@@ -201,7 +201,7 @@ static void hear_news(struct actor *actor, const void *body) {
     actor->numbers[i] = numbers[i];
   }
   uint64_t epoch = actor->view ? actor->view->epoch : 0;
-  if (epoch != numbers[0] || actor->catalogue.number != numbers[1] || actor->roster.number != numbers[2])
+  if (epoch != numbers[0] || actor->catalogue.number != numbers[1] || actor->membership.number != numbers[2])
     broken(actor, "numbers without what they are numbers of");
   actor->news++;
   if (!is_server(actor)) check_servers_first(actor);
@@ -259,7 +259,7 @@ static void hear_probe(struct actor *actor, const void *payload, size_t size) {
 static void hear_reply(struct actor *actor, const void *payload, size_t size) {
   struct pwi_reader reader;
   pwi_reader_init(&reader, payload, size);
-  actor->replied = actor->letter.head.task;
+  actor->replied = actor->control.head.task;
   actor->reply = (pawl_status)(int32_t)pwi_read_u32(&reader);
   actor->reply_id = size == 12 ? pwi_read_u64(&reader) : 0;
   pwi_free(actor->reply_text);
@@ -269,8 +269,8 @@ static void hear_reply(struct actor *actor, const void *payload, size_t size) {
 
 static void hear(struct actor *actor, const void *body) {
   size_t size;
-  const void *payload = pwi_letter_find(&actor->letter, body, PWI_SECTION_PAYLOAD, &size);
-  switch (actor->letter.head.kind) {
+  const void *payload = pwi_control_find(&actor->control, body, PWI_SECTION_PAYLOAD, &size);
+  switch (actor->control.head.kind) {
   case PWI_SAY_JOINED:
     hear_joined(actor, payload, size);
     break;
@@ -313,7 +313,7 @@ static void forget_news(struct actor *actor) {
   pwi_view_release(actor->view);
   actor->view = NULL;
   pwi_catalogue_fini(&actor->catalogue);
-  pwi_roster_fini(&actor->roster);
+  pwi_membership_fini(&actor->membership);
   memset(actor->numbers, 0, sizeof actor->numbers);
 }
 
@@ -331,13 +331,13 @@ static void actor_link_down(void *self, struct pwi_link link, pawl_status why) {
 static struct pwi_receive actor_message(void *self, struct pwi_link link, const struct pwi_message *message) {
   struct actor *actor = self;
   (void)link;
-  return pwi_letter_begin(&actor->letter, message, &actor->peering.link);
+  return pwi_control_begin(&actor->control, message, &actor->peering.link);
 }
 
 static void actor_piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
   struct actor *actor = self;
   (void)link, (void)context, (void)offset;
-  if (pwi_letter_open(&actor->letter, data, size, &actor->peering.link))
+  if (pwi_control_open(&actor->control, data, size, &actor->peering.link))
     broken(actor, "a message that cannot be read");
   else
     hear(actor, data);
@@ -345,7 +345,7 @@ static void actor_piece(void *self, struct pwi_link link, void *context, size_t 
 
 static void actor_done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   (void)link, (void)status;
-  pwi_mail_done(&((struct actor *)self)->mailer, cookie);
+  pwi_messenger_done(&((struct actor *)self)->messenger, cookie);
 }
 
 static void actor_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
@@ -372,7 +372,7 @@ static pawl_status actor_boot(void *context, const struct pwi_sim_boot *boot, co
                               void **self_out) {
   struct actor *actor = context;
   actor->net = boot->net;
-  pwi_mailer_init(&actor->mailer, boot->net);
+  pwi_messenger_init(&actor->messenger, boot->net);
   pwi_prober_init(&actor->prober, boot->net, 3, say_probed, actor);
   actor->greeting = (struct pwi_greeting){.role = (enum pwi_hello_role)(actor->join.role ? actor->join.role : 3),
                                           .host = actor->name};
@@ -391,7 +391,7 @@ static void actor_halt(void *context, void *self) {
   actor->join.id = actor->join.secret = 0;
   forget_news(actor);
   pwi_prober_fini(&actor->prober);
-  pwi_mailer_fini(&actor->mailer);
+  pwi_messenger_fini(&actor->messenger);
 }
 
 /* --- the manager ---------------------------------------------------------------------------------------------------- */

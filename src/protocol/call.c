@@ -10,7 +10,7 @@
 
 /* --- graphs ------------------------------------------------------------------------------------------------------------- */
 
-static bool is_name_letter(char c) {
+static bool is_name_control(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 }
 
@@ -19,7 +19,7 @@ pawl_status pwi_call_name_check(const char *name) {
   if (length == 0 || length > PAWL_NAME_MAX) return PAWL_INVALID;
   for (size_t i = 0; i < length; i++) {
     bool is_edge = i == 0 || i + 1 == length || name[i - 1] == '/';
-    if (name[i] == '/' ? is_edge : !is_name_letter(name[i])) return PAWL_INVALID;
+    if (name[i] == '/' ? is_edge : !is_name_control(name[i])) return PAWL_INVALID;
   }
   return PAWL_OK;
 }

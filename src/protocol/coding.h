@@ -1,4 +1,4 @@
-/* Values in the codecs of wire/values.h, as clients and holders send and receive them.
+/* Values in the codecs of wire/values.h, as clients and request handlers send and receive them.
  *
  * Which codecs may be used follows from the filters of a vector (wire/filters.h) and from what the peer knows; a set of
  * them is bits 1 << codec. Which one *is* used is decided here, message by message:

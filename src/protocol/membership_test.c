@@ -1,4 +1,4 @@
-/* The roster: its rules one by one, random changes against a table of who is where, and bytes that no encoder wrote. */
+/* The membership: its rules one by one, random changes against a table of who is where, and bytes that no encoder wrote. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,67 +18,67 @@
 static struct pwi_sender sender_of(uint64_t id) { return (struct pwi_sender){id}; }
 static struct pwi_vector_id group_of(uint64_t id) { return (struct pwi_vector_id){id}; }
 
-static struct pwi_roster_sender record_of(uint64_t id, const char *job, const char *address) {
-  struct pwi_roster_sender record = {.sender = {id}};
+static struct pwi_membership_sender record_of(uint64_t id, const char *job, const char *address) {
+  struct pwi_membership_sender record = {.sender = {id}};
   snprintf(record.job, sizeof record.job, "%s", job);
   snprintf(record.address, sizeof record.address, "%s", address);
   return record;
 }
 
-static void add(struct pwi_roster *roster, uint64_t id, const char *job, const char *address) {
-  struct pwi_roster_sender record = record_of(id, job, address);
-  assert_int_equal(pwi_roster_add(roster, &record), PAWL_OK);
+static void add(struct pwi_membership *membership, uint64_t id, const char *job, const char *address) {
+  struct pwi_membership_sender record = record_of(id, job, address);
+  assert_int_equal(pwi_membership_add(membership, &record), PAWL_OK);
 }
 
-static pawl_status join(struct pwi_roster *roster, uint64_t group, uint32_t size, uint64_t sender) {
-  return pwi_roster_join(roster, group_of(group), size, sender_of(sender));
+static pawl_status join(struct pwi_membership *membership, uint64_t group, uint32_t size, uint64_t sender) {
+  return pwi_membership_join(membership, group_of(group), size, sender_of(sender));
 }
 
 /* Senders 1 and 3 live, 2 retired; group 20 of three with both of them as founders, group 10 of one, which 2 made complete
  * before 1 came. */
-static struct pwi_roster example(void) {
-  struct pwi_roster roster = {0};
-  add(&roster, 1, "ctr", "");
-  add(&roster, 2, "ctr", "");
-  add(&roster, 3, "lda", "h:1");
-  assert_int_equal(join(&roster, 20, 3, 3), PAWL_OK);
-  assert_int_equal(join(&roster, 20, 3, 1), PAWL_OK);
-  assert_int_equal(join(&roster, 10, 0, 2), PAWL_OK);
-  assert_int_equal(join(&roster, 10, 0, 1), PAWL_OK);
-  assert_int_equal(pwi_roster_retire(&roster, sender_of(2)), PAWL_OK);
-  return roster;
+static struct pwi_membership example(void) {
+  struct pwi_membership membership = {0};
+  add(&membership, 1, "ctr", "");
+  add(&membership, 2, "ctr", "");
+  add(&membership, 3, "lda", "h:1");
+  assert_int_equal(join(&membership, 20, 3, 3), PAWL_OK);
+  assert_int_equal(join(&membership, 20, 3, 1), PAWL_OK);
+  assert_int_equal(join(&membership, 10, 0, 2), PAWL_OK);
+  assert_int_equal(join(&membership, 10, 0, 1), PAWL_OK);
+  assert_int_equal(pwi_membership_retire(&membership, sender_of(2)), PAWL_OK);
+  return membership;
 }
 
-static struct pwi_writer bytes_of(const struct pwi_roster *roster) {
+static struct pwi_writer bytes_of(const struct pwi_membership *membership) {
   struct pwi_writer writer = {0};
-  pwi_roster_encode(roster, &writer);
+  pwi_membership_encode(membership, &writer);
   assert_int_equal(writer.status, PAWL_OK);
   return writer;
 }
 
 static struct pwi_writer example_bytes(void) {
-  struct pwi_roster roster = example();
-  struct pwi_writer writer = bytes_of(&roster);
-  pwi_roster_fini(&roster);
+  struct pwi_membership membership = example();
+  struct pwi_writer writer = bytes_of(&membership);
+  pwi_membership_fini(&membership);
   return writer;
 }
 
-static void assert_bytes(const struct pwi_roster *roster, const struct pwi_writer *wanted) {
-  struct pwi_writer writer = bytes_of(roster);
+static void assert_bytes(const struct pwi_membership *membership, const struct pwi_writer *wanted) {
+  struct pwi_writer writer = bytes_of(membership);
   assert_int_equal(writer.size, wanted->size);
   assert_memory_equal(writer.data, wanted->data, wanted->size);
   pwi_writer_fini(&writer);
 }
 
-static size_t count_of(const struct pwi_roster *roster, uint64_t group) {
+static size_t count_of(const struct pwi_membership *membership, uint64_t group) {
   size_t count = 99;
-  pwi_roster_members(roster, group_of(group), &count);
+  pwi_membership_members(membership, group_of(group), &count);
   return count;
 }
 
-static bool is_founder(const struct pwi_roster *roster, uint64_t group, uint64_t sender) {
+static bool is_founder(const struct pwi_membership *membership, uint64_t group, uint64_t sender) {
   size_t count;
-  const struct pwi_roster_member *members = pwi_roster_members(roster, group_of(group), &count);
+  const struct pwi_membership_member *members = pwi_membership_members(membership, group_of(group), &count);
   for (size_t i = 0; i < count; i++) {
     if (members[i].sender.id == sender) return members[i].founder;
   }
@@ -88,63 +88,65 @@ static bool is_founder(const struct pwi_roster *roster, uint64_t group, uint64_t
 
 /* --- senders ---------------------------------------------------------------------------------------------------- */
 
-static void test_an_empty_roster_has_nobody(void **state) {
+static void test_an_empty_membership_has_nobody(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
-  assert_null(pwi_roster_find(&roster, sender_of(1)));
-  assert_false(pwi_roster_is_live(&roster, sender_of(0)));
-  assert_false(pwi_roster_is_retired(&roster, sender_of(0)));
-  assert_null(pwi_roster_group(&roster, group_of(1)));
-  assert_int_equal(count_of(&roster, 1), 0);
-  assert_int_equal(pwi_roster_retire(&roster, sender_of(1)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(1)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_set_address(&roster, sender_of(1), ""), PAWL_NOT_FOUND);
-  assert_int_equal(join(&roster, 1, 1, 1), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_leave(&roster, group_of(1), sender_of(1)), PAWL_NOT_FOUND);
-  assert_int_equal(roster.number, 0);
-  pwi_roster_fini(&roster);
+  struct pwi_membership membership = {0};
+  assert_null(pwi_membership_find(&membership, sender_of(1)));
+  assert_false(pwi_membership_is_live(&membership, sender_of(0)));
+  assert_false(pwi_membership_is_retired(&membership, sender_of(0)));
+  assert_null(pwi_membership_group(&membership, group_of(1)));
+  assert_int_equal(count_of(&membership, 1), 0);
+  assert_int_equal(pwi_membership_retire(&membership, sender_of(1)), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_membership_forget(&membership, sender_of(1)), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), ""), PAWL_NOT_FOUND);
+  assert_int_equal(join(&membership, 1, 1, 1), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_membership_leave(&membership, group_of(1), sender_of(1)), PAWL_NOT_FOUND);
+  assert_int_equal(membership.number, 0);
+  pwi_membership_fini(&membership);
 }
 
 static void test_a_sender_lives_is_retired_and_is_forgotten(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
-  add(&roster, 5, "job", "");
-  assert_true(pwi_roster_is_live(&roster, sender_of(5)) && !pwi_roster_is_retired(&roster, sender_of(5)));
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(5)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_retire(&roster, sender_of(5)), PAWL_OK);
-  assert_true(!pwi_roster_is_live(&roster, sender_of(5)) && pwi_roster_is_retired(&roster, sender_of(5)));
-  assert_int_equal(pwi_roster_retire(&roster, sender_of(5)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(5)), PAWL_OK);
-  assert_null(pwi_roster_find(&roster, sender_of(5)));
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(5)), PAWL_NOT_FOUND);
-  assert_int_equal(roster.number, 3);
-  pwi_roster_fini(&roster);
+  struct pwi_membership membership = {0};
+  add(&membership, 5, "job", "");
+  assert_true(pwi_membership_is_live(&membership, sender_of(5)) &&
+              !pwi_membership_is_retired(&membership, sender_of(5)));
+  assert_int_equal(pwi_membership_forget(&membership, sender_of(5)), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_membership_retire(&membership, sender_of(5)), PAWL_OK);
+  assert_true(!pwi_membership_is_live(&membership, sender_of(5)) &&
+              pwi_membership_is_retired(&membership, sender_of(5)));
+  assert_int_equal(pwi_membership_retire(&membership, sender_of(5)), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_membership_forget(&membership, sender_of(5)), PAWL_OK);
+  assert_null(pwi_membership_find(&membership, sender_of(5)));
+  assert_int_equal(pwi_membership_forget(&membership, sender_of(5)), PAWL_NOT_FOUND);
+  assert_int_equal(membership.number, 3);
+  pwi_membership_fini(&membership);
 }
 
 static void test_senders_are_found_among_many(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
-  for (uint64_t i = 1; i <= 100; i++) add(&roster, 3 * i, "job", "");
-  add(&roster, UINT64_MAX, "job", "");
+  struct pwi_membership membership = {0};
+  for (uint64_t i = 1; i <= 100; i++) add(&membership, 3 * i, "job", "");
+  add(&membership, UINT64_MAX, "job", "");
   for (uint64_t i = 0; i <= 303; i++)
-    assert_true((pwi_roster_find(&roster, sender_of(i)) != NULL) == (i > 0 && i % 3 == 0 && i <= 300));
-  assert_int_equal(pwi_roster_find(&roster, sender_of(UINT64_MAX))->sender.id, UINT64_MAX);
+    assert_true((pwi_membership_find(&membership, sender_of(i)) != NULL) == (i > 0 && i % 3 == 0 && i <= 300));
+  assert_int_equal(pwi_membership_find(&membership, sender_of(UINT64_MAX))->sender.id, UINT64_MAX);
   for (uint64_t i = 2; i <= 100; i += 2) {
-    assert_int_equal(pwi_roster_retire(&roster, sender_of(3 * i)), PAWL_OK);
-    assert_int_equal(pwi_roster_forget(&roster, sender_of(3 * i)), PAWL_OK);
+    assert_int_equal(pwi_membership_retire(&membership, sender_of(3 * i)), PAWL_OK);
+    assert_int_equal(pwi_membership_forget(&membership, sender_of(3 * i)), PAWL_OK);
   }
-  for (uint64_t i = 1; i <= 100; i++) assert_int_equal(pwi_roster_is_live(&roster, sender_of(3 * i)), i % 2);
-  assert_int_equal(roster.number, 201);
-  pwi_roster_fini(&roster);
+  for (uint64_t i = 1; i <= 100; i++) assert_int_equal(pwi_membership_is_live(&membership, sender_of(3 * i)), i % 2);
+  assert_int_equal(membership.number, 201);
+  pwi_membership_fini(&membership);
 }
 
-static void refuses(struct pwi_roster_sender record) {
-  struct pwi_roster roster = example();
-  struct pwi_writer before = bytes_of(&roster);
-  assert_int_equal(pwi_roster_add(&roster, &record), PAWL_INVALID);
-  assert_bytes(&roster, &before);
+static void refuses(struct pwi_membership_sender record) {
+  struct pwi_membership membership = example();
+  struct pwi_writer before = bytes_of(&membership);
+  assert_int_equal(pwi_membership_add(&membership, &record), PAWL_INVALID);
+  assert_bytes(&membership, &before);
   pwi_writer_fini(&before);
-  pwi_roster_fini(&roster);
+  pwi_membership_fini(&membership);
 }
 
 static void test_a_sender_that_breaks_a_rule_changes_nothing(void **state) {
@@ -159,7 +161,7 @@ static void test_a_sender_that_breaks_a_rule_changes_nothing(void **state) {
   refuses(record_of(4, "job", "with space"));
   refuses(record_of(4, "job", "\x7f"));
   refuses(record_of(4, "job", "\x80"));
-  struct pwi_roster_sender record = record_of(4, "job", "");
+  struct pwi_membership_sender record = record_of(4, "job", "");
   record.retired = true;
   refuses(record);
   record = record_of(4, "job", "");
@@ -172,159 +174,161 @@ static void test_a_sender_that_breaks_a_rule_changes_nothing(void **state) {
 
 static void test_the_longest_job_and_address_fit(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
-  struct pwi_roster_sender record = record_of(1, "", "");
+  struct pwi_membership membership = {0};
+  struct pwi_membership_sender record = record_of(1, "", "");
   memset(record.job, 'j', PWI_JOB_MAX);
   memset(record.address, 'a', sizeof record.address - 1);
-  assert_int_equal(pwi_roster_add(&roster, &record), PAWL_OK);
-  struct pwi_writer writer = bytes_of(&roster);
-  struct pwi_roster again;
-  assert_int_equal(pwi_roster_decode(writer.data, writer.size, &again), PAWL_OK);
+  assert_int_equal(pwi_membership_add(&membership, &record), PAWL_OK);
+  struct pwi_writer writer = bytes_of(&membership);
+  struct pwi_membership again;
+  assert_int_equal(pwi_membership_decode(writer.data, writer.size, &again), PAWL_OK);
   assert_string_equal(again.senders[0].job, record.job);
   assert_string_equal(again.senders[0].address, record.address);
   pwi_writer_fini(&writer);
-  pwi_roster_fini(&again);
-  pwi_roster_fini(&roster);
+  pwi_membership_fini(&again);
+  pwi_membership_fini(&membership);
 }
 
 static void test_an_address_is_set_and_taken_back(void **state) {
   (void)state;
-  struct pwi_roster roster = example();
+  struct pwi_membership membership = example();
   char longest[257];
   memset(longest, 'x', sizeof longest);
   longest[256] = '\0';
-  const char *address = pwi_roster_find(&roster, sender_of(1))->address;
-  assert_int_equal(pwi_roster_set_address(&roster, sender_of(1), "10.0.0.1:7000"), PAWL_OK);
+  const char *address = pwi_membership_find(&membership, sender_of(1))->address;
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), "10.0.0.1:7000"), PAWL_OK);
   assert_string_equal(address, "10.0.0.1:7000");
-  assert_int_equal(pwi_roster_set_address(&roster, sender_of(1), longest), PAWL_INVALID);
-  assert_int_equal(pwi_roster_set_address(&roster, sender_of(1), "a\tb"), PAWL_INVALID);
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), longest), PAWL_INVALID);
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), "a\tb"), PAWL_INVALID);
   assert_string_equal(address, "10.0.0.1:7000");
-  assert_int_equal(roster.number, 9);
-  assert_int_equal(pwi_roster_set_address(&roster, sender_of(1), address + 3), PAWL_OK); /* its own end */
+  assert_int_equal(membership.number, 9);
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), address + 3), PAWL_OK); /* its own end */
   assert_string_equal(address, "0.0.1:7000");
-  assert_int_equal(pwi_roster_set_address(&roster, sender_of(1), ""), PAWL_OK);
+  assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), ""), PAWL_OK);
   assert_string_equal(address, "");
-  assert_int_equal(roster.number, 11);
-  pwi_roster_fini(&roster);
+  assert_int_equal(membership.number, 11);
+  pwi_membership_fini(&membership);
 }
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
 static void test_a_group_is_complete_once_it_has_had_its_size(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
-  for (uint64_t i = 1; i <= 4; i++) add(&roster, i, "job", "");
-  assert_int_equal(join(&roster, 7, 3, 1), PAWL_OK);
-  assert_int_equal(pwi_roster_group(&roster, group_of(7))->size, 3);
-  assert_int_equal(join(&roster, 7, 0, 2), PAWL_OK);
-  assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(1)), PAWL_OK);
-  assert_int_equal(join(&roster, 7, 3, 3), PAWL_OK);
-  assert_false(pwi_roster_group(&roster, group_of(7))->complete); /* three have been there, but not at once */
-  assert_int_equal(join(&roster, 7, 3, 4), PAWL_OK);
-  assert_true(pwi_roster_group(&roster, group_of(7))->complete);
-  for (uint64_t i = 2; i <= 4; i++) assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(i)), PAWL_OK);
-  assert_int_equal(count_of(&roster, 7), 0);
-  assert_true(pwi_roster_group(&roster, group_of(7))->complete);
-  assert_int_equal(join(&roster, 7, 2, 1), PAWL_MISMATCH); /* it is still of three */
-  assert_int_equal(join(&roster, 8, 0, 1), PAWL_OK);
-  assert_int_equal(pwi_roster_group(&roster, group_of(8))->size, 1);
-  assert_true(pwi_roster_group(&roster, group_of(8))->complete);
-  pwi_roster_fini(&roster);
+  struct pwi_membership membership = {0};
+  for (uint64_t i = 1; i <= 4; i++) add(&membership, i, "job", "");
+  assert_int_equal(join(&membership, 7, 3, 1), PAWL_OK);
+  assert_int_equal(pwi_membership_group(&membership, group_of(7))->size, 3);
+  assert_int_equal(join(&membership, 7, 0, 2), PAWL_OK);
+  assert_int_equal(pwi_membership_leave(&membership, group_of(7), sender_of(1)), PAWL_OK);
+  assert_int_equal(join(&membership, 7, 3, 3), PAWL_OK);
+  assert_false(pwi_membership_group(&membership, group_of(7))->complete); /* three have been there, but not at once */
+  assert_int_equal(join(&membership, 7, 3, 4), PAWL_OK);
+  assert_true(pwi_membership_group(&membership, group_of(7))->complete);
+  for (uint64_t i = 2; i <= 4; i++)
+    assert_int_equal(pwi_membership_leave(&membership, group_of(7), sender_of(i)), PAWL_OK);
+  assert_int_equal(count_of(&membership, 7), 0);
+  assert_true(pwi_membership_group(&membership, group_of(7))->complete);
+  assert_int_equal(join(&membership, 7, 2, 1), PAWL_MISMATCH); /* it is still of three */
+  assert_int_equal(join(&membership, 8, 0, 1), PAWL_OK);
+  assert_int_equal(pwi_membership_group(&membership, group_of(8))->size, 1);
+  assert_true(pwi_membership_group(&membership, group_of(8))->complete);
+  pwi_membership_fini(&membership);
 }
 
 static void test_founders_are_those_who_join_before_the_group_is_complete(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
-  for (uint64_t i = 1; i <= 4; i++) add(&roster, i, "job", "");
-  assert_int_equal(join(&roster, 7, 3, 3), PAWL_OK);
-  assert_int_equal(join(&roster, 7, 3, 1), PAWL_OK);
-  assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(3)), PAWL_OK);
-  assert_int_equal(join(&roster, 7, 3, 3), PAWL_OK); /* still in time */
-  assert_int_equal(join(&roster, 7, 3, 4), PAWL_OK); /* the one that makes it complete */
-  assert_int_equal(join(&roster, 7, 3, 2), PAWL_OK);
-  assert_true(is_founder(&roster, 7, 1) && is_founder(&roster, 7, 3) && is_founder(&roster, 7, 4));
-  assert_false(is_founder(&roster, 7, 2));
-  assert_int_equal(join(&roster, 7, 3, 1), PAWL_EXISTS);
-  assert_true(is_founder(&roster, 7, 1));
-  assert_int_equal(join(&roster, 8, 2, 2), PAWL_OK); /* each group has its own */
-  assert_true(is_founder(&roster, 8, 2));
-  pwi_roster_fini(&roster);
+  struct pwi_membership membership = {0};
+  for (uint64_t i = 1; i <= 4; i++) add(&membership, i, "job", "");
+  assert_int_equal(join(&membership, 7, 3, 3), PAWL_OK);
+  assert_int_equal(join(&membership, 7, 3, 1), PAWL_OK);
+  assert_int_equal(pwi_membership_leave(&membership, group_of(7), sender_of(3)), PAWL_OK);
+  assert_int_equal(join(&membership, 7, 3, 3), PAWL_OK); /* still in time */
+  assert_int_equal(join(&membership, 7, 3, 4), PAWL_OK); /* the one that makes it complete */
+  assert_int_equal(join(&membership, 7, 3, 2), PAWL_OK);
+  assert_true(is_founder(&membership, 7, 1) && is_founder(&membership, 7, 3) && is_founder(&membership, 7, 4));
+  assert_false(is_founder(&membership, 7, 2));
+  assert_int_equal(join(&membership, 7, 3, 1), PAWL_EXISTS);
+  assert_true(is_founder(&membership, 7, 1));
+  assert_int_equal(join(&membership, 8, 2, 2), PAWL_OK); /* each group has its own */
+  assert_true(is_founder(&membership, 8, 2));
+  pwi_membership_fini(&membership);
 }
 
 static void test_who_comes_back_to_a_complete_group_is_no_founder(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
-  for (uint64_t i = 1; i <= 2; i++) add(&roster, i, "job", "");
-  assert_int_equal(join(&roster, 7, 2, 1), PAWL_OK);
-  assert_int_equal(join(&roster, 7, 2, 2), PAWL_OK);
-  assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(1)), PAWL_OK);
-  assert_int_equal(join(&roster, 7, 2, 1), PAWL_OK);
-  assert_false(is_founder(&roster, 7, 1));
-  assert_int_equal(pwi_roster_retire(&roster, sender_of(2)), PAWL_OK);
-  assert_int_equal(join(&roster, 7, 2, 2), PAWL_NOT_FOUND); /* under a new id only */
-  add(&roster, 3, "job", "");
-  assert_int_equal(join(&roster, 7, 2, 3), PAWL_OK);
-  assert_false(is_founder(&roster, 7, 3));
-  for (uint64_t i = 1; i <= 3; i += 2) assert_int_equal(pwi_roster_leave(&roster, group_of(7), sender_of(i)), PAWL_OK);
-  assert_int_equal(join(&roster, 7, 2, 1), PAWL_OK); /* nor is the first in a group that all have left */
-  assert_false(is_founder(&roster, 7, 1));
-  pwi_roster_fini(&roster);
+  struct pwi_membership membership = {0};
+  for (uint64_t i = 1; i <= 2; i++) add(&membership, i, "job", "");
+  assert_int_equal(join(&membership, 7, 2, 1), PAWL_OK);
+  assert_int_equal(join(&membership, 7, 2, 2), PAWL_OK);
+  assert_int_equal(pwi_membership_leave(&membership, group_of(7), sender_of(1)), PAWL_OK);
+  assert_int_equal(join(&membership, 7, 2, 1), PAWL_OK);
+  assert_false(is_founder(&membership, 7, 1));
+  assert_int_equal(pwi_membership_retire(&membership, sender_of(2)), PAWL_OK);
+  assert_int_equal(join(&membership, 7, 2, 2), PAWL_NOT_FOUND); /* under a new id only */
+  add(&membership, 3, "job", "");
+  assert_int_equal(join(&membership, 7, 2, 3), PAWL_OK);
+  assert_false(is_founder(&membership, 7, 3));
+  for (uint64_t i = 1; i <= 3; i += 2)
+    assert_int_equal(pwi_membership_leave(&membership, group_of(7), sender_of(i)), PAWL_OK);
+  assert_int_equal(join(&membership, 7, 2, 1), PAWL_OK); /* nor is the first in a group that all have left */
+  assert_false(is_founder(&membership, 7, 1));
+  pwi_membership_fini(&membership);
 }
 
 static void test_what_a_group_refuses_changes_nothing(void **state) {
   (void)state;
-  struct pwi_roster roster = example();
-  struct pwi_writer before = bytes_of(&roster);
-  assert_int_equal(join(&roster, 20, 3, 1), PAWL_EXISTS);
-  assert_int_equal(join(&roster, 20, 0, 1), PAWL_EXISTS);
-  assert_int_equal(join(&roster, 20, 2, 1), PAWL_MISMATCH);
-  assert_int_equal(join(&roster, 10, 2, 3), PAWL_MISMATCH);
-  assert_int_equal(join(&roster, 10, 1, 2), PAWL_NOT_FOUND); /* retired */
-  assert_int_equal(join(&roster, 30, 1, 4), PAWL_NOT_FOUND); /* unknown */
-  assert_int_equal(join(&roster, 0, 1, 1), PAWL_INVALID);    /* no group */
-  assert_int_equal(pwi_roster_leave(&roster, group_of(10), sender_of(3)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_leave(&roster, group_of(15), sender_of(1)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_leave(&roster, group_of(10), sender_of(2)), PAWL_NOT_FOUND);
-  assert_bytes(&roster, &before);
+  struct pwi_membership membership = example();
+  struct pwi_writer before = bytes_of(&membership);
+  assert_int_equal(join(&membership, 20, 3, 1), PAWL_EXISTS);
+  assert_int_equal(join(&membership, 20, 0, 1), PAWL_EXISTS);
+  assert_int_equal(join(&membership, 20, 2, 1), PAWL_MISMATCH);
+  assert_int_equal(join(&membership, 10, 2, 3), PAWL_MISMATCH);
+  assert_int_equal(join(&membership, 10, 1, 2), PAWL_NOT_FOUND); /* retired */
+  assert_int_equal(join(&membership, 30, 1, 4), PAWL_NOT_FOUND); /* unknown */
+  assert_int_equal(join(&membership, 0, 1, 1), PAWL_INVALID);    /* no group */
+  assert_int_equal(pwi_membership_leave(&membership, group_of(10), sender_of(3)), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_membership_leave(&membership, group_of(15), sender_of(1)), PAWL_NOT_FOUND);
+  assert_int_equal(pwi_membership_leave(&membership, group_of(10), sender_of(2)), PAWL_NOT_FOUND);
+  assert_bytes(&membership, &before);
   pwi_writer_fini(&before);
-  pwi_roster_fini(&roster);
+  pwi_membership_fini(&membership);
 }
 
 static void test_whoever_is_retired_leaves_all_groups(void **state) {
   (void)state;
-  struct pwi_roster roster = example();
-  assert_int_equal(count_of(&roster, 20), 2);
-  assert_int_equal(pwi_roster_retire(&roster, sender_of(1)), PAWL_OK);
-  assert_int_equal(roster.number, 9);
-  assert_int_equal(count_of(&roster, 10), 0);
-  assert_int_equal(count_of(&roster, 20), 1);
-  assert_int_equal(roster.members[0].sender.id, 3);
-  assert_true(pwi_roster_group(&roster, group_of(10))->complete);
-  pwi_roster_fini(&roster);
+  struct pwi_membership membership = example();
+  assert_int_equal(count_of(&membership, 20), 2);
+  assert_int_equal(pwi_membership_retire(&membership, sender_of(1)), PAWL_OK);
+  assert_int_equal(membership.number, 9);
+  assert_int_equal(count_of(&membership, 10), 0);
+  assert_int_equal(count_of(&membership, 20), 1);
+  assert_int_equal(membership.members[0].sender.id, 3);
+  assert_true(pwi_membership_group(&membership, group_of(10))->complete);
+  pwi_membership_fini(&membership);
 }
 
 static void test_members_are_a_slice_by_rising_id(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
+  struct pwi_membership membership = {0};
   const uint64_t groups[] = {UINT64_MAX, 5, UINT64_MAX - 1, 6};
-  add(&roster, 1, "job", "");
-  add(&roster, 2, "job", "");
-  add(&roster, UINT64_MAX, "job", "");
+  add(&membership, 1, "job", "");
+  add(&membership, 2, "job", "");
+  add(&membership, UINT64_MAX, "job", "");
   for (size_t i = 0; i < 4; i++) {
-    assert_int_equal(join(&roster, groups[i], 3, UINT64_MAX), PAWL_OK);
-    assert_int_equal(join(&roster, groups[i], 3, 1), PAWL_OK);
-    assert_int_equal(join(&roster, groups[i], 3, 2), PAWL_OK);
+    assert_int_equal(join(&membership, groups[i], 3, UINT64_MAX), PAWL_OK);
+    assert_int_equal(join(&membership, groups[i], 3, 1), PAWL_OK);
+    assert_int_equal(join(&membership, groups[i], 3, 2), PAWL_OK);
   }
   for (size_t i = 0; i < 4; i++) {
     size_t count;
-    const struct pwi_roster_member *members = pwi_roster_members(&roster, group_of(groups[i]), &count);
+    const struct pwi_membership_member *members = pwi_membership_members(&membership, group_of(groups[i]), &count);
     assert_int_equal(count, 3);
     for (size_t j = 0; j < 3; j++) assert_true(members[j].group.id == groups[i]);
     assert_true(members[0].sender.id == 1 && members[1].sender.id == 2 && members[2].sender.id == UINT64_MAX);
   }
-  assert_int_equal(count_of(&roster, 4), 0);
-  assert_int_equal(count_of(&roster, 7), 0);
-  pwi_roster_fini(&roster);
+  assert_int_equal(count_of(&membership, 4), 0);
+  assert_int_equal(count_of(&membership, 7), 0);
+  pwi_membership_fini(&membership);
 }
 
 /* --- against a table of who is where ---------------------------------------------------------------------------- */
@@ -371,7 +375,7 @@ static pawl_status model_end(struct model *model, uint64_t sender, bool retire) 
   return PAWL_OK;
 }
 
-static void step(struct pwi_roster *roster, struct model *model, struct pwi_random *random) {
+static void step(struct pwi_membership *membership, struct model *model, struct pwi_random *random) {
   uint64_t group = 1 + pwi_random_below(random, GROUPS), sender = 1 + pwi_random_below(random, SENDERS);
   uint32_t size = pwi_random_chance(random, 0.5) ? 0 : (uint32_t)group;
   pawl_status wanted = PAWL_OK, status = PAWL_OK;
@@ -379,40 +383,40 @@ static void step(struct pwi_roster *roster, struct model *model, struct pwi_rand
   case 0:
     if (model->next > SENDERS) return;
     model->senders[model->next] = LIVE;
-    add(roster, model->next++, "job", "");
+    add(membership, model->next++, "job", "");
     break;
   case 1:
     wanted = model_end(model, sender, true);
-    status = pwi_roster_retire(roster, sender_of(sender));
+    status = pwi_membership_retire(membership, sender_of(sender));
     break;
   case 2:
     wanted = model_end(model, sender, false);
-    status = pwi_roster_forget(roster, sender_of(sender));
+    status = pwi_membership_forget(membership, sender_of(sender));
     break;
   case 3:
   case 4:
   case 5:
     wanted = model_leave(model, group, sender);
-    status = pwi_roster_leave(roster, group_of(group), sender_of(sender));
+    status = pwi_membership_leave(membership, group_of(group), sender_of(sender));
     break;
   default:
     wanted = model_join(model, group, size, sender);
-    status = join(roster, group, size, sender);
+    status = join(membership, group, size, sender);
   }
   assert_int_equal(status, wanted);
   model->number += !wanted;
 }
 
-static void check_groups(const struct pwi_roster *roster, const struct model *model) {
+static void check_groups(const struct pwi_membership *membership, const struct model *model) {
   size_t groups = 0, members = 0;
   for (uint64_t id = 1; id <= GROUPS; id++) {
-    const struct pwi_roster_group *group = pwi_roster_group(roster, group_of(id));
+    const struct pwi_membership_group *group = pwi_membership_group(membership, group_of(id));
     assert_true((group != NULL) == (model->groups[id].size > 0));
     if (!group) continue;
     assert_int_equal(group->size, model->groups[id].size);
     assert_int_equal(group->complete, model->groups[id].complete);
     size_t count;
-    const struct pwi_roster_member *list = pwi_roster_members(roster, group_of(id), &count);
+    const struct pwi_membership_member *list = pwi_membership_members(membership, group_of(id), &count);
     assert_int_equal(count, model_count(model, id));
     for (size_t i = 0; i < count; i++) {
       assert_true(model->groups[id].has[list[i].sender.id]);
@@ -421,23 +425,23 @@ static void check_groups(const struct pwi_roster *roster, const struct model *mo
     groups++;
     members += count;
   }
-  assert_int_equal(roster->group_count, groups);
-  assert_int_equal(roster->member_count, members);
+  assert_int_equal(membership->group_count, groups);
+  assert_int_equal(membership->member_count, members);
 }
 
-static void check_all(const struct pwi_roster *roster, const struct model *model) {
+static void check_all(const struct pwi_membership *membership, const struct model *model) {
   for (uint64_t id = 0; id <= SENDERS; id++) {
-    assert_int_equal(pwi_roster_is_live(roster, sender_of(id)), model->senders[id] == LIVE);
-    assert_int_equal(pwi_roster_is_retired(roster, sender_of(id)), model->senders[id] == RETIRED);
+    assert_int_equal(pwi_membership_is_live(membership, sender_of(id)), model->senders[id] == LIVE);
+    assert_int_equal(pwi_membership_is_retired(membership, sender_of(id)), model->senders[id] == RETIRED);
   }
-  check_groups(roster, model);
-  assert_int_equal(roster->number, model->number);
-  struct pwi_writer writer = bytes_of(roster);
-  struct pwi_roster again;
-  assert_int_equal(pwi_roster_decode(writer.data, writer.size, &again), PAWL_OK);
+  check_groups(membership, model);
+  assert_int_equal(membership->number, model->number);
+  struct pwi_writer writer = bytes_of(membership);
+  struct pwi_membership again;
+  assert_int_equal(pwi_membership_decode(writer.data, writer.size, &again), PAWL_OK);
   assert_bytes(&again, &writer);
   check_groups(&again, model);
-  pwi_roster_fini(&again);
+  pwi_membership_fini(&again);
   pwi_writer_fini(&writer);
 }
 
@@ -445,15 +449,15 @@ static void test_random_changes_do_what_a_table_does(void **state) {
   (void)state;
   print_message("seed %llu\n", (unsigned long long)SEED);
   for (uint64_t stream = 0; stream < 40; stream++) {
-    struct pwi_roster roster = {0};
+    struct pwi_membership membership = {0};
     struct model model = {.next = 1};
     struct pwi_random random;
     pwi_random_init(&random, SEED, stream);
     for (size_t i = 0; i < 400; i++) {
-      step(&roster, &model, &random);
-      check_all(&roster, &model);
+      step(&membership, &model, &random);
+      check_all(&membership, &model);
     }
-    pwi_roster_fini(&roster);
+    pwi_membership_fini(&membership);
   }
 }
 
@@ -486,18 +490,18 @@ enum {
 
 /* If the bytes are accepted, they are what the encoder writes. */
 static pawl_status decode(const void *bytes, size_t size) {
-  struct pwi_roster roster = {.number = 77};
-  pawl_status status = pwi_roster_decode(bytes, size, &roster);
+  struct pwi_membership membership = {.number = 77};
+  pawl_status status = pwi_membership_decode(bytes, size, &membership);
   if (status) {
-    assert_int_equal(roster.number, 77);
-    assert_null(roster.senders);
+    assert_int_equal(membership.number, 77);
+    assert_null(membership.senders);
     return status;
   }
-  struct pwi_writer writer = bytes_of(&roster);
+  struct pwi_writer writer = bytes_of(&membership);
   assert_int_equal(writer.size, size);
   assert_memory_equal(writer.data, bytes, size);
   pwi_writer_fini(&writer);
-  pwi_roster_fini(&roster);
+  pwi_membership_fini(&membership);
   return PAWL_OK;
 }
 
@@ -514,11 +518,11 @@ static void test_the_layout_is_the_documented_one(void **state) {
 static void test_founders_are_founders_again_after_decoding(void **state) {
   (void)state;
   struct pwi_writer writer = example_bytes();
-  struct pwi_roster again;
-  assert_int_equal(pwi_roster_decode(writer.data, writer.size, &again), PAWL_OK);
+  struct pwi_membership again;
+  assert_int_equal(pwi_membership_decode(writer.data, writer.size, &again), PAWL_OK);
   assert_true(is_founder(&again, 20, 1) && is_founder(&again, 20, 3));
   assert_false(is_founder(&again, 10, 1));
-  pwi_roster_fini(&again);
+  pwi_membership_fini(&again);
   pwi_writer_fini(&writer);
 }
 
@@ -535,7 +539,7 @@ static void test_a_founder_byte_is_0_or_1(void **state) {
 }
 
 /* Each length in a block of just that size, so that a sanitizer sees a step too far. */
-static void test_a_roster_that_was_cut_off_is_truncated(void **state) {
+static void test_a_membership_that_was_cut_off_is_truncated(void **state) {
   (void)state;
   for (size_t size = 0; size < END; size++) {
     unsigned char *part = pwi_alloc(size);
@@ -624,12 +628,12 @@ static void test_any_bytes_are_refused_or_are_what_the_encoder_writes(void **sta
 static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
   (void)state;
   struct pwi_writer writer = {0};
-  struct pwi_roster roster;
+  struct pwi_membership membership;
   pwi_write_u8(&writer, 1);
-  pwi_write_u64(&writer, PWI_ROSTER_MAX);
-  pwi_write_u64(&writer, PWI_ROSTER_MAX);
-  pwi_write_u32(&writer, PWI_ROSTER_MAX);
-  for (uint64_t i = 1; i <= PWI_ROSTER_MAX; i++) {
+  pwi_write_u64(&writer, PWI_MEMBERSHIP_MAX);
+  pwi_write_u64(&writer, PWI_MEMBERSHIP_MAX);
+  pwi_write_u32(&writer, PWI_MEMBERSHIP_MAX);
+  for (uint64_t i = 1; i <= PWI_MEMBERSHIP_MAX; i++) {
     pwi_write_u64(&writer, i);
     pwi_write_u8(&writer, 0);
     pwi_write_text(&writer, "j");
@@ -637,12 +641,12 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
     pwi_write_bytes(&writer, KEY, sizeof KEY - 1);
   }
   pwi_write_u64(&writer, 0); /* no groups, no members */
-  assert_int_equal(pwi_roster_decode(writer.data, writer.size, &roster), PAWL_OK);
-  struct pwi_roster_sender record = record_of(UINT64_MAX, "job", "");
-  assert_int_equal(pwi_roster_add(&roster, &record), PAWL_TOO_LARGE);
-  assert_int_equal(roster.sender_count, PWI_ROSTER_MAX);
-  pwi_roster_fini(&roster);
-  pwi_put_u32(writer.data + 17, PWI_ROSTER_MAX + 1);
+  assert_int_equal(pwi_membership_decode(writer.data, writer.size, &membership), PAWL_OK);
+  struct pwi_membership_sender record = record_of(UINT64_MAX, "job", "");
+  assert_int_equal(pwi_membership_add(&membership, &record), PAWL_TOO_LARGE);
+  assert_int_equal(membership.sender_count, PWI_MEMBERSHIP_MAX);
+  pwi_membership_fini(&membership);
+  pwi_put_u32(writer.data + 17, PWI_MEMBERSHIP_MAX + 1);
   pwi_write_bytes(&writer, KEY KEY, 2 * (sizeof KEY - 1)); /* more than enough for one */
   assert_int_equal(decode(writer.data, writer.size), PAWL_CORRUPT);
   pwi_writer_fini(&writer);
@@ -652,14 +656,14 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
 
 /* Adds the sender, or lets it join the group of its number, with one allocation failing: the first, then the second, until
  * there is none to fail. Returns how many there were. */
-static size_t survive(struct pwi_roster *roster, uint64_t id, bool joins) {
-  struct pwi_roster_sender record = record_of(id, "job", "");
+static size_t survive(struct pwi_membership *membership, uint64_t id, bool joins) {
+  struct pwi_membership_sender record = record_of(id, "job", "");
   for (size_t failures = 0;; failures++) {
-    struct pwi_writer before = bytes_of(roster);
+    struct pwi_writer before = bytes_of(membership);
     pwi_memory_fail_after(failures);
-    pawl_status status = joins ? join(roster, id, 2, id) : pwi_roster_add(roster, &record);
+    pawl_status status = joins ? join(membership, id, 2, id) : pwi_membership_add(membership, &record);
     int failed = pwi_memory_fail_cancel();
-    if (failed) assert_bytes(roster, &before);
+    if (failed) assert_bytes(membership, &before);
     pwi_writer_fini(&before);
     assert_int_equal(status, failed ? PAWL_NO_MEMORY : PAWL_OK);
     if (!failed) return failures;
@@ -668,32 +672,32 @@ static size_t survive(struct pwi_roster *roster, uint64_t id, bool joins) {
 
 static void test_a_change_without_memory_changes_nothing(void **state) {
   (void)state;
-  struct pwi_roster roster = {0};
+  struct pwi_membership membership = {0};
   size_t failures = 0;
   for (uint64_t id = 1; id <= 40; id++) {
-    failures += survive(&roster, id, false);
-    failures += survive(&roster, id, true);
+    failures += survive(&membership, id, false);
+    failures += survive(&membership, id, true);
   }
   assert_int_equal(failures, 3 * 4); /* three arrays for 8, 16, 32 and 64 */
-  assert_int_equal(roster.number, 80);
-  assert_int_equal(roster.member_count, 40);
-  pwi_roster_fini(&roster);
+  assert_int_equal(membership.number, 80);
+  assert_int_equal(membership.member_count, 40);
+  pwi_membership_fini(&membership);
 }
 
 static void test_decoding_without_memory_leaves_nothing_behind(void **state) {
   (void)state;
   uint64_t live = pwi_memory_counts().live, n = 0;
   for (;; n++) {
-    struct pwi_roster roster = {0};
+    struct pwi_membership membership = {0};
     pwi_memory_fail_after(n);
-    pawl_status status = pwi_roster_decode(documented, END, &roster);
+    pawl_status status = pwi_membership_decode(documented, END, &membership);
     if (!pwi_memory_fail_cancel()) {
       assert_int_equal(status, PAWL_OK);
-      pwi_roster_fini(&roster);
+      pwi_membership_fini(&membership);
       break;
     }
     assert_int_equal(status, PAWL_NO_MEMORY);
-    assert_null(roster.senders);
+    assert_null(membership.senders);
     assert_int_equal(pwi_memory_counts().live, live);
   }
   assert_int_equal(n, 3);
@@ -701,7 +705,7 @@ static void test_decoding_without_memory_leaves_nothing_behind(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_an_empty_roster_has_nobody),
+      cmocka_unit_test(test_an_empty_membership_has_nobody),
       cmocka_unit_test(test_a_sender_lives_is_retired_and_is_forgotten),
       cmocka_unit_test(test_senders_are_found_among_many),
       cmocka_unit_test(test_a_sender_that_breaks_a_rule_changes_nothing),
@@ -717,7 +721,7 @@ int main(void) {
       cmocka_unit_test(test_the_layout_is_the_documented_one),
       cmocka_unit_test(test_founders_are_founders_again_after_decoding),
       cmocka_unit_test(test_a_founder_byte_is_0_or_1),
-      cmocka_unit_test(test_a_roster_that_was_cut_off_is_truncated),
+      cmocka_unit_test(test_a_membership_that_was_cut_off_is_truncated),
       cmocka_unit_test(test_every_kind_of_damage_is_seen),
       cmocka_unit_test(test_any_bytes_are_refused_or_are_what_the_encoder_writes),
       cmocka_unit_test(test_as_many_senders_as_there_may_be_and_one_more),

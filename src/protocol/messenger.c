@@ -11,7 +11,7 @@
 static pawl_status our_hello(const struct pwi_greeting *greeting, struct pwi_hello *hello_out) {
   pwi_hello_init(hello_out);
   hello_out->role = (uint8_t)greeting->role;
-  hello_out->features = PWI_FEATURE_CODECS | PWI_FEATURE_COLUMNS | PWI_FEATURE_TOGETHER;
+  hello_out->features = PWI_FEATURE_CODECS | PWI_FEATURE_COLUMNS | PWI_FEATURE_AGGREGATE;
   hello_out->cluster = greeting->cluster;
   hello_out->node = greeting->node;
   size_t size = strlen(greeting->host);
@@ -71,17 +71,19 @@ pawl_status pwi_greeting_check(struct pwi_greeting *ours, const struct pwi_link_
 
 /* --- sending ------------------------------------------------------------------------------------------------------- */
 
-struct pwi_mail_kept {
-  struct pwi_mail_kept *next;
+struct pwi_messenger_kept {
+  struct pwi_messenger_kept *next;
   uint64_t cookie;
 };
 
-void pwi_mailer_init(struct pwi_mailer *mailer, struct pwi_net *net) { *mailer = (struct pwi_mailer){.net = net}; }
+void pwi_messenger_init(struct pwi_messenger *messenger, struct pwi_net *net) {
+  *messenger = (struct pwi_messenger){.net = net};
+}
 
-void pwi_mailer_fini(struct pwi_mailer *mailer) {
-  while (mailer->kept) {
-    struct pwi_mail_kept *kept = mailer->kept;
-    mailer->kept = kept->next;
+void pwi_messenger_fini(struct pwi_messenger *messenger) {
+  while (messenger->kept) {
+    struct pwi_messenger_kept *kept = messenger->kept;
+    messenger->kept = kept->next;
     pwi_free(kept);
   }
 }
@@ -102,10 +104,10 @@ static pawl_status build(struct pwi_message_builder *builder, const struct pwi_m
 }
 
 /* A copy of the body, in one block behind a note of its cookie, for the net to read from. */
-static struct pwi_mail_kept *keep(const struct pwi_message_builder *builder, struct iovec *body_out) {
+static struct pwi_messenger_kept *keep(const struct pwi_message_builder *builder, struct iovec *body_out) {
   size_t size;
-  if (!pwi_add_size(sizeof(struct pwi_mail_kept), builder->body_size, &size)) return NULL;
-  struct pwi_mail_kept *kept = pwi_alloc(size);
+  if (!pwi_add_size(sizeof(struct pwi_messenger_kept), builder->body_size, &size)) return NULL;
+  struct pwi_messenger_kept *kept = pwi_alloc(size);
   if (!kept) return NULL;
   char *at = (char *)(kept + 1);
   *body_out = (struct iovec){at, builder->body_size};
@@ -116,68 +118,69 @@ static struct pwi_mail_kept *keep(const struct pwi_message_builder *builder, str
   return kept;
 }
 
-static pawl_status send_kept(struct pwi_mailer *mailer, struct pwi_link link,
+static pawl_status send_kept(struct pwi_messenger *messenger, struct pwi_link link,
                              const struct pwi_message_builder *builder) {
   struct iovec body;
-  struct pwi_mail_kept *kept = keep(builder, &body);
+  struct pwi_messenger_kept *kept = keep(builder, &body);
   if (!kept) return PAWL_NO_MEMORY;
-  kept->cookie = ++mailer->last | PWI_MAIL_COOKIE;
+  kept->cookie = ++messenger->last | PWI_MAIL_COOKIE;
   struct pwi_send send = {
       .lane = PWI_LANE_LINK, .head = builder->head, .body = &body, .body_count = 1, .cookie = kept->cookie};
-  pawl_status status = pwi_net_send(mailer->net, link, &send);
+  pawl_status status = pwi_net_send(messenger->net, link, &send);
   if (status) {
     pwi_free(kept);
     return status;
   }
-  kept->next = mailer->kept;
-  mailer->kept = kept;
+  kept->next = messenger->kept;
+  messenger->kept = kept;
   return PAWL_OK;
 }
 
-pawl_status pwi_mail_send(struct pwi_mailer *mailer, struct pwi_link link, const struct pwi_message_terms *terms,
-                          const struct pwi_message_head *head, const struct pwi_enclosure *enclosures, size_t count) {
+pawl_status pwi_messenger_send(struct pwi_messenger *messenger, struct pwi_link link,
+                               const struct pwi_message_terms *terms, const struct pwi_message_head *head,
+                               const struct pwi_enclosure *enclosures, size_t count) {
   struct pwi_message_builder builder;
   pawl_status status = build(&builder, terms, head, enclosures, count);
   if (!status && builder.body_size > PWI_NET_COPY_MAX) {
-    status = send_kept(mailer, link, &builder);
+    status = send_kept(messenger, link, &builder);
   } else if (!status) {
     struct pwi_send send = {
         .lane = PWI_LANE_LINK, .head = builder.head, .body = builder.parts, .body_count = builder.part_count};
-    status = pwi_net_send(mailer->net, link, &send);
+    status = pwi_net_send(messenger->net, link, &send);
   }
-  if (status && status != PAWL_NOT_FOUND) pwi_net_close(mailer->net, link, status);
+  if (status && status != PAWL_NOT_FOUND) pwi_net_close(messenger->net, link, status);
   return status;
 }
 
-bool pwi_mail_done(struct pwi_mailer *mailer, uint64_t cookie) {
+bool pwi_messenger_done(struct pwi_messenger *messenger, uint64_t cookie) {
   if (!(cookie & PWI_MAIL_COOKIE)) return false;
-  for (struct pwi_mail_kept **at = &mailer->kept; *at; at = &(*at)->next) {
+  for (struct pwi_messenger_kept **at = &messenger->kept; *at; at = &(*at)->next) {
     if ((*at)->cookie != cookie) continue;
-    struct pwi_mail_kept *kept = *at;
+    struct pwi_messenger_kept *kept = *at;
     *at = kept->next;
     pwi_free(kept);
     return true;
   }
-  assert(false && "a mailer's cookie is done once");
+  assert(false && "a messenger's cookie is done once");
   return true;
 }
 
 /* --- receiving ----------------------------------------------------------------------------------------------------- */
 
-struct pwi_receive pwi_letter_begin(struct pwi_letter *letter, const struct pwi_message *message,
-                                    const struct pwi_message_terms *terms) {
-  memcpy(letter->bytes, message->head, sizeof letter->bytes);
-  pawl_status status = pwi_message_parse_head(letter->bytes, message->body_size, terms, &letter->head);
-  return (struct pwi_receive){.how = status ? PWI_RECEIVE_REFUSE : PWI_RECEIVE_WHOLE, .context = letter};
+struct pwi_receive pwi_control_begin(struct pwi_control *control, const struct pwi_message *message,
+                                     const struct pwi_message_terms *terms) {
+  memcpy(control->bytes, message->head, sizeof control->bytes);
+  pawl_status status = pwi_message_parse_head(control->bytes, message->body_size, terms, &control->head);
+  return (struct pwi_receive){.how = status ? PWI_RECEIVE_REFUSE : PWI_RECEIVE_WHOLE, .context = control};
 }
 
-pawl_status pwi_letter_open(struct pwi_letter *letter, const void *body, size_t size,
-                            const struct pwi_message_terms *terms) {
-  return pwi_message_check_whole(letter->bytes, &letter->head, body, size, terms, &letter->sections);
+pawl_status pwi_control_open(struct pwi_control *control, const void *body, size_t size,
+                             const struct pwi_message_terms *terms) {
+  return pwi_message_check_whole(control->bytes, &control->head, body, size, terms, &control->sections);
 }
 
-const void *pwi_letter_find(const struct pwi_letter *letter, const void *body, uint16_t type, size_t *size_out) {
-  const struct pwi_section *section = pwi_sections_find(&letter->sections, type);
+const void *pwi_control_find(const struct pwi_control *control, const void *body, uint16_t type, size_t *size_out) {
+  const struct pwi_section *section = pwi_sections_find(&control->sections, type);
   *size_out = section ? section->length : 0;
   return section ? (const char *)body + section->offset : NULL;
 }

@@ -5,12 +5,12 @@
  * `link_up`, reads the peer's hello and says whether the two can talk, and on which terms messages of the link are read
  * and written.
  *
- * SENDING. pwi_mail_send builds a message out of a few sections and gives it to the net. Everything is copied, so the
+ * SENDING. pwi_messenger_send builds a message out of a few sections and gives it to the net. Everything is copied, so the
  * caller keeps nothing; a body too large for the net to copy is kept here until its `done`, which the actor must hand to
- * pwi_mail_done. A message that cannot be queued takes its link down: for a peer that does not read its mail it is better
+ * pwi_messenger_done. A message that cannot be queued takes its link down: for a peer that does not read its mail it is better
  * to notice than to lose a part of the conversation.
  *
- * RECEIVING. From the actor's `message`, pwi_letter_begin; from `piece`, pwi_letter_open. Control messages are received
+ * RECEIVING. From the actor's `message`, pwi_control_begin; from `piece`, pwi_control_open. Control messages are received
  * whole; one of each lane is on its way at a time, so a peer has one letter per lane.
  *
  * Not for requests and answers, which have values that nobody copies.
@@ -72,17 +72,17 @@ PAWL_MUST_USE pawl_status pwi_greeting_check(struct pwi_greeting *ours, const st
 /* --- sending ------------------------------------------------------------------------------------------------------- */
 
 /* What is on its way and has to be kept. A struct of zeros is empty. Cookies are those of the net with the top bit set;
- * whoever shares the net with a mailer uses cookies without it. */
-struct pwi_mailer {
+ * whoever shares the net with a messenger uses cookies without it. */
+struct pwi_messenger {
   struct pwi_net *net;
-  struct pwi_mail_kept *kept; /* a list */
+  struct pwi_messenger_kept *kept; /* a list */
   uint64_t last;
 };
 
 #define PWI_MAIL_COOKIE (UINT64_C(1) << 63)
 
-void pwi_mailer_init(struct pwi_mailer *mailer, struct pwi_net *net);
-void pwi_mailer_fini(struct pwi_mailer *mailer); /* after the net is destroyed, or has no links any more */
+void pwi_messenger_init(struct pwi_messenger *messenger, struct pwi_net *net);
+void pwi_messenger_fini(struct pwi_messenger *messenger); /* after the net is destroyed, or has no links any more */
 
 struct pwi_enclosure {
   uint16_t type; /* of a section; the data are bytes */
@@ -92,30 +92,31 @@ struct pwi_enclosure {
 
 /* Sends on the link lane. `head` as pwi_message_begin wants it. On failure the link is being closed with that status, and
  * link_down will come; PAWL_NOT_FOUND means that it is down already. So the result may be ignored. */
-pawl_status pwi_mail_send(struct pwi_mailer *mailer, struct pwi_link link, const struct pwi_message_terms *terms,
-                          const struct pwi_message_head *head, const struct pwi_enclosure *enclosures, size_t count);
+pawl_status pwi_messenger_send(struct pwi_messenger *messenger, struct pwi_link link,
+                               const struct pwi_message_terms *terms, const struct pwi_message_head *head,
+                               const struct pwi_enclosure *enclosures, size_t count);
 
-/* From the actor's `done`: true if the cookie was a mailer's. */
-bool pwi_mail_done(struct pwi_mailer *mailer, uint64_t cookie);
+/* From the actor's `done`: true if the cookie was a messenger's. */
+bool pwi_messenger_done(struct pwi_messenger *messenger, uint64_t cookie);
 
 /* --- receiving ----------------------------------------------------------------------------------------------------- */
 
 /* A control message on its way in. Zeros at first; one per link (and lane). */
-struct pwi_letter {
+struct pwi_control {
   uint8_t bytes[PWI_MESSAGE_HEAD_SIZE];
   struct pwi_message_head head;
-  struct pwi_sections sections; /* after pwi_letter_open */
+  struct pwi_sections sections; /* after pwi_control_open */
 };
 
 /* What `message` is to return: WHOLE with the letter as its context or, if the head is not sound, REFUSE. */
-struct pwi_receive pwi_letter_begin(struct pwi_letter *letter, const struct pwi_message *message,
-                                    const struct pwi_message_terms *terms);
+struct pwi_receive pwi_control_begin(struct pwi_control *control, const struct pwi_message *message,
+                                     const struct pwi_message_terms *terms);
 
 /* From `piece`: checks the whole body. PAWL_OK, or why the link should be closed. */
-PAWL_MUST_USE pawl_status pwi_letter_open(struct pwi_letter *letter, const void *body, size_t size,
-                                          const struct pwi_message_terms *terms);
+PAWL_MUST_USE pawl_status pwi_control_open(struct pwi_control *control, const void *body, size_t size,
+                                           const struct pwi_message_terms *terms);
 
 /* The bytes of a section of an opened letter; NULL and 0 if it has none of that type. */
-const void *pwi_letter_find(const struct pwi_letter *letter, const void *body, uint16_t type, size_t *size_out);
+const void *pwi_control_find(const struct pwi_control *control, const void *body, uint16_t type, size_t *size_out);
 
 #endif

@@ -27,12 +27,12 @@ void pwi_shown_take(struct pwi_shown *shown, uint64_t sender, const void *seal, 
   memcpy(shown->seal, seal, size);
 }
 
-bool pwi_shown_is(struct pwi_shown *shown, const struct pwi_roster *roster, uint64_t cluster, uint64_t verifier,
+bool pwi_shown_is(struct pwi_shown *shown, const struct pwi_membership *membership, uint64_t cluster, uint64_t verifier,
                   uint64_t sender) {
   if (sender == 0) return false;
   if (shown->bound == sender) return true;
-  const struct pwi_roster_sender *known =
-      shown->sender == sender ? pwi_roster_find(roster, (struct pwi_sender){sender}) : NULL;
+  const struct pwi_membership_sender *known =
+      shown->sender == sender ? pwi_membership_find(membership, (struct pwi_sender){sender}) : NULL;
   if (!known) return false;
   unsigned char claim[CLAIM_SIZE];
   write_claim(cluster, sender, verifier, claim);

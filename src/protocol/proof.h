@@ -1,14 +1,14 @@
 /* Who speaks on a link.
  *
  * Every message names its sender, and anybody could write any number there. So a client draws a secret when it starts, and tells
- * the manager the public half with its JOIN; the roster lists it beside the sender's id. With its first request, and its first call,
+ * the manager the public half with its JOIN; the membership lists it beside the sender's id. With its first request, and its first call,
  * on each link it shows a *proof*: a seal (net/seal.h) over the cluster, its id and the id of the one it speaks to. From then on the
  * link is bound to that id: numbered requests and calls under any other are not taken.
  *
- * A proof that was shown to one holder is of no use to it elsewhere, since it names the holder. There is nothing to be asked for, so
+ * A proof that was shown to one request handler is of no use to it elsewhere, since it names the request handler. There is nothing to be asked for, so
  * proofs work while there is no manager, and a link that is made anew, or a new head, costs one seal and one check.
  *
- * The roster may be behind: a proof is kept until the sender is found there. Threads: belongs to one thread at a time.
+ * The membership may be behind: a proof is kept until the sender is found there. Threads: belongs to one thread at a time.
  */
 #ifndef PWI_PROTOCOL_PROOF_H
 #define PWI_PROTOCOL_PROOF_H
@@ -32,7 +32,7 @@ PAWL_MUST_USE pawl_status pwi_proof_make(const uint8_t secret[PWI_SEAL_SECRET], 
 void pwi_shown_take(struct pwi_shown *shown, uint64_t sender, const void *seal, size_t size);
 
 /* Whether the link is bound to the sender. */
-bool pwi_shown_is(struct pwi_shown *shown, const struct pwi_roster *roster, uint64_t cluster, uint64_t verifier,
+bool pwi_shown_is(struct pwi_shown *shown, const struct pwi_membership *membership, uint64_t cluster, uint64_t verifier,
                   uint64_t sender);
 
 #endif

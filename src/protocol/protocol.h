@@ -1,6 +1,6 @@
 /* What roles say to one another: kinds of messages, the fixed records in them, and what they mean.
  *
- * Every message is a wire/message.h message. Its head carries the numbers of the newest view, roster and catalogue that
+ * Every message is a wire/message.h message. Its head carries the numbers of the newest view, membership and catalogue that
  * its sender knows; whoever is behind catches up before acting. docs/protocol.md tells the story in order; this header
  * is the reference for the bytes.
  *
@@ -9,7 +9,7 @@
  *
  * Three conversations:
  *
- *   REQUEST and ANSWER, on the data lane. A client asks a *holder* (a server shard, or a node that opened a vector
+ *   REQUEST and ANSWER, on the data lane. A client asks a *request handler* (a server shard, or a node that opened a vector
  *   locally) to push, pull, tick, wait or tell. One request is about one claim: one arc of one vector, or a piece of it.
  *   Requests of one link are dealt with in the order in which they were sent. Answers about one arc come in that order;
  *   those about another may overtake them while a chain is waited for. Whoever waits for others (AWAIT, a push that is
@@ -38,11 +38,11 @@
 
 /* Kinds of messages. Numbers are never reused. X(name, number, text) */
 #define PWI_SAY_MAP(X)                                                                                                 \
-  X(REQUEST, 1, "request")    /* client to holder */                                                                   \
+  X(REQUEST, 1, "request")    /* client to request handler */                                                          \
   X(ANSWER, 2, "answer")      /* back */                                                                               \
   X(JOIN, 3, "join")          /* server or client to manager: the first message of a link */                           \
   X(JOINED, 4, "joined")      /* back */                                                                               \
-  X(NEWS, 5, "news")          /* manager to everybody: view, catalogue, roster */                                      \
+  X(NEWS, 5, "news")          /* manager to everybody: view, catalogue, membership */                                  \
   X(HAVE, 6, "have")          /* back: the numbers in the head are in force here */                                    \
   X(ASK, 7, "ask")            /* client to manager */                                                                  \
   X(REPLY, 8, "reply")        /* back */                                                                               \
@@ -53,11 +53,11 @@
   X(LEFT, 15, "left")         /* back: you may */                                                                      \
   X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
-  X(SAVE, 18, "save")         /* manager to server: save these arcs, see protocol/save_messages.h */                                \
+  X(SAVE, 18, "save")         /* manager to server: save these arcs, see protocol/save_messages.h */                   \
   X(SAVED, 19, "saved")       /* back: how far it is, and how it ended */                                              \
   X(PROBE, 20, "probe")       /* manager to server: is this other server alive? */                                     \
   X(PROBED, 21, "probed")     /* back: the verdict */                                                                  \
-  X(CALL, 24, "call")         /* client to client: run these functions, see protocol/call.h */                             \
+  X(CALL, 24, "call")         /* client to client: run these functions, see protocol/call.h */                         \
   X(RETURN, 25, "return")     /* back: what they came to */                                                            \
   X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */                           \
   X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see protocol/filter_counts.h */
@@ -69,19 +69,19 @@ enum pwi_say {
 };
 
 /* Sections besides those of wire/message.h. */
-#define PWI_SECTION_TERMS 16        /* of a request: one record, below */
-#define PWI_SECTION_OUTCOME 17      /* of an answer: one record, below */
-#define PWI_SECTION_PAYLOAD 18      /* bytes (records of size 1) whose form the kind of message decides */
-#define PWI_SECTION_VIEW 19         /* bytes: ring/view.h */
-#define PWI_SECTION_CATALOGUE 20    /* bytes: protocol/catalogue.h */
-#define PWI_SECTION_ROSTER 21       /* bytes: protocol/membership.h */
-#define PWI_SECTION_NOTE 22         /* of a CHAIN message: one record, below */
-#define PWI_SECTION_STATE 23        /* hidden state of rows, in their order; bytes */
-#define PWI_SECTION_STAMPS 24       /* of an update that is a sum: who is in it; u64 sender, u64 task each */
-#define PWI_SECTION_OPERATION 25    /* of a request of linear algebra: one record, below */
-#define PWI_SECTION_ROSTER_DELTA 26 /* bytes: protocol/membership_delta.h */
-#define PWI_SECTION_FILTERS 30      /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
-#define PWI_SECTION_PROOF 31        /* of a request or call: that the link is its sender's (protocol/proof.h); 64 bytes */
+#define PWI_SECTION_TERMS 16            /* of a request: one record, below */
+#define PWI_SECTION_OUTCOME 17          /* of an answer: one record, below */
+#define PWI_SECTION_PAYLOAD 18          /* bytes (records of size 1) whose form the kind of message decides */
+#define PWI_SECTION_VIEW 19             /* bytes: ring/view.h */
+#define PWI_SECTION_CATALOGUE 20        /* bytes: protocol/catalogue.h */
+#define PWI_SECTION_MEMBERSHIP 21       /* bytes: protocol/membership.h */
+#define PWI_SECTION_NOTE 22             /* of a CHAIN message: one record, below */
+#define PWI_SECTION_STATE 23            /* hidden state of rows, in their order; bytes */
+#define PWI_SECTION_STAMPS 24           /* of an update that is a sum: who is in it; u64 sender, u64 task each */
+#define PWI_SECTION_OPERATION 25        /* of a request of linear algebra: one record, below */
+#define PWI_SECTION_MEMBERSHIP_DELTA 26 /* bytes: protocol/membership_delta.h */
+#define PWI_SECTION_FILTERS 30 /* of a PULL or PUSHPULL: lossy filters for the answer; bytes of wire/filters.h */
+#define PWI_SECTION_PROOF 31   /* of a request or call: that the link is its sender's (protocol/proof.h); 64 bytes */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* bytes of that */
 
@@ -118,13 +118,13 @@ static inline bool pwi_request_has_rows(enum pwi_request_kind kind) {
 enum pwi_request_keys {
   PWI_KEYS_RANGE = 0,  /* all keys of `range` */
   PWI_KEYS_LIST = 1,   /* section KEYS: codec PWI_SECTION_CODEC_KEYS, or RAW */
-  PWI_KEYS_SIGNED = 2, /* section SIGNATURE: a list the holder has kept; `rows` tells its length */
+  PWI_KEYS_SIGNED = 2, /* section SIGNATURE: a list the request handler has kept; `rows` tells its length */
 };
 
-/* The terms of a request. A holder whose vector is of a later incarnation answers RESTORED. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
+/* The terms of a request. A request handler whose vector is of a later incarnation answers RESTORED. Sender, task and tick are in the message's head. `claim` and `range` are stored keys.
  *
  * PUSH, PUSHPULL, LINEAR, TICK and ENTER are numbered: they claim `claim`, and name in `prior` the last task that this sender
- * sent to it (store/clock.h). A PULL, SCAN or FOLD names there the last task that it must see: a holder that is behind it says GAP. */
+ * sent to it (store/clock.h). A PULL, SCAN or FOLD names there the last task that it must see: a request handler that is behind it says GAP. */
 struct pwi_terms {
   enum pwi_request_kind kind;
   enum pwi_request_keys keys;
@@ -144,7 +144,7 @@ struct pwi_terms {
 };
 
 /* Whether it is one of the pushes of a group that are applied as one. */
-static inline bool pwi_terms_are_together(const struct pwi_terms *terms) {
+static inline bool pwi_terms_are_aggregate(const struct pwi_terms *terms) {
   return terms->other != 0 && (terms->kind == PWI_REQUEST_PUSH || terms->kind == PWI_REQUEST_PUSHPULL);
 }
 
@@ -160,7 +160,7 @@ PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struc
 /* What a LINEAR or FOLD does to the rows of the vector, or makes of them. LINEAR: the vector is y, and `other` is x. FOLD:
  * the vector is x, and `other` is y. `other` has the same type, row, size, placement and layout.
  *
- * A holder deals with as much of the range as is one slice of work, from its begin on; the answer's `next` tells where the
+ * A request handler deals with as much of the range as is one slice of work, from its begin on; the answer's `next` tells where the
  * claim ends that it has dealt with, and the client goes on from there, under the same number. */
 struct pwi_operation {
   enum pwi_linear kind;       /* a changing one for LINEAR, a folding one for FOLD; 0: there is none */
@@ -191,9 +191,9 @@ PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, s
   X(BROKEN, 4, "broken")   /* the sender's history contradicts ours: `found` cannot be */                              \
   X(WANTED, 5, "wanted")   /* the signature is not known: send the list */                                             \
   X(NOT_HERE, 6,                                                                                                       \
-    "not here")            /* the claim is not, or not wholly, held here now, or the holder is behind the numbers in \
-                                the request's head: try again with a newer view */ \
-  X(RETIRED, 7, "retired") /* the sender is not on the roster */                                                       \
+    "not here") /* the claim is not, or not wholly, held here now, or the request handler is behind the numbers in \
+                                the request's head: try again with a newer view */   \
+  X(RETIRED, 7, "retired") /* the sender is not on the membership */                                                   \
   X(GONE, 8, "gone")       /* COLLECT: the clocks of that sender are not kept any more */                              \
   X(RESTORED, 9,                                                                                                       \
     "restored") /* the vector was loaded from a checkpoint: `found` is its incarnation, and nothing of an \
@@ -209,7 +209,7 @@ enum pwi_code {
 
 const char *pwi_code_text(enum pwi_code code);
 
-/* An answer's head repeats the request's `number` in `tick` and its task in `task`; `sender` is the holder's node. Its
+/* An answer's head repeats the request's `number` in `tick` and its task in `task`; `sender` is the request handler's node. Its
  * sections are OUTCOME and, where values are asked for, VALUES right behind it, so that they begin PWI_ANSWER_PREFIX
  * bytes into the body; else PAYLOAD (COLLECT, FOLD), or PAYLOAD (the keys, u64 each) and VALUES (SCAN). */
 struct pwi_outcome {
@@ -301,7 +301,7 @@ PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, stru
   X(MOVE, 7, "move")        /* u64 begin, u64 end, u64 node: have these positions held there; operators and tests */   \
   X(BALANCE, 8, "balance")  /* plan anew from the measured load, and move what should move */                          \
   X(LISTEN, 9, "listen")    /* text address: where this client serves vectors that it opened locally */                \
-  X(SYNC, 10, "sync")       /* nothing: the reply's head tells how far view, roster and catalogue are */               \
+  X(SYNC, 10, "sync")       /* nothing: the reply's head tells how far view, membership and catalogue are */           \
   X(DRAIN, 11, "drain")     /* u64 node, or 0 and text address: have the server that this is a shard of leave */       \
   X(GIVE_UP, 12, "give up") /* u64 node of a server that is dead, u8 1: its data may be lost; reply: u64 arcs lost */  \
   X(RESTORE_BEGIN, 13,                                                                                                 \

@@ -1,4 +1,4 @@
-/* What the holder of a key or certificate may do, as manager and servers ask for it. Where it comes from is the host's
+/* What the owner of a key or certificate may do, as manager and servers ask for it. Where it comes from is the host's
  * business (host/run/access.h). */
 #ifndef PWI_PROTOCOL_RIGHTS_H
 #define PWI_PROTOCOL_RIGHTS_H

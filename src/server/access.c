@@ -19,7 +19,7 @@ static void audit(const struct pwi_server *server, const struct pwi_audit_who *w
 static pawl_status limit_space(struct pwi_server *server, const struct pwi_rights *rights) {
   if (rights->memory == 0 || rights->space[0] == '\0') return PAWL_OK;
   uint64_t share = rights->memory / (server->config.shard_count ? server->config.shard_count : 1);
-  return pwi_holding_set_quota(server->holding, rights->space, share > 0 ? share : 1);
+  return pwi_shard_set_quota(server->shard, rights->space, share > 0 ? share : 1);
 }
 
 static pawl_status check(struct pwi_server *server, const char *identity, const struct pwi_rights *rights,
@@ -57,8 +57,8 @@ static void review_peer(struct pwi_server *server, struct server_peer *peer) {
     pwi_net_close(server->config.net, peer->link, rights.is_nobody ? PAWL_LINK_KEY : PAWL_FORBIDDEN);
     return;
   }
-  if (!is_client || !peer->holder) return;
-  pwi_holder_set_rights(peer->holder, &rights);
+  if (!is_client || !peer->handler) return;
+  pwi_handler_set_rights(peer->handler, &rights);
   if (peer->account) pwi_account_limit(peer->account, &rights);
   if (limit_space(server, &rights)) pwi_net_close(server->config.net, peer->link, PAWL_NO_MEMORY);
 }
@@ -66,7 +66,7 @@ static void review_peer(struct pwi_server *server, struct server_peer *peer) {
 /* A link that we have made ourselves is ended too if its key is accepted no more: who is at its other end proved to hold that
  * key, and no other. */
 void pwi_server_review(struct pwi_server *server) {
-  pwi_holding_lift_quotas(server->holding);
+  pwi_shard_lift_quotas(server->shard);
   for (struct server_peer *peer = server->peers, *next; peer; peer = next) {
     next = peer->next;
     review_peer(server, peer);

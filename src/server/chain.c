@@ -8,13 +8,13 @@
 #include "base/memory.h"
 #include "ring/place.h"
 
-#define LOG_BYTES_MAX ((uint64_t)512 << 20) /* of all parcels that are kept: past this no more pushes are taken */
+#define LOG_BYTES_MAX ((uint64_t)512 << 20) /* of all log entries that are kept: past this no more pushes are taken */
 
 /* --- life ------------------------------------------------------------------------------------------------------------- */
 
 void pwi_chain_destroy(struct pwi_chain *chain) {
   if (!chain) return;
-  for (size_t i = 0; i < pwi_fifo_count(&chain->log); i++) pwi_parcel_release(pwi_chain_log_at(chain, i));
+  for (size_t i = 0; i < pwi_fifo_count(&chain->log); i++) pwi_log_entry_release(pwi_chain_log_at(chain, i));
   pwi_fifo_fini(&chain->log);
   pwi_fifo_fini(&chain->put_off);
   pwi_clock_fini(&chain->staged);
@@ -99,36 +99,38 @@ pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *cha
 }
 
 pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain, const struct pwi_request *request,
-                              size_t row_bytes, size_t state_bytes, size_t stamps, struct pwi_parcel **parcel_out) {
+                              size_t row_bytes, size_t state_bytes, size_t stamps,
+                              struct pwi_log_entry **log_entry_out) {
   const struct pwi_terms *terms = &request->terms;
   bool has_rows = pwi_request_has_rows(terms->kind);
   size_t rows = has_rows ? (size_t)terms->rows : 0, bytes;
   size_t keys = has_rows && terms->keys == PWI_KEYS_LIST ? request->encoded_as.length : 0;
-  *parcel_out = NULL;
+  *log_entry_out = NULL;
   if (!pwi_chain_has_followers(chain)) return PAWL_OK;
-  if (chains->parcels->bytes > LOG_BYTES_MAX) return PAWL_QUEUE_FULL;
+  if (chains->log_entries->bytes > LOG_BYTES_MAX) return PAWL_QUEUE_FULL;
   if (rows > 0 && (rows > SIZE_MAX / 4 / (row_bytes + state_bytes + 1))) return PAWL_TOO_LARGE;
-  pawl_status status = pwi_parcel_measure(keys, rows * row_bytes, rows * state_bytes, stamps * PWI_STAMP_SIZE, &bytes);
+  pawl_status status =
+      pwi_log_entry_measure(keys, rows * row_bytes, rows * state_bytes, stamps * PWI_STAMP_SIZE, &bytes);
   if (!status && bytes > PWI_CHANGE_MAX) status = PAWL_TOO_LARGE; /* no message could carry it */
   if (!status) status = pwi_chain_make_room(chains, chain, chain->positions);
-  if (!status) status = pwi_parcel_take(chains->parcels, bytes, parcel_out);
+  if (!status) status = pwi_log_entry_take(chains->log_entries, bytes, log_entry_out);
   if (status) return status;
-  (*parcel_out)->key_bytes = keys;
-  (*parcel_out)->value_bytes = rows * row_bytes;
-  (*parcel_out)->state_bytes = rows * state_bytes;
-  (*parcel_out)->stamp_bytes = stamps * PWI_STAMP_SIZE;
+  (*log_entry_out)->key_bytes = keys;
+  (*log_entry_out)->value_bytes = rows * row_bytes;
+  (*log_entry_out)->state_bytes = rows * state_bytes;
+  (*log_entry_out)->stamp_bytes = stamps * PWI_STAMP_SIZE;
   return PAWL_OK;
 }
 
-static void fill_rows(struct pwi_parcel *parcel, struct pwi_holding *holding, const struct pwi_request *request) {
-  if (parcel->key_bytes > 0) memcpy(pwi_parcel_keys(parcel), request->encoded, parcel->key_bytes);
-  parcel->keys = request->encoded_as;
-  parcel->signature = request->signature;
-  parcel->value_type = request->value_type;
-  parcel->value_size = pwi_scalar_size((enum pwi_scalar)request->value_type);
+static void fill_rows(struct pwi_log_entry *log_entry, struct pwi_shard *shard, const struct pwi_request *request) {
+  if (log_entry->key_bytes > 0) memcpy(pwi_log_entry_keys(log_entry), request->encoded, log_entry->key_bytes);
+  log_entry->keys = request->encoded_as;
+  log_entry->signature = request->signature;
+  log_entry->value_type = request->value_type;
+  log_entry->value_size = pwi_scalar_size((enum pwi_scalar)request->value_type);
   if (request->terms.keys == PWI_KEYS_SIGNED)
-    parcel->list = pwi_holding_pin_list(holding, request->terms.vector, request->signature);
-  pwi_holding_result(holding, request, pwi_parcel_values(parcel), pwi_parcel_state(parcel));
+    log_entry->list = pwi_shard_pin_list(shard, request->terms.vector, request->signature);
+  pwi_shard_result(shard, request, pwi_log_entry_values(log_entry), pwi_log_entry_state(log_entry));
 }
 
 /* Every change is one of the whole arc: now it has one version. */
@@ -137,37 +139,37 @@ static void advance(struct pwi_chain *chain, uint64_t version) {
   chain->is_even = true;
 }
 
-void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct pwi_holding *holding,
+void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct pwi_shard *shard,
                       const struct pwi_request *request, const struct pwi_served *served,
-                      const struct pwi_stamp *stamps, struct pwi_parcel *parcel) {
+                      const struct pwi_stamp *stamps, struct pwi_log_entry *log_entry) {
   if (served->effect == PWI_EFFECT_NONE) {
-    pwi_parcel_release(parcel);
+    pwi_log_entry_release(log_entry);
     return;
   }
   for (size_t i = chains->routed_first; i <= chains->routed_last; i++) {
     advance(chains->items[i], chains->items[i]->version + 1);
     if (served->effect == PWI_EFFECT_ROWS)
-      pwi_holding_mark(holding, request, chains->items[i]->positions, chains->items[i]->version);
-    if (!parcel) pwi_chain_settle(chains, chains->items[i]);
+      pwi_shard_mark(shard, request, chains->items[i]->positions, chains->items[i]->version);
+    if (!log_entry) pwi_chain_settle(chains, chains->items[i]);
   }
-  if (parcel) {
-    parcel->version = chain->version;
-    parcel->positions = chain->positions;
-    parcel->effect = served->effect;
-    parcel->status = served->effect == PWI_EFFECT_REFUSAL ? served->outcome.status : PAWL_OK;
-    parcel->terms = request->terms;
-    parcel->terms.number = chain->version;
-    parcel->sender = request->sender.id;
-    parcel->task = request->task;
-    parcel->tick = served->effect == PWI_EFFECT_TICK ? served->tick : request->tick;
-    if (served->effect == PWI_EFFECT_ROWS) fill_rows(parcel, holding, request);
-    for (size_t i = 0; i < parcel->stamp_bytes / PWI_STAMP_SIZE; i++) {
-      pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE, stamps[i].sender.id);
-      pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE + 8, stamps[i].task);
+  if (log_entry) {
+    log_entry->version = chain->version;
+    log_entry->positions = chain->positions;
+    log_entry->effect = served->effect;
+    log_entry->status = served->effect == PWI_EFFECT_REFUSAL ? served->outcome.status : PAWL_OK;
+    log_entry->terms = request->terms;
+    log_entry->terms.number = chain->version;
+    log_entry->sender = request->sender.id;
+    log_entry->task = request->task;
+    log_entry->tick = served->effect == PWI_EFFECT_TICK ? served->tick : request->tick;
+    if (served->effect == PWI_EFFECT_ROWS) fill_rows(log_entry, shard, request);
+    for (size_t i = 0; i < log_entry->stamp_bytes / PWI_STAMP_SIZE; i++) {
+      pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE, stamps[i].sender.id);
+      pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE + 8, stamps[i].task);
     }
-    struct pwi_parcel **place = pwi_fifo_push(&chain->log);
+    struct pwi_log_entry **place = pwi_fifo_push(&chain->log);
     assert(place && "room was made");
-    *place = parcel;
+    *place = log_entry;
     chains->pump(chains->context, chain);
     pwi_chain_settle(chains, chain);
   }
@@ -181,7 +183,7 @@ pawl_status pwi_chain_put_off(struct pwi_chain *chain, const struct pwi_put_off 
   return PAWL_OK;
 }
 
-void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_holder_link *link) {
+void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_handler_link *link) {
   for (size_t i = 0; i < chains->count; i++) {
     struct pwi_chain *chain = chains->items[i];
     for (size_t j = 0; j < pwi_fifo_count(&chain->put_off); j++) {
@@ -207,7 +209,7 @@ bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain 
 }
 
 void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version,
-                       struct pawl_range positions, bool is_last, struct pwi_parcel *parcel) {
+                       struct pawl_range positions, bool is_last, struct pwi_log_entry *log_entry) {
   positions = pawl_range_common(positions, chain->positions);
   pawl_status status = PAWL_OK;
   if (chain->is_filling) {
@@ -222,10 +224,10 @@ void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint6
   (void)status;
   chain->siblings = is_last ? 0 : chain->siblings + 1;
   if (is_last) chain->processed = version;
-  if (parcel) {
-    status = pwi_chain_add_to_log(chain, parcel);
+  if (log_entry) {
+    status = pwi_chain_add_to_log(chain, log_entry);
     assert(status == PAWL_OK && "room was made");
-    pwi_parcel_release(parcel);
+    pwi_log_entry_release(log_entry);
     chains->pump(chains->context, chain);
   }
   pwi_chain_settle(chains, chain);
@@ -242,7 +244,7 @@ void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uin
 
 static void trim(struct pwi_chain *chain, uint64_t version) {
   while (pwi_fifo_count(&chain->log) > 0 && pwi_chain_log_at(chain, 0)->version <= version) {
-    pwi_parcel_release(pwi_chain_log_at(chain, 0));
+    pwi_log_entry_release(pwi_chain_log_at(chain, 0));
     pwi_fifo_pop(&chain->log);
     if (chain->sent_count > 0) chain->sent_count--;
   }
@@ -284,10 +286,10 @@ void pwi_chain_rewind(struct pwi_chain *chain, uint64_t version) {
 }
 
 /* What is inherited waits until we have all that stands before it. */
-struct pwi_parcel *pwi_chain_next(const struct pwi_chain *chain) {
+struct pwi_log_entry *pwi_chain_next(const struct pwi_chain *chain) {
   if (chain->sent_count == pwi_fifo_count(&chain->log)) return NULL;
-  struct pwi_parcel *parcel = pwi_chain_log_at(chain, chain->sent_count);
-  return parcel->version <= pwi_chain_at(chain) ? parcel : NULL;
+  struct pwi_log_entry *log_entry = pwi_chain_log_at(chain, chain->sent_count);
+  return log_entry->version <= pwi_chain_at(chain) ? log_entry : NULL;
 }
 
 bool pwi_chain_has_more(const struct pwi_chain *chain) {

@@ -1,9 +1,9 @@
 /* Chains: what a shard knows of each arc that it is a member of (OSDI'14 4.3; design, sections 5 and 6).
  *
  * A chain is [head, …, tail] of full members, then those that are being filled. The head serves requests. What a numbered
- * request changed goes down the chain as a parcel with a *version*: a number that rises by one with every change of the arc,
+ * request changed goes down the chain as a log entry with a *version*: a number that rises by one with every change of the arc,
  * goes on where arcs are split, merged, or get another head, and is the same on all members. A member applies versions in
- * order, and keeps a parcel until all full members behind it have confirmed it, so that it can be sent again to whoever
+ * order, and keeps a log entry until all full members behind it have confirmed it, so that it can be sent again to whoever
  * stands behind it after a change of views.
  *
  * ANSWERS. The head gives an answer, also to a duplicate or to a pull, only once all full members have every change that the
@@ -35,21 +35,21 @@
 #include "server/log_entry.h"
 #include "store/clock.h"
 
-struct pwi_holder_link;
-struct pwi_holder_buffer;
+struct pwi_handler_link;
+struct pwi_handler_buffer;
 struct server_peer;
 
-/* An answer that waits. What it means is the holder's business. */
+/* An answer that waits. What it means is the request handler's business. */
 struct pwi_put_off {
-  uint64_t version;             /* it waits for this to be confirmed */
-  struct pawl_range positions;  /* that it is about */
-  struct pwi_holder_link *link; /* NULL: it is gone */
+  uint64_t version;              /* it waits for this to be confirmed */
+  struct pawl_range positions;   /* that it is about */
+  struct pwi_handler_link *link; /* NULL: it is gone */
   uint64_t number, task;
   struct pwi_served served;
   uint8_t value_type, value_codec; /* in another codec than RAW there are `value_count` of them */
   uint32_t value_count;
   size_t value_size;
-  struct pwi_holder_buffer *buffer;
+  struct pwi_handler_buffer *buffer;
   const char *values;
 };
 
@@ -67,7 +67,7 @@ struct pwi_chain {
 
   /* What we passed on, or have to. Towards the following. */
   struct server_peer *following_peer; /* server/chain_traffic.c's; NULL: no link */
-  struct pwi_fifo log;                /* struct pwi_parcel *, by rising version */
+  struct pwi_fifo log;                /* struct pwi_log_entry *, by rising version */
   size_t sent_count;                  /* from the front: given to the link */
   uint64_t sent;                      /* version of the last of them, or what the following had */
   bool is_open;                       /* the following has said READY, on the link there is now */
@@ -97,7 +97,7 @@ struct pwi_chains {
   size_t count;
   size_t routed_first, routed_last; /* the chains that the last request is about */
   struct pwi_clock versions;        /* by position, of all that is held; what even chains know better is older here */
-  struct pwi_parcels *parcels;
+  struct pwi_log_entries *log_entries;
   void (*answer)(void *context, struct pwi_put_off *put_off, bool is_lost); /* lost: say NOT_HERE */
   void (*pump)(void *context, struct pwi_chain *chain);                     /* there is something to be sent */
   void (*starve)(void *context, struct pwi_chain *chain); /* its head has no memory, not even to refuse */
@@ -138,16 +138,16 @@ uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chai
  * several neighbouring ones if nobody stands behind us in any of them; then it is the first. */
 struct pwi_chain *pwi_chains_route(struct pwi_chains *chains, const struct pwi_place *place, struct pawl_range claim);
 
-/* Before a numbered request is served: a parcel for what it may change, NULL if nobody has to be told. `row_bytes` and
+/* Before a numbered request is served: a log entry for what it may change, NULL if nobody has to be told. `row_bytes` and
  * `state_bytes` are of one row; `stamps` senders are told of besides. PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_TOO_LARGE; PAWL_QUEUE_FULL if too much is kept. */
 PAWL_MUST_USE pawl_status pwi_chain_prepare(struct pwi_chains *chains, struct pwi_chain *chain,
                                             const struct pwi_request *request, size_t row_bytes, size_t state_bytes,
-                                            size_t stamps, struct pwi_parcel **parcel_out);
+                                            size_t stamps, struct pwi_log_entry **log_entry_out);
 
-/* After it was served: the effect becomes the next version. The parcel is taken, or given back. */
-void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct pwi_holding *holding,
+/* After it was served: the effect becomes the next version. The log entry is taken, or given back. */
+void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct pwi_shard *shard,
                       const struct pwi_request *request, const struct pwi_served *served,
-                      const struct pwi_stamp *stamps, struct pwi_parcel *parcel);
+                      const struct pwi_stamp *stamps, struct pwi_log_entry *log_entry);
 
 /* Where we are in what is sent down the chain. */
 static inline uint64_t pwi_chain_at(const struct pwi_chain *chain) {
@@ -161,14 +161,14 @@ static inline bool pwi_chain_is_settled(const struct pwi_chain *chain) { return 
 PAWL_MUST_USE pawl_status pwi_chain_put_off(struct pwi_chain *chain, const struct pwi_put_off *put_off);
 
 /* The link is going down: whoever waits there is forgotten. */
-void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_holder_link *link);
+void pwi_chains_forget_link(struct pwi_chains *chains, const struct pwi_handler_link *link);
 
 /* --- members ---------------------------------------------------------------------------------------------------------- */
 
-/* A version was applied here, on `positions` of the arc; `is_last`: no other one of that version comes. Its parcel, if it
+/* A version was applied here, on `positions` of the arc; `is_last`: no other one of that version comes. Its log entry, if it
  * has to be passed on, is taken. There is room: see pwi_chain_make_room. */
 void pwi_chain_applied(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version,
-                       struct pawl_range positions, bool is_last, struct pwi_parcel *parcel);
+                       struct pawl_range positions, bool is_last, struct pwi_log_entry *log_entry);
 
 /* Nothing more comes up to this version. */
 void pwi_chain_caught_up(struct pwi_chains *chains, struct pwi_chain *chain, uint64_t version);
@@ -181,7 +181,7 @@ bool pwi_chain_next_due(const struct pwi_chains *chains, const struct pwi_chain 
 PAWL_MUST_USE pawl_status pwi_chain_make_room(struct pwi_chains *chains, struct pwi_chain *chain,
                                               struct pawl_range positions);
 
-/* Does anybody behind us need parcels? */
+/* Does anybody behind us need log entries? */
 bool pwi_chain_has_followers(const struct pwi_chain *chain);
 
 /* The following has said that it, and all that count behind it, have this. */
@@ -190,8 +190,8 @@ void pwi_chain_heard(struct pwi_chains *chains, struct pwi_chain *chain, uint64_
 /* The following asks for what comes after `version`. */
 void pwi_chain_rewind(struct pwi_chain *chain, uint64_t version);
 
-/* The next parcel to be sent; NULL: none. */
-struct pwi_parcel *pwi_chain_next(const struct pwi_chain *chain);
+/* The next log entry to be sent; NULL: none. */
+struct pwi_log_entry *pwi_chain_next(const struct pwi_chain *chain);
 bool pwi_chain_has_more(const struct pwi_chain *chain);     /* behind that, of the same version */
 uint64_t pwi_chain_siblings(const struct pwi_chain *chain); /* how many of the same version come before it */
 void pwi_chain_was_sent(struct pwi_chain *chain);

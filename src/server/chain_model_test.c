@@ -126,24 +126,24 @@ static void ready(struct pwi_chain *chain) {
   confirm(chain);
 }
 
-static void apply(struct node *node, struct pwi_chain *chain, const struct pwi_parcel *parcel,
+static void apply(struct node *node, struct pwi_chain *chain, const struct pwi_log_entry *log_entry,
                   struct pawl_range positions, bool is_last) {
   struct pwi_chains *chains = &node->member.chains;
   struct pawl_range rest = positions, piece;
-  struct pwi_parcel *copy = NULL;
+  struct pwi_log_entry *copy = NULL;
   assert_int_equal(pwi_chain_make_room(chains, chain, positions), PAWL_OK);
   if (pwi_chain_has_followers(chain)) {
-    assert_int_equal(pwi_parcel_take(&node->member.parcels, 0, &copy), PAWL_OK);
-    copy->version = parcel->version;
+    assert_int_equal(pwi_log_entry_take(&node->member.log_entries, 0, &copy), PAWL_OK);
+    copy->version = log_entry->version;
     copy->positions = positions;
-    copy->task = parcel->task;
-    copy->tick = parcel->tick;
+    copy->task = log_entry->task;
+    copy->tick = log_entry->tick;
   }
-  while (!pawl_range_is_empty(rest) && pwi_chain_next_due(chains, chain, rest, parcel->version, &piece)) {
-    if (pawl_range_has(piece, parcel->tick * CELL)) put(node, parcel->tick, parcel->task);
+  while (!pawl_range_is_empty(rest) && pwi_chain_next_due(chains, chain, rest, log_entry->version, &piece)) {
+    if (pawl_range_has(piece, log_entry->tick * CELL)) put(node, log_entry->tick, log_entry->task);
     rest.begin = piece.end;
   }
-  pwi_chain_applied(chains, chain, parcel->version, positions, is_last, copy);
+  pwi_chain_applied(chains, chain, log_entry->version, positions, is_last, copy);
 }
 
 /* The next change of the chain goes to the one behind. */
@@ -151,19 +151,19 @@ static bool send(struct pwi_chain *chain) {
   struct pwi_chain *behind = chain_of(chain->following, chain);
   uint64_t prior = chain->sent;
   if (!chain->is_open) return false;
-  const struct pwi_parcel *parcel = pwi_chain_next(chain);
-  if (!parcel && pwi_chain_is_ahead(chain)) {
+  const struct pwi_log_entry *log_entry = pwi_chain_next(chain);
+  if (!log_entry && pwi_chain_is_ahead(chain)) {
     chain->sent = pwi_chain_at(chain);
     if (!behind || chain->sent <= behind->processed || prior != behind->processed) return true;
     pwi_chain_caught_up(&world.nodes[chain->following - 1].member.chains, behind, chain->sent);
     confirm(behind);
     return true;
   }
-  if (!parcel) return false;
+  if (!log_entry) return false;
   bool is_last = !pwi_chain_has_more(chain);
   uint64_t siblings = pwi_chain_siblings(chain);
   pwi_chain_was_sent(chain);
-  if (!behind || parcel->version <= behind->processed || prior != behind->processed) return true;
+  if (!behind || log_entry->version <= behind->processed || prior != behind->processed) return true;
   if (siblings != behind->siblings) return true;
   /* It does not know the keys, and asks for them; what is under way comes before its word is heard. */
   if (!world.is_over && below(20) == 0) {
@@ -171,8 +171,8 @@ static bool send(struct pwi_chain *chain) {
     behind->siblings = 0;
     return true;
   }
-  apply(&world.nodes[chain->following - 1], behind, parcel, pawl_range_common(parcel->positions, chain->positions),
-        is_last);
+  apply(&world.nodes[chain->following - 1], behind, log_entry,
+        pawl_range_common(log_entry->positions, chain->positions), is_last);
   confirm(behind);
   return true;
 }
@@ -187,11 +187,11 @@ static void change(struct node *node) {
   struct pwi_request request = {.terms = {.kind = PWI_REQUEST_TICK, .claim = claim}, .task = number};
   struct pwi_served served = {.effect = PWI_EFFECT_TICK, .tick = cell};
   struct pwi_put_off waiting = {.number = number, .positions = {position, position + 1}};
-  struct pwi_parcel *parcel;
+  struct pwi_log_entry *log_entry;
   world.cells[number] = (unsigned char)cell;
-  assert_int_equal(pwi_chain_prepare(chains, chain, &request, 0, 0, 0, &parcel), PAWL_OK);
+  assert_int_equal(pwi_chain_prepare(chains, chain, &request, 0, 0, 0, &log_entry), PAWL_OK);
   put(node, cell, number);
-  pwi_chain_commit(chains, chain, NULL, &request, &served, NULL, parcel);
+  pwi_chain_commit(chains, chain, NULL, &request, &served, NULL, log_entry);
   if (pwi_chain_is_settled(chain))
     take_answer(&node->member, &waiting, false);
   else

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 struct fixture {
-  struct pwi_parcels parcels;
+  struct pwi_log_entries log_entries;
   struct pwi_chains chains;
   struct pwi_chain chain;
 };
@@ -16,35 +16,35 @@ struct fixture {
 /* A head with one member behind it. */
 static void start(struct fixture *f) {
   *f = (struct fixture){.chain = {.is_head = true, .is_even = true, .following = 2, .is_open = true}};
-  pwi_parcels_init(&f->parcels, NULL);
-  f->chains.parcels = &f->parcels;
-  pwi_fifo_init(&f->chain.log, sizeof(struct pwi_parcel *));
+  pwi_log_entries_init(&f->log_entries, NULL);
+  f->chains.log_entries = &f->log_entries;
+  pwi_fifo_init(&f->chain.log, sizeof(struct pwi_log_entry *));
   pwi_fifo_init(&f->chain.put_off, sizeof(struct pwi_put_off));
 }
 
 static void stop(struct fixture *f) {
   pwi_chain_heard(&f->chains, &f->chain, f->chain.version);
-  assert_int_equal(f->parcels.bytes, 0);
+  assert_int_equal(f->log_entries.bytes, 0);
   pwi_fifo_fini(&f->chain.log);
   pwi_fifo_fini(&f->chain.put_off);
-  pwi_parcels_fini(&f->parcels);
+  pwi_log_entries_fini(&f->log_entries);
 }
 
 /* The next change, not sent yet. */
 static void change(struct fixture *f) {
-  struct pwi_parcel *parcel;
-  assert_int_equal(pwi_parcel_take(&f->parcels, 8, &parcel), PAWL_OK);
-  parcel->version = ++f->chain.version;
-  struct pwi_parcel **place = pwi_fifo_push(&f->chain.log);
+  struct pwi_log_entry *log_entry;
+  assert_int_equal(pwi_log_entry_take(&f->log_entries, 8, &log_entry), PAWL_OK);
+  log_entry->version = ++f->chain.version;
+  struct pwi_log_entry **place = pwi_fifo_push(&f->chain.log);
   assert_non_null(place);
-  *place = parcel;
+  *place = log_entry;
 }
 
 /* Sends the next one: its version, and the one that it says it comes after. */
 static void assert_sends(struct fixture *f, uint64_t version, uint64_t prior) {
-  struct pwi_parcel *parcel = pwi_chain_next(&f->chain);
-  assert_non_null(parcel);
-  assert_int_equal(parcel->version, version);
+  struct pwi_log_entry *log_entry = pwi_chain_next(&f->chain);
+  assert_non_null(log_entry);
+  assert_int_equal(log_entry->version, version);
   assert_int_equal(f->chain.sent, prior);
   pwi_chain_was_sent(&f->chain);
 }

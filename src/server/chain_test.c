@@ -35,16 +35,16 @@ static struct pwi_chain *route(struct member *member, uint64_t begin, uint64_t e
 static struct pwi_chain *change(struct member *member, uint64_t begin, uint64_t end) {
   struct pwi_request request = {.terms = {.kind = PWI_REQUEST_TICK, .claim = {begin, end}}, .sender = {7}, .task = 3};
   struct pwi_served served = {.effect = PWI_EFFECT_TICK, .tick = 5};
-  struct pwi_parcel *parcel;
+  struct pwi_log_entry *log_entry;
   struct pwi_chain *chain = route(member, begin, end);
   assert_non_null(chain);
-  assert_int_equal(pwi_chain_prepare(&member->chains, chain, &request, 8, 0, 0, &parcel), PAWL_OK);
-  pwi_chain_commit(&member->chains, chain, NULL, &request, &served, NULL, parcel);
+  assert_int_equal(pwi_chain_prepare(&member->chains, chain, &request, 8, 0, 0, &log_entry), PAWL_OK);
+  pwi_chain_commit(&member->chains, chain, NULL, &request, &served, NULL, log_entry);
   return chain;
 }
 
 static void put_off(struct pwi_chain *chain, uint64_t number, uint64_t begin, uint64_t end) {
-  struct pwi_put_off waiting = {.number = number, .link = (struct pwi_holder_link *)&place, .positions = {begin, end}};
+  struct pwi_put_off waiting = {.number = number, .link = (struct pwi_handler_link *)&place, .positions = {begin, end}};
   assert_int_equal(pwi_chain_put_off(chain, &waiting), PAWL_OK);
 }
 
@@ -123,10 +123,10 @@ static void test_changes_are_kept_until_they_are_confirmed(void **state) {
   assert_int_equal(chain->version, 3);
   assert_int_equal(logged(chain), 3);
   assert_int_equal(m.pumped, 3);
-  const struct pwi_parcel *parcel = pwi_chain_next(chain);
-  assert_int_equal(parcel->version, 1);
-  assert_int_equal(parcel->sender, 7);
-  assert_int_equal(parcel->tick, 5);
+  const struct pwi_log_entry *log_entry = pwi_chain_next(chain);
+  assert_int_equal(log_entry->version, 1);
+  assert_int_equal(log_entry->sender, 7);
+  assert_int_equal(log_entry->tick, 5);
   assert_int_equal(send_all(chain), 3);
   pwi_chain_heard(&m.chains, chain, 1);
   assert_int_equal(m.told_count, 0);
@@ -146,12 +146,12 @@ static void test_what_had_no_effect_has_no_version(void **state) {
   struct member m;
   struct pwi_request request = {.terms = {.kind = PWI_REQUEST_TICK}};
   struct pwi_served served = {.effect = PWI_EFFECT_NONE};
-  struct pwi_parcel *parcel;
+  struct pwi_log_entry *log_entry;
   START(&m, arc_of(0, 1, "12"));
   struct pwi_chain *chain = route(&m, 0, 10);
-  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 0, &parcel), PAWL_OK);
-  assert_non_null(parcel);
-  pwi_chain_commit(&m.chains, chain, NULL, &request, &served, NULL, parcel);
+  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 0, &log_entry), PAWL_OK);
+  assert_non_null(log_entry);
+  pwi_chain_commit(&m.chains, chain, NULL, &request, &served, NULL, log_entry);
   assert_int_equal(chain->version, 0);
   assert_int_equal(logged(chain), 0);
   assert_int_equal(m.pumped, 0);
@@ -162,32 +162,32 @@ static void test_a_request_is_not_taken_if_its_change_could_not_be_kept(void **s
   (void)state;
   struct member m;
   struct pwi_request request = {.terms = {.kind = PWI_REQUEST_PUSH, .rows = 10}};
-  struct pwi_parcel *parcel;
+  struct pwi_log_entry *log_entry;
   START(&m, arc_of(0, 1, "12"));
   struct pwi_chain *chain = route(&m, 0, 10);
-  m.parcels.bytes = UINT64_C(1) << 40;
-  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 0, &parcel), PAWL_QUEUE_FULL);
-  m.parcels.bytes = 0;
+  m.log_entries.bytes = UINT64_C(1) << 40;
+  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 0, &log_entry), PAWL_QUEUE_FULL);
+  m.log_entries.bytes = 0;
   request.terms.rows = SIZE_MAX / 16;
-  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 0, &parcel), PAWL_TOO_LARGE);
+  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 0, &log_entry), PAWL_TOO_LARGE);
   request.terms.rows = 10;
-  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 4, 2, &parcel), PAWL_OK);
-  assert_int_equal(parcel->value_bytes, 80);
-  assert_int_equal(parcel->state_bytes, 40);
-  assert_int_equal(parcel->stamp_bytes, 2 * PWI_STAMP_SIZE);
-  pwi_parcel_release(parcel);
+  assert_int_equal(pwi_chain_prepare(&m.chains, chain, &request, 8, 4, 2, &log_entry), PAWL_OK);
+  assert_int_equal(log_entry->value_bytes, 80);
+  assert_int_equal(log_entry->state_bytes, 40);
+  assert_int_equal(log_entry->stamp_bytes, 2 * PWI_STAMP_SIZE);
+  pwi_log_entry_release(log_entry);
   for (uint64_t n = 0;; n++) {
     pwi_memory_fail_after(n);
-    pawl_status status = pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 20, &parcel);
+    pawl_status status = pwi_chain_prepare(&m.chains, chain, &request, 8, 0, 20, &log_entry);
     if (!pwi_memory_fail_cancel()) {
       assert_int_equal(status, PAWL_OK);
       break;
     }
     assert_int_equal(status, PAWL_NO_MEMORY);
-    assert_null(parcel);
+    assert_null(log_entry);
   }
-  pwi_parcel_release(parcel);
-  assert_int_equal(m.parcels.bytes, 0);
+  pwi_log_entry_release(log_entry);
+  assert_int_equal(m.log_entries.bytes, 0);
   stop_member(&m);
 }
 
@@ -263,10 +263,10 @@ static void test_whoever_waits_on_a_lost_link_is_forgotten(void **state) {
   struct member m;
   START(&m, arc_of(0, 1, "12"));
   struct pwi_chain *chain = change(&m, 0, 10);
-  struct pwi_put_off other = {.number = 2, .link = (struct pwi_holder_link *)&m, .positions = {0, QUARTER}};
+  struct pwi_put_off other = {.number = 2, .link = (struct pwi_handler_link *)&m, .positions = {0, QUARTER}};
   put_off(chain, 1, 0, QUARTER);
   assert_int_equal(pwi_chain_put_off(chain, &other), PAWL_OK);
-  pwi_chains_forget_link(&m.chains, (struct pwi_holder_link *)&place);
+  pwi_chains_forget_link(&m.chains, (struct pwi_handler_link *)&place);
   pwi_chain_heard(&m.chains, chain, 1);
   assert_int_equal(m.told_count, 2);
   assert_false(m.told[0].has_link);
@@ -332,9 +332,9 @@ static void test_logs_of_merged_arcs_are_one_by_rising_version(void **state) {
   assert_int_equal(chain->version, 5);
   assert_false(chain->is_even);
   assert_int_equal(pwi_chain_lowest(&m.chains, chain), 2);
-  for (const struct pwi_parcel *parcel; (parcel = pwi_chain_next(chain)); count++) {
-    assert_true(parcel->version >= last);
-    last = parcel->version;
+  for (const struct pwi_log_entry *log_entry; (log_entry = pwi_chain_next(chain)); count++) {
+    assert_true(log_entry->version >= last);
+    last = log_entry->version;
     if (last < lowest) lowest = last;
     pwi_chain_was_sent(chain);
   }
@@ -426,18 +426,18 @@ static void test_a_follower_is_sent_again_what_it_asks_for(void **state) {
 
 /* --- those behind --------------------------------------------------------------------------------------------------------- */
 
-static struct pwi_parcel *parcel_of(struct member *member, uint64_t version, struct pawl_range positions) {
-  struct pwi_parcel *parcel;
-  assert_int_equal(pwi_parcel_take(&member->parcels, 10, &parcel), PAWL_OK);
-  parcel->version = version;
-  parcel->positions = positions;
-  return parcel;
+static struct pwi_log_entry *log_entry_of(struct member *member, uint64_t version, struct pawl_range positions) {
+  struct pwi_log_entry *log_entry;
+  assert_int_equal(pwi_log_entry_take(&member->log_entries, 10, &log_entry), PAWL_OK);
+  log_entry->version = version;
+  log_entry->positions = positions;
+  return log_entry;
 }
 
 static void apply(struct member *m, struct pwi_chain *chain, uint64_t version, struct pawl_range positions) {
   assert_int_equal(pwi_chain_make_room(&m->chains, chain, positions), PAWL_OK);
-  struct pwi_parcel *parcel = pwi_chain_has_followers(chain) ? parcel_of(m, version, positions) : NULL;
-  pwi_chain_applied(&m->chains, chain, version, positions, true, parcel);
+  struct pwi_log_entry *log_entry = pwi_chain_has_followers(chain) ? log_entry_of(m, version, positions) : NULL;
+  pwi_chain_applied(&m->chains, chain, version, positions, true, log_entry);
 }
 
 static void test_a_member_in_the_middle_keeps_what_it_passes_on(void **state) {
@@ -472,7 +472,7 @@ static void test_what_was_inherited_is_passed_on_when_nothing_comes_before_it_an
   assert_int_equal(logged(chain), 2);
   assert_null(pwi_chain_next(chain));
   assert_int_equal(pwi_chain_make_room(&m.chains, chain, pawl_range_of(0, HALF)), PAWL_OK);
-  pwi_chain_applied(&m.chains, chain, 1, pawl_range_of(0, HALF), false, parcel_of(&m, 1, pawl_range_of(0, HALF)));
+  pwi_chain_applied(&m.chains, chain, 1, pawl_range_of(0, HALF), false, log_entry_of(&m, 1, pawl_range_of(0, HALF)));
   assert_int_equal(pwi_chain_at(chain), 0); /* another of version 1 is to come */
   assert_null(pwi_chain_next(chain));
   apply(&m, chain, 1, pawl_range_of(HALF, PWI_RING_END)); /* it was here, and is kept once */

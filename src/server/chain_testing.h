@@ -49,7 +49,7 @@ static inline struct pwi_view *view_of(const struct pwi_arc *arcs, size_t count)
 /* One node's chains. */
 struct member {
   uint64_t node;
-  struct pwi_parcels parcels;
+  struct pwi_log_entries log_entries;
   struct pwi_chains chains;
   size_t pumped;
   struct {
@@ -72,17 +72,17 @@ static void note_pump(void *context, struct pwi_chain *chain) {
   ((struct member *)context)->pumped++;
 }
 
-/* Parcels of these tests are small: none needs a net. */
+/* Log entries of these tests are small: none needs a net. */
 static inline void start_member(struct member *member, uint64_t node) {
   *member = (struct member){.node = node};
-  pwi_parcels_init(&member->parcels, NULL);
-  member->chains =
-      (struct pwi_chains){.parcels = &member->parcels, .answer = note_answer, .pump = note_pump, .context = member};
+  pwi_log_entries_init(&member->log_entries, NULL);
+  member->chains = (struct pwi_chains){
+      .log_entries = &member->log_entries, .answer = note_answer, .pump = note_pump, .context = member};
 }
 
 static inline void stop_member(struct member *member) {
   pwi_chains_fini(&member->chains);
-  pwi_parcels_fini(&member->parcels);
+  pwi_log_entries_fini(&member->log_entries);
 }
 
 static inline pawl_status try_view(struct member *member, const struct pwi_arc *arcs, size_t count) {

@@ -67,12 +67,12 @@ bool pwi_server_seeks(const struct pwi_server *server, uint64_t node) {
   return find_peer(server, PEER_NEXT, node) != NULL;
 }
 
-struct pwi_parcel_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer) {
-  return (struct pwi_parcel_address){.link = peer->link,
-                                     .terms = &peer->peering.data,
-                                     .view = server->numbers.view,
-                                     .roster = server->roster->number,
-                                     .catalogue = server->catalogue.number};
+struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer) {
+  return (struct pwi_log_entry_address){.link = peer->link,
+                                        .terms = &peer->peering.data,
+                                        .view = server->numbers.view,
+                                        .membership = server->membership->number,
+                                        .catalogue = server->catalogue.number};
 }
 
 /* What cannot be said takes the link down, and is said again on the next. */
@@ -81,7 +81,7 @@ void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const 
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
                                   .sender = server->node,
                                   .view = (uint32_t)server->numbers.view,
-                                  .roster = (uint32_t)server->roster->number,
+                                  .membership = (uint32_t)server->membership->number,
                                   .catalogue = (uint32_t)server->catalogue.number};
   uint8_t bytes[PWI_NOTE_SIZE];
   struct pwi_section section = {.type = PWI_SECTION_NOTE, .count = 1, .length = sizeof bytes};
@@ -310,29 +310,29 @@ static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, str
 }
 
 static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
-  struct pwi_parcel *parcel;
+  struct pwi_log_entry *log_entry;
   struct server_peer *peer = chain->following_peer;
   if (!chain->is_open || !peer) return;
-  struct pwi_parcel_address address = pwi_server_address_of(server, peer);
-  while ((parcel = pwi_chain_next(chain))) {
+  struct pwi_log_entry_address address = pwi_server_address_of(server, peer);
+  while ((log_entry = pwi_chain_next(chain))) {
     struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
-    note.effect = (uint8_t)parcel->effect;
-    note.status = parcel->status;
-    note.positions = pawl_range_common(parcel->positions, chain->positions);
-    note.version = parcel->version;
+    note.effect = (uint8_t)log_entry->effect;
+    note.status = log_entry->status;
+    note.positions = pawl_range_common(log_entry->positions, chain->positions);
+    note.version = log_entry->version;
     note.prior = chain->sent;
     note.other = 2 * pwi_chain_siblings(chain) + pwi_chain_has_more(chain);
     /* One that is being filled knows no lists. */
     bool full = chain->is_full_wanted || chain->following_fills;
-    pawl_status status = pwi_parcel_send_update(parcel, &address, &note, full);
+    pawl_status status = pwi_log_entry_send_update(log_entry, &address, &note, full);
     if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* later, or over another link */
     if (status) {
       pwi_net_close(server->config.net, peer->link, status);
       return;
     }
     if (!pwi_chain_has_more(chain)) chain->is_full_wanted = false;
-    server->chain_bytes += parcel->value_bytes;
-    server->bytes_passed += parcel->value_bytes + parcel->state_bytes;
+    server->chain_bytes += log_entry->value_bytes;
+    server->bytes_passed += log_entry->value_bytes + log_entry->state_bytes;
     pwi_chain_was_sent(chain);
   }
   if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);
@@ -416,54 +416,54 @@ static size_t bytes_of(const struct iovec *parts, size_t count) {
 
 /* A copy to be passed on. */
 static pawl_status copy_change(struct pwi_server *server, const struct pwi_change *change, const struct pwi_note *note,
-                               struct pwi_parcel **parcel_out) {
+                               struct pwi_log_entry **log_entry_out) {
   const struct pwi_request *request = &change->request;
   bool has_list = change->effect == PWI_EFFECT_ROWS && request->terms.keys == PWI_KEYS_LIST;
   size_t keys = has_list ? request->encoded_as.length : 0, bytes;
   size_t values = bytes_of(request->values, request->value_parts);
-  struct pwi_parcel *parcel;
+  struct pwi_log_entry *log_entry;
   size_t stamps = change->stamp_count * PWI_STAMP_SIZE;
-  pawl_status status = pwi_parcel_measure(keys, values, change->state_bytes, stamps, &bytes);
-  if (!status) status = pwi_parcel_take(&server->parcels, bytes, &parcel);
+  pawl_status status = pwi_log_entry_measure(keys, values, change->state_bytes, stamps, &bytes);
+  if (!status) status = pwi_log_entry_take(&server->log_entries, bytes, &log_entry);
   if (status) return status;
-  parcel->version = note->version;
-  parcel->positions = note->positions;
-  parcel->effect = change->effect;
-  parcel->status = change->status;
-  parcel->terms = request->terms;
-  parcel->sender = request->sender.id;
-  parcel->task = request->task;
-  parcel->tick = request->tick;
-  parcel->signature = request->signature;
-  parcel->keys = request->encoded_as;
-  parcel->value_type = request->value_type;
-  parcel->value_size = request->value_type ? pwi_scalar_size((enum pwi_scalar)request->value_type) : 0;
-  parcel->key_bytes = keys;
-  parcel->value_bytes = values;
-  parcel->state_bytes = change->state_bytes;
-  parcel->stamp_bytes = stamps;
+  log_entry->version = note->version;
+  log_entry->positions = note->positions;
+  log_entry->effect = change->effect;
+  log_entry->status = change->status;
+  log_entry->terms = request->terms;
+  log_entry->sender = request->sender.id;
+  log_entry->task = request->task;
+  log_entry->tick = request->tick;
+  log_entry->signature = request->signature;
+  log_entry->keys = request->encoded_as;
+  log_entry->value_type = request->value_type;
+  log_entry->value_size = request->value_type ? pwi_scalar_size((enum pwi_scalar)request->value_type) : 0;
+  log_entry->key_bytes = keys;
+  log_entry->value_bytes = values;
+  log_entry->state_bytes = change->state_bytes;
+  log_entry->stamp_bytes = stamps;
   for (size_t i = 0; i < change->stamp_count; i++) {
-    pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE, change->stamps[i].sender.id);
-    pwi_put_u64(pwi_parcel_stamps(parcel) + i * PWI_STAMP_SIZE + 8, change->stamps[i].task);
+    pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE, change->stamps[i].sender.id);
+    pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE + 8, change->stamps[i].task);
   }
-  if (keys > 0) memcpy(pwi_parcel_keys(parcel), request->encoded, keys);
-  if (change->state_bytes > 0) memcpy(pwi_parcel_state(parcel), change->state, change->state_bytes);
-  unsigned char *place = pwi_parcel_values(parcel);
+  if (keys > 0) memcpy(pwi_log_entry_keys(log_entry), request->encoded, keys);
+  if (change->state_bytes > 0) memcpy(pwi_log_entry_state(log_entry), change->state, change->state_bytes);
+  unsigned char *place = pwi_log_entry_values(log_entry);
   for (size_t i = 0; i < request->value_parts; i++) {
     memcpy(place, request->values[i].iov_base, request->values[i].iov_len);
     place += request->values[i].iov_len;
   }
-  *parcel_out = parcel;
+  *log_entry_out = log_entry;
   return PAWL_OK;
 }
 
-/* Keys that have only a signature are kept with the parcel: the one behind us may ask for them. This does not depend on
+/* Keys that have only a signature are kept with the log entry: the one behind us may ask for them. This does not depend on
  * whether anything is due here. */
-static bool has_keys(struct pwi_server *server, const struct pwi_change *change, struct pwi_parcel *parcel) {
+static bool has_keys(struct pwi_server *server, const struct pwi_change *change, struct pwi_log_entry *log_entry) {
   const struct pwi_request *request = &change->request;
   if (change->effect != PWI_EFFECT_ROWS || request->terms.keys != PWI_KEYS_SIGNED) return true;
-  parcel->list = pwi_holding_pin_list(server->holding, request->terms.vector, request->signature);
-  return parcel->list != NULL;
+  log_entry->list = pwi_shard_pin_list(server->shard, request->terms.vector, request->signature);
+  return log_entry->list != NULL;
 }
 
 /* Something is missing here: nothing is taken until it has come. One that is being filled cannot ask for it again. */
@@ -481,7 +481,7 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
   struct pawl_range rest = note->positions, piece;
   while (!pawl_range_is_empty(rest) && pwi_chain_next_due(&server->chains, chain, rest, note->version, &piece)) {
     struct pwi_outcome outcome;
-    pwi_holding_follow(server->holding, change, piece, &outcome);
+    pwi_shard_follow(server->shard, change, piece, &outcome);
     if (outcome.code == PWI_CODE_WANTED) {
       *wanted_out = true;
       return PAWL_OK;
@@ -490,7 +490,7 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
     bool is_gone = outcome.status == PAWL_NOT_FOUND && catalogue <= (uint32_t)server->catalogue.number;
     if (outcome.code == PWI_CODE_FAILED && !is_gone) return outcome.status;
     if (change->effect == PWI_EFFECT_ROWS && outcome.code == PWI_CODE_OK)
-      pwi_holding_mark(server->holding, &change->request, piece, note->version);
+      pwi_shard_mark(server->shard, &change->request, piece, note->version);
     rest.begin = piece.end;
   }
   return PAWL_OK;
@@ -499,7 +499,7 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
 static pawl_status take_update(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
                                const struct pwi_sections *sections, const struct pwi_note *note) {
   struct pwi_change change;
-  struct pwi_parcel *parcel = NULL;
+  struct pwi_log_entry *log_entry = NULL;
   bool is_wanted = false;
   if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
   if (note->other / 2 != chain->siblings) return PAWL_OK; /* one before it was not taken, and comes again */
@@ -510,10 +510,10 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
   }
   pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, note, &change);
   if (!status) status = pwi_chain_make_room(&server->chains, chain, note->positions);
-  if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &parcel);
-  if (!status && parcel) is_wanted = !has_keys(server, &change, parcel);
+  if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &log_entry);
+  if (!status && log_entry) is_wanted = !has_keys(server, &change, log_entry);
   if (!status && !is_wanted) status = apply(server, chain, &change, note, peer->inbox.head.catalogue, &is_wanted);
-  if (status || is_wanted) pwi_parcel_release(parcel);
+  if (status || is_wanted) pwi_log_entry_release(log_entry);
   if (status == PAWL_CORRUPT) return status;
   if (status) {
     stick(server, chain, status);
@@ -524,7 +524,7 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
     return PAWL_OK;
   }
   server->chain_bytes += bytes_of(change.request.values, change.request.value_parts);
-  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other % 2 == 0, parcel);
+  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other % 2 == 0, log_entry);
   pwi_server_chain_confirm(server, chain);
   return PAWL_OK;
 }

@@ -111,38 +111,38 @@ static bool is_same(const struct pwi_chain *chain, struct pawl_range positions, 
 }
 
 /* At one position there is one change of a version: where two meet they are the same. */
-static bool is_in_log(const struct pwi_chain *chain, const struct pwi_parcel *parcel) {
-  struct pawl_range positions = pawl_range_common(parcel->positions, chain->positions);
+static bool is_in_log(const struct pwi_chain *chain, const struct pwi_log_entry *log_entry) {
+  struct pawl_range positions = pawl_range_common(log_entry->positions, chain->positions);
   for (size_t i = pwi_fifo_count(&chain->log); i > 0; i--) {
-    const struct pwi_parcel *other = pwi_chain_log_at(chain, i - 1);
-    if (other->version < parcel->version) return false;
-    if (other->version == parcel->version && pawl_range_contains(other->positions, positions)) return true;
+    const struct pwi_log_entry *other = pwi_chain_log_at(chain, i - 1);
+    if (other->version < log_entry->version) return false;
+    if (other->version == log_entry->version && pawl_range_contains(other->positions, positions)) return true;
   }
   return false;
 }
 
 /* Merged arcs have logs of their own, by rising version each, and what a member has inherited may be of later versions than
  * what it is sent: the log keeps that order. */
-pawl_status pwi_chain_add_to_log(struct pwi_chain *chain, struct pwi_parcel *parcel) {
-  if (is_in_log(chain, parcel)) return PAWL_OK;
-  struct pwi_parcel **place = pwi_fifo_push(&chain->log);
+pawl_status pwi_chain_add_to_log(struct pwi_chain *chain, struct pwi_log_entry *log_entry) {
+  if (is_in_log(chain, log_entry)) return PAWL_OK;
+  struct pwi_log_entry **place = pwi_fifo_push(&chain->log);
   if (!place) return PAWL_NO_MEMORY;
-  *place = pwi_parcel_retain(parcel);
+  *place = pwi_log_entry_retain(log_entry);
   for (size_t at = pwi_fifo_count(&chain->log) - 1;
-       at > 0 && pwi_chain_log_at(chain, at - 1)->version > parcel->version; at--) {
-    struct pwi_parcel **later = pwi_fifo_at(&chain->log, at), **sooner = pwi_fifo_at(&chain->log, at - 1);
+       at > 0 && pwi_chain_log_at(chain, at - 1)->version > log_entry->version; at--) {
+    struct pwi_log_entry **later = pwi_fifo_at(&chain->log, at), **sooner = pwi_fifo_at(&chain->log, at - 1);
     *later = *sooner;
-    *sooner = parcel;
+    *sooner = log_entry;
   }
   return PAWL_OK;
 }
 
-/* Parcels of the old chain that concern the new one. */
+/* Log entries of the old chain that concern the new one. */
 static pawl_status inherit_log(struct pwi_chain *chain, const struct pwi_chain *old) {
   for (size_t i = 0; i < pwi_fifo_count(&old->log); i++) {
-    struct pwi_parcel *parcel = pwi_chain_log_at(old, i);
-    if (pawl_range_is_empty(pawl_range_common(parcel->positions, chain->positions))) continue;
-    pawl_status status = pwi_chain_add_to_log(chain, parcel);
+    struct pwi_log_entry *log_entry = pwi_chain_log_at(old, i);
+    if (pawl_range_is_empty(pawl_range_common(log_entry->positions, chain->positions))) continue;
+    pawl_status status = pwi_chain_add_to_log(chain, log_entry);
     if (status) return status;
   }
   return PAWL_OK;
@@ -177,7 +177,7 @@ static pawl_status make_chain(const struct pwi_chains *chains, const struct pwi_
                               struct pwi_chain **chain_out) {
   struct pwi_chain *chain = pwi_alloc_zero(1, sizeof *chain);
   if (!chain) return PAWL_NO_MEMORY;
-  pwi_fifo_init(&chain->log, sizeof(struct pwi_parcel *));
+  pwi_fifo_init(&chain->log, sizeof(struct pwi_log_entry *));
   pwi_fifo_init(&chain->put_off, sizeof(struct pwi_put_off));
   chain->positions = pwi_view_arc_range(view, arc);
   chain->is_even = true;

@@ -83,7 +83,7 @@ static void begin_move(struct pwi_server *server, struct moving *moving) {
     end_move(server, moving, PAWL_INVALID);
   } else if (moving->order.step == PWI_MOVE_HANDOVER) {
     chain->is_handing = true;
-    pwi_holding_dismiss(server->holding, chain->positions);
+    pwi_shard_dismiss(server->shard, chain->positions);
     pwi_server_moves_look(server, chain);
   } else if (pwi_server_reach(server, moving->order.target)) {
     pwi_server_fill_go(server, moving->order.target);
@@ -180,21 +180,21 @@ static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct mo
 }
 
 static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving,
-                              enum pwi_chunk_step step, struct pwi_parcel *parcel) {
+                              enum pwi_chunk_step step, struct pwi_log_entry *log_entry) {
   struct pwi_note note = chunk_note(chain, moving, step);
-  struct pwi_parcel_address address = pwi_server_address_of(server, chain->following_peer);
-  pawl_status status = pwi_parcel_send_bytes(parcel, &address, &note, server->node);
+  struct pwi_log_entry_address address = pwi_server_address_of(server, chain->following_peer);
+  pawl_status status = pwi_log_entry_send_bytes(log_entry, &address, &note, server->node);
   if (!status) moving->given++;
   return status;
 }
 
 /* The first word: throw away what you have, we begin at this version. Changes follow from here on. */
 static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
-  struct pwi_parcel *parcel;
-  pawl_status status = pwi_parcel_take(&server->parcels, 0, &parcel);
+  struct pwi_log_entry *log_entry;
+  pawl_status status = pwi_log_entry_take(&server->log_entries, 0, &log_entry);
   if (status) return status;
-  status = send_chunk(server, chain, moving, PWI_CHUNK_BEGIN, parcel);
-  pwi_parcel_release(parcel);
+  status = send_chunk(server, chain, moving, PWI_CHUNK_BEGIN, log_entry);
+  pwi_log_entry_release(log_entry);
   if (status) return status;
   pwi_copying_init(&moving->copying, moving->order.positions);
   pwi_chain_rewind(chain, pwi_chain_at(chain));
@@ -205,35 +205,35 @@ static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *ch
 /* The next chunk, or what comes last. */
 static pawl_status write_chunk(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
                                struct pwi_writer *writer, bool *more_out) {
-  pawl_status status = pwi_holding_copy(server->holding, copying, CHUNK, writer, more_out);
+  pawl_status status = pwi_shard_copy(server->shard, copying, CHUNK, writer, more_out);
   if (!status && !*more_out) status = pwi_chain_save_versions(&server->chains, chain, writer);
   return status ? status : writer->status;
 }
 
 /* Rows are written where they are sent from. Clocks may be longer, and are copied there. */
-static pawl_status fill_parcel(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
-                               struct pwi_parcel **parcel_out, bool *more_out) {
+static pawl_status fill_log_entry(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
+                                  struct pwi_log_entry **log_entry_out, bool *more_out) {
   struct pwi_copying before = *copying;
-  struct pwi_parcel *parcel;
-  pawl_status status = pwi_parcel_take(&server->parcels, CHUNK + CHUNK / 16, &parcel);
+  struct pwi_log_entry *log_entry;
+  pawl_status status = pwi_log_entry_take(&server->log_entries, CHUNK + CHUNK / 16, &log_entry);
   if (status) return status;
-  struct pwi_writer writer = pwi_writer_over(pwi_parcel_memory(parcel), parcel->size);
+  struct pwi_writer writer = pwi_writer_over(pwi_log_entry_memory(log_entry), log_entry->size);
   status = write_chunk(server, chain, copying, &writer, more_out);
   if (status == PAWL_TOO_LARGE) {
     *copying = before;
-    pwi_parcel_release(parcel);
-    parcel = NULL;
+    pwi_log_entry_release(log_entry);
+    log_entry = NULL;
     pwi_writer_reset(&server->writer);
     status = write_chunk(server, chain, copying, &server->writer, more_out);
-    if (!status) status = pwi_parcel_take(&server->parcels, server->writer.size, &parcel);
-    if (!status) memcpy(pwi_parcel_memory(parcel), server->writer.data, server->writer.size);
+    if (!status) status = pwi_log_entry_take(&server->log_entries, server->writer.size, &log_entry);
+    if (!status) memcpy(pwi_log_entry_memory(log_entry), server->writer.data, server->writer.size);
   } else if (!status) {
-    pwi_parcel_shrink(parcel, writer.size);
+    pwi_log_entry_shrink(log_entry, writer.size);
   }
   if (status)
-    pwi_parcel_release(parcel);
+    pwi_log_entry_release(log_entry);
   else
-    *parcel_out = parcel;
+    *log_entry_out = log_entry;
   return status;
 }
 
@@ -241,12 +241,12 @@ static pawl_status fill_parcel(struct pwi_server *server, struct pwi_chain *chai
  * if one of them could not be sent yet, it waits. */
 static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
   struct pwi_copying going = moving->copying;
-  struct pwi_parcel *parcel;
+  struct pwi_log_entry *log_entry;
   bool more = true;
-  pawl_status status = fill_parcel(server, chain, &going, &parcel, &more);
+  pawl_status status = fill_log_entry(server, chain, &going, &log_entry, &more);
   if (status) return status;
-  status = send_chunk(server, chain, moving, more ? PWI_CHUNK_DATA : PWI_CHUNK_END, parcel);
-  pwi_parcel_release(parcel);
+  status = send_chunk(server, chain, moving, more ? PWI_CHUNK_DATA : PWI_CHUNK_END, log_entry);
+  pwi_log_entry_release(log_entry);
   if (status) return status;
   moving->copying = going;
   moving->has_copied = !more;
@@ -263,7 +263,7 @@ static bool set_timer(struct pwi_server *server, int64_t at) {
 
 /* Bytes that requests have moved, also those that they have moved down chains. */
 static uint64_t traffic_of(const struct pwi_server *server) {
-  return pwi_holding_traffic(server->holding) + server->chain_bytes;
+  return pwi_shard_traffic(server->shard) + server->chain_bytes;
 }
 
 static void begin_burst(struct pwi_server *server, struct moving *moving) {
@@ -388,7 +388,7 @@ static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *ch
   struct filling *filling = pwi_alloc_zero(1, sizeof *filling);
   if (!filling) return PAWL_NO_MEMORY;
   pwi_server_fillings_forget(server, chain->positions);
-  pawl_status status = pwi_holding_drop(server->holding, chain->positions);
+  pawl_status status = pwi_shard_drop(server->shard, chain->positions);
   if (status) {
     pwi_free(filling);
     return status;
@@ -414,11 +414,11 @@ static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, c
   if (note->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
   filling->chunk = note->version;
   if (!chunk) return PAWL_NO_MEMORY;
-  if (note->effect == PWI_CHUNK_DATA) return pwi_holding_take(server->holding, chunk, size);
+  if (note->effect == PWI_CHUNK_DATA) return pwi_shard_take(server->shard, chunk, size);
   pawl_status status = pwi_chain_load_versions(chain, chunk, size);
-  if (!status) status = pwi_holding_stage_rest(server->holding, chain->positions);
+  if (!status) status = pwi_shard_stage_rest(server->shard, chain->positions);
   if (!status) filling->is_complete = true;
-  if (!status) pwi_holding_mark_all(server->holding, chain->positions, note->prior + 1);
+  if (!status) pwi_shard_mark_all(server->shard, chain->positions, note->prior + 1);
   return status;
 }
 
@@ -456,7 +456,7 @@ void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *ch
 pawl_status pwi_server_fillings_open(struct pwi_server *server) {
   pawl_status status = PAWL_OK;
   for (const struct filling *filling = server->fillings; filling && !status; filling = filling->next)
-    if (filling->is_complete) status = pwi_holding_stage_rest(server->holding, filling->positions);
+    if (filling->is_complete) status = pwi_shard_stage_rest(server->shard, filling->positions);
   return status;
 }
 

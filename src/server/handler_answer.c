@@ -14,64 +14,64 @@
 /* Room in front of the values that the net copies along with them: table, outcome, and what lies between. */
 #define SMALL_MAX (PWI_NET_COPY_MAX - PWI_ANSWER_PREFIX)
 
-static void close_buffer(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer) {
-  pwi_net_region_close(link->holder->config.net, buffer->region);
+static void close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
+  pwi_net_region_close(link->handler->config.net, buffer->region);
   link->buffer_bytes -= buffer->size;
   buffer->region = NULL;
   buffer->size = 0;
 }
 
 /* A place that is free: best one whose region is large enough, else one without a region. */
-static struct pwi_holder_buffer *find_buffer(struct pwi_holder_link *link, size_t bytes) {
-  struct pwi_holder_buffer *best = NULL;
+static struct pwi_handler_buffer *find_buffer(struct pwi_handler_link *link, size_t bytes) {
+  struct pwi_handler_buffer *best = NULL;
   for (size_t i = 0; i < link->buffer_count; i++) {
-    struct pwi_holder_buffer *buffer = link->buffers[i];
+    struct pwi_handler_buffer *buffer = link->buffers[i];
     if (buffer->busy) continue;
     if (!best || (buffer->size >= bytes && (best->size < bytes || buffer->size < best->size))) best = buffer;
   }
   return best;
 }
 
-static struct pwi_holder_buffer *add_buffer(struct pwi_holder_link *link) {
+static struct pwi_handler_buffer *add_buffer(struct pwi_handler_link *link) {
   if (link->buffer_count == BUFFERS_MAX) return NULL;
-  struct pwi_holder_buffer **buffers =
-      pwi_resize_array(link->buffers, link->buffer_count + 1, sizeof(struct pwi_holder_buffer *));
+  struct pwi_handler_buffer **buffers =
+      pwi_resize_array(link->buffers, link->buffer_count + 1, sizeof(struct pwi_handler_buffer *));
   if (!buffers) return NULL;
   link->buffers = buffers;
-  struct pwi_holder_buffer *buffer = pwi_alloc_zero(1, sizeof *buffer);
+  struct pwi_handler_buffer *buffer = pwi_alloc_zero(1, sizeof *buffer);
   if (buffer) link->buffers[link->buffer_count++] = buffer;
   return buffer;
 }
 
 /* What others need gives way first. */
-static void close_idle(struct pwi_holder_link *link, size_t bytes) {
+static void close_idle(struct pwi_handler_link *link, size_t bytes) {
   for (size_t i = 0; i < link->buffer_count && link->buffer_bytes + bytes > LINK_BYTES; i++)
     if (!link->buffers[i]->busy && link->buffers[i]->region) close_buffer(link, link->buffers[i]);
 }
 
 /* A client that does not read its answers must not fill our memory with them: it is told to ask again later. */
-static pawl_status open_region(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer, size_t bytes) {
+static pawl_status open_region(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer, size_t bytes) {
   size_t size = BUFFER_MIN;
   while (size < bytes && size <= SIZE_MAX / 4) size *= 2;
   if (size < bytes) return PAWL_NO_MEMORY;
   if (buffer->region) close_buffer(link, buffer);
   close_idle(link, size);
   if (link->buffer_bytes > 0 && link->buffer_bytes + size > LINK_BYTES) return PAWL_QUEUE_FULL;
-  pawl_status status = pwi_net_region_open(link->holder->config.net, size, &buffer->region);
+  pawl_status status = pwi_net_region_open(link->handler->config.net, size, &buffer->region);
   if (status) return status;
   buffer->size = size;
   link->buffer_bytes += size;
   return PAWL_OK;
 }
 
-pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, bool may_wait,
-                                 struct pwi_holder_buffer **buffer_out, char **values_out) {
+pawl_status pwi_handler_make_room(struct pwi_handler_link *link, size_t bytes, bool may_wait,
+                                  struct pwi_handler_buffer **buffer_out, char **values_out) {
   *buffer_out = NULL;
-  *values_out = link->holder->small;
+  *values_out = link->handler->small;
   if (bytes <= SMALL_MAX && !may_wait) return PAWL_OK;
-  struct pwi_holder_buffer *buffer = find_buffer(link, bytes);
+  struct pwi_handler_buffer *buffer = find_buffer(link, bytes);
   if (!buffer || buffer->size < bytes) {
-    struct pwi_holder_buffer *fresh = buffer && !buffer->region ? buffer : add_buffer(link);
+    struct pwi_handler_buffer *fresh = buffer && !buffer->region ? buffer : add_buffer(link);
     if (fresh) buffer = fresh;
   }
   if (!buffer) return PAWL_QUEUE_FULL;
@@ -83,18 +83,18 @@ pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, boo
   return PAWL_OK;
 }
 
-void pwi_holder_unmake_room(struct pwi_holder_buffer *buffer) {
+void pwi_handler_unmake_room(struct pwi_handler_buffer *buffer) {
   if (buffer) buffer->busy = false;
 }
 
-static struct pwi_message_head answer_head(const struct pwi_holder *holder, uint64_t number, uint64_t task) {
-  const struct pwi_holder_numbers *numbers = holder->config.numbers;
+static struct pwi_message_head answer_head(const struct pwi_handler *handler, uint64_t number, uint64_t task) {
+  const struct pwi_handler_numbers *numbers = handler->config.numbers;
   return (struct pwi_message_head){.kind = PWI_SAY_ANSWER,
                                    .sender = numbers->node,
                                    .task = task,
                                    .tick = number,
                                    .view = (uint32_t)numbers->view,
-                                   .roster = (uint32_t)numbers->roster->number,
+                                   .membership = (uint32_t)numbers->membership->number,
                                    .catalogue = (uint32_t)numbers->catalogue->number};
 }
 
@@ -122,30 +122,30 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
 }
 
 /* A client keeps so little under way that the queue does not fill. One that does not is not worth waiting for. */
-static void give(struct pwi_holder_link *link, const struct pwi_message_builder *builder,
-                 struct pwi_holder_buffer *buffer, size_t buffer_index) {
+static void give(struct pwi_handler_link *link, const struct pwi_message_builder *builder,
+                 struct pwi_handler_buffer *buffer, size_t buffer_index) {
   struct pwi_send send = {.lane = PWI_LANE_DATA,
                           .head = builder->head,
                           .body = builder->parts,
                           .body_count = builder->part_count,
-                          .cookie = buffer ? PWI_HOLDER_COOKIE | buffer_index : 0};
+                          .cookie = buffer ? PWI_HANDLER_COOKIE | buffer_index : 0};
   if (buffer && link->pace) {
-    buffer->sent_at = pwi_net_now(link->holder->config.net);
+    buffer->sent_at = pwi_net_now(link->handler->config.net);
     buffer->sent_bytes = builder->body_size;
   }
-  pawl_status status = pwi_net_send(link->holder->config.net, link->link, &send);
+  pawl_status status = pwi_net_send(link->handler->config.net, link->link, &send);
   if (!status) return;
-  pwi_holder_unmake_room(buffer);
-  if (status != PAWL_NOT_FOUND) pwi_net_close(link->holder->config.net, link->link, status);
+  pwi_handler_unmake_room(buffer);
+  if (status != PAWL_NOT_FOUND) pwi_net_close(link->handler->config.net, link->link, status);
 }
 
-static size_t index_of(const struct pwi_holder_link *link, const struct pwi_holder_buffer *buffer) {
+static size_t index_of(const struct pwi_handler_link *link, const struct pwi_handler_buffer *buffer) {
   size_t i = 0;
   while (link->buffers[i] != buffer) i++;
   return i;
 }
 
-void pwi_holder_keep_payload(struct pwi_put_off *answer) {
+void pwi_handler_keep_payload(struct pwi_put_off *answer) {
   struct pwi_served *served = &answer->served;
   if (served->payload_size == 0) return;
   assert(answer->buffer && "room was made");
@@ -154,12 +154,12 @@ void pwi_holder_keep_payload(struct pwi_put_off *answer) {
   served->payload = place;
 }
 
-void pwi_holder_send(struct pwi_put_off *answer) {
-  struct pwi_holder_link *link = answer->link;
-  struct pwi_holder_buffer *buffer = answer->buffer;
+void pwi_handler_send(struct pwi_put_off *answer) {
+  struct pwi_handler_link *link = answer->link;
+  struct pwi_handler_buffer *buffer = answer->buffer;
   struct pwi_message_builder local, *builder = buffer ? &buffer->builder : &local;
-  struct pwi_message_head head = answer_head(link->holder, answer->number, answer->task);
-  if (buffer) pwi_holder_keep_payload(answer); /* it must live as long as the values: behind them */
+  struct pwi_message_head head = answer_head(link->handler, answer->number, answer->task);
+  if (buffer) pwi_handler_keep_payload(answer); /* it must live as long as the values: behind them */
   const struct pwi_served *served = &answer->served;
   pwi_message_begin(builder, &link->peering.data, &head);
   pawl_status status = add_outcome(builder, &served->outcome);
@@ -172,77 +172,77 @@ void pwi_holder_send(struct pwi_put_off *answer) {
   give(link, builder, buffer, buffer ? index_of(link, buffer) : 0);
 }
 
-void pwi_holder_say(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome) {
-  pwi_holder_send(&(struct pwi_put_off){
+void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome) {
+  pwi_handler_send(&(struct pwi_put_off){
       .link = link, .number = number, .task = task, .served = {.outcome = *outcome}, .value_size = 1});
 }
 
-void pwi_holder_answer_put_off(void *context, struct pwi_put_off *put_off, bool is_lost) {
+void pwi_handler_answer_put_off(void *context, struct pwi_put_off *put_off, bool is_lost) {
   (void)context;
   if (!put_off->link) return; /* its buffers went with it */
   if (put_off->link->put_off_count > 0) put_off->link->put_off_count--;
   if (!is_lost) {
-    pwi_holder_send(put_off);
+    pwi_handler_send(put_off);
     return;
   }
-  pwi_holder_unmake_room(put_off->buffer);
+  pwi_handler_unmake_room(put_off->buffer);
   struct pwi_outcome outcome = {.code = PWI_CODE_NOT_HERE};
-  pwi_holder_say(put_off->link, put_off->number, put_off->task, &outcome);
+  pwi_handler_say(put_off->link, put_off->number, put_off->task, &outcome);
 }
 
 /* What was sent behind another was carried after it. */
-static void note_carried(struct pwi_holder_link *link, struct pwi_holder_buffer *buffer) {
-  int64_t now = pwi_net_now(link->holder->config.net), from = buffer->sent_at;
+static void note_carried(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
+  int64_t now = pwi_net_now(link->handler->config.net), from = buffer->sent_at;
   if (link->pace->last_done > from) from = link->pace->last_done;
   pwi_adapt_link_report(&link->pace->carrying, buffer->sent_bytes, now - from);
   link->pace->last_done = now;
   buffer->sent_at = 0;
 }
 
-void pwi_holder_done(struct pwi_holder_link *link, uint64_t cookie) {
-  size_t index = (size_t)(cookie & ~PWI_HOLDER_COOKIE);
+void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie) {
+  size_t index = (size_t)(cookie & ~PWI_HANDLER_COOKIE);
   assert(index < link->buffer_count);
-  struct pwi_holder_buffer *buffer = link->buffers[index];
+  struct pwi_handler_buffer *buffer = link->buffers[index];
   buffer->busy = false;
   if (link->pace && buffer->sent_at != 0) note_carried(link, buffer);
   if (buffer->size > KEEP_MAX) close_buffer(link, buffer);
 }
 
-void pwi_holder_close_buffers(struct pwi_holder_link *link) {
+void pwi_handler_close_buffers(struct pwi_handler_link *link) {
   for (size_t i = 0; i < link->buffer_count; i++)
-    pwi_net_region_close(link->holder->config.net, link->buffers[i]->region);
+    pwi_net_region_close(link->handler->config.net, link->buffers[i]->region);
 }
 
-void pwi_holder_free_buffers(struct pwi_holder_link *link) {
+void pwi_handler_free_buffers(struct pwi_handler_link *link) {
   for (size_t i = 0; i < link->buffer_count; i++) pwi_free(link->buffers[i]);
   pwi_free(link->buffers);
 }
 
-static struct pwi_holder_link *find_link(const struct pwi_holder *holder, uint64_t id) {
-  struct pwi_holder_link *link = holder->links;
+static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uint64_t id) {
+  struct pwi_handler_link *link = handler->links;
   while (link && link->link.id != id) link = link->next;
   return link;
 }
 
-static bool remember(struct pwi_holder *holder, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
-  if (holder->released_count == holder->released_room) {
-    size_t room = holder->released_room ? 2 * holder->released_room : 16;
-    struct pwi_released *grown = pwi_resize_array(holder->released, room, sizeof *grown);
+static bool remember(struct pwi_handler *handler, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  if (handler->released_count == handler->released_room) {
+    size_t room = handler->released_room ? 2 * handler->released_room : 16;
+    struct pwi_released *grown = pwi_resize_array(handler->released, room, sizeof *grown);
     if (!grown) return false;
-    holder->released = grown;
-    holder->released_room = room;
+    handler->released = grown;
+    handler->released_room = room;
   }
-  holder->released[holder->released_count++] = (struct pwi_released){waiter, *outcome};
+  handler->released[handler->released_count++] = (struct pwi_released){waiter, *outcome};
   return true;
 }
 
 /* The tick that lets somebody go has just been counted here, and the chain has not even been given it: so this is told by
- * pwi_holder_settle_sums, after that. Without memory to remember it the client asks again. */
-void pwi_holder_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
-  struct pwi_holder *holder = context;
-  struct pwi_holder_link *link = find_link(holder, waiter.owner);
+ * pwi_handler_settle_sums, after that. Without memory to remember it the client asks again. */
+void pwi_handler_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  struct pwi_handler *handler = context;
+  struct pwi_handler_link *link = find_link(handler, waiter.owner);
   struct pwi_outcome again = {.code = PWI_CODE_NOT_HERE};
-  bool may_be_early = holder->config.chains && outcome->code == PWI_CODE_OK;
-  if (!link || (may_be_early && remember(holder, waiter, outcome))) return;
-  pwi_holder_say(link, waiter.number, 0, may_be_early ? &again : outcome);
+  bool may_be_early = handler->config.chains && outcome->code == PWI_CODE_OK;
+  if (!link || (may_be_early && remember(handler, waiter, outcome))) return;
+  pwi_handler_say(link, waiter.number, 0, may_be_early ? &again : outcome);
 }

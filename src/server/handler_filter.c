@@ -18,7 +18,7 @@ static void close_chain(struct pwi_pull_chain *chain) {
   *chain = (struct pwi_pull_chain){0};
 }
 
-void pwi_holder_filters_fini(struct pwi_holder_filters *filters) {
+void pwi_handler_filters_fini(struct pwi_handler_filters *filters) {
   for (size_t i = 0; i < PWI_PULL_CHAINS; i++) close_chain(&filters->chains[i]);
   pawl_rows_fini(&filters->rows);
   pwi_pages_fini(&filters->places);
@@ -60,9 +60,9 @@ static bool is_chain(const struct pwi_pull_chain *chain, const struct pwi_reques
          memcmp(chain->bytes, request->filters, chain->size) == 0;
 }
 
-pawl_status pwi_holder_find_filters(struct pwi_holder *holder, const struct pwi_request *request,
-                                    const struct pwi_entry *entry, struct pawl_filters **filters_out) {
-  struct pwi_holder_filters *filters = &holder->filters;
+pawl_status pwi_handler_find_filters(struct pwi_handler *handler, const struct pwi_request *request,
+                                     const struct pwi_entry *entry, struct pawl_filters **filters_out) {
+  struct pwi_handler_filters *filters = &handler->filters;
   struct pwi_pull_chain *oldest = &filters->chains[0];
   *filters_out = NULL;
   if (request->filters_size == 0 || request->filters_size > PWI_FILTERS_ASKED_MAX)
@@ -87,7 +87,7 @@ pawl_status pwi_holder_find_filters(struct pwi_holder *holder, const struct pwi_
 
 /* --- running ---------------------------------------------------------------------------------------------------------- */
 
-static pawl_status make_places(struct pwi_holder_filters *filters, size_t rows) {
+static pawl_status make_places(struct pwi_handler_filters *filters, size_t rows) {
   pawl_status status = pwi_pages_grow(&filters->places, rows * sizeof(uint64_t));
   uint64_t *places = filters->places.memory;
   for (; !status && filters->place_count < rows; filters->place_count++)
@@ -95,7 +95,7 @@ static pawl_status make_places(struct pwi_holder_filters *filters, size_t rows) 
   return status;
 }
 
-static pawl_status run(struct pwi_holder_filters *filters, struct pawl_filters *chain, const struct pwi_entry *entry,
+static pawl_status run(struct pwi_handler_filters *filters, struct pawl_filters *chain, const struct pwi_entry *entry,
                        char *values, size_t bytes) {
   size_t rows = bytes / pwi_entry_row_bytes(entry);
   pawl_status status = make_places(filters, rows);
@@ -109,7 +109,7 @@ static pawl_status run(struct pwi_holder_filters *filters, struct pawl_filters *
 /* --- encoding --------------------------------------------------------------------------------------------------------- */
 
 /* What is known of a link and of vectors on it, for whoever leaves the choice of a compressor to us. */
-static struct pwi_adapt *find_adapt(struct pwi_holder_link *link, const struct pwi_entry *entry) {
+static struct pwi_adapt *find_adapt(struct pwi_handler_link *link, const struct pwi_entry *entry) {
   if (!link->pace) link->pace = pwi_alloc_zero(1, sizeof *link->pace);
   if (!link->pace) return NULL;
   struct pwi_paced *paced = &link->pace->vectors[entry->id.id % PWI_PACED_VECTORS];
@@ -120,7 +120,7 @@ static struct pwi_adapt *find_adapt(struct pwi_holder_link *link, const struct p
   return &paced->adapt;
 }
 
-static unsigned codecs_for(const struct pwi_holder_link *link, const struct pwi_request *request,
+static unsigned codecs_for(const struct pwi_handler_link *link, const struct pwi_request *request,
                            const struct pawl_filters *chain) {
   unsigned codecs = request->terms.codecs & link->peering.codecs;
   if (link->peering.in_place) return 0; /* nothing is carried, so nothing is saved */
@@ -128,17 +128,17 @@ static unsigned codecs_for(const struct pwi_holder_link *link, const struct pwi_
   return codecs & (~pwi_codecs_lossy() | ready);
 }
 
-static void encode(struct pwi_holder_link *link, const struct pwi_entry *entry, unsigned codecs, char *values,
+static void encode(struct pwi_handler_link *link, const struct pwi_entry *entry, unsigned codecs, char *values,
                    struct pwi_served *served, struct pwi_answer_form *form) {
-  struct pwi_holder *holder = link->holder;
+  struct pwi_handler *handler = link->handler;
   struct pwi_coding coding = {.codecs = codecs,
                               .type = (enum pwi_value_type)entry->is.type,
                               .values = values,
                               .count = served->value_bytes / pawl_type_size(entry->is.type),
-                              .net = holder->config.net};
+                              .net = handler->config.net};
   if (pwi_codecs_are_free(codecs)) coding.adapt = find_adapt(link, entry);
   coding.link = link->pace ? &link->pace->carrying : NULL;
-  struct pwi_coded coded = pwi_coder_encode(&holder->filters.coder, &coding, &holder->filters.coded);
+  struct pwi_coded coded = pwi_coder_encode(&handler->filters.coder, &coding, &handler->filters.coded);
   if (coded.codec == PWI_CODEC_RAW) return;
   assert(coded.size < served->value_bytes);
   memcpy(values, coded.data, coded.size);
@@ -146,13 +146,13 @@ static void encode(struct pwi_holder_link *link, const struct pwi_entry *entry, 
   served->value_bytes = coded.size;
 }
 
-pawl_status pwi_holder_filter(struct pwi_holder_link *link, const struct pwi_request *request,
-                              const struct pwi_entry *entry, struct pawl_filters *chain, char *values,
-                              struct pwi_served *served, struct pwi_answer_form *form_out) {
+pawl_status pwi_handler_filter(struct pwi_handler_link *link, const struct pwi_request *request,
+                               const struct pwi_entry *entry, struct pawl_filters *chain, char *values,
+                               struct pwi_served *served, struct pwi_answer_form *form_out) {
   *form_out = (struct pwi_answer_form){0};
   if (served->outcome.code != PWI_CODE_OK || served->value_bytes == 0 || request->terms.kind == PWI_REQUEST_SCAN)
     return PAWL_OK;
-  pawl_status status = chain ? run(&link->holder->filters, chain, entry, values, served->value_bytes) : PAWL_OK;
+  pawl_status status = chain ? run(&link->handler->filters, chain, entry, values, served->value_bytes) : PAWL_OK;
   unsigned codecs = codecs_for(link, request, chain);
   if (!status && codecs) encode(link, entry, codecs, values, served, form_out);
   return status;

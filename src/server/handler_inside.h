@@ -11,7 +11,7 @@
 
 /* A body that goes out: the region that its values lie in, and the small parts in front of them. Both are read by the
  * net until `done`. */
-struct pwi_holder_buffer {
+struct pwi_handler_buffer {
   struct pwi_region *region; /* NULL: closed, the place is free for another */
   size_t size;
   bool busy;
@@ -34,9 +34,9 @@ struct pwi_pace {
   struct pwi_paced vectors[PWI_PACED_VECTORS];
 };
 
-struct pwi_holder_link {
-  struct pwi_holder *holder;
-  struct pwi_holder_link *next, *before;
+struct pwi_handler_link {
+  struct pwi_handler *handler;
+  struct pwi_handler_link *next, *before;
   struct pwi_link link;
   struct pwi_peering peering;
   struct pwi_rights rights;
@@ -45,7 +45,7 @@ struct pwi_holder_link {
 
   struct pwi_inbox inbox; /* the request on its way in */
 
-  struct pwi_holder_buffer **buffers;
+  struct pwi_handler_buffer **buffers;
   size_t buffer_count;
   size_t buffer_bytes;   /* of their regions */
   size_t put_off_count;  /* answers that wait for chains */
@@ -62,7 +62,7 @@ struct pwi_pull_chain {
   struct pawl_filters *filters; /* NULL: the place is free */
 };
 
-struct pwi_holder_filters {
+struct pwi_handler_filters {
   struct pwi_pull_chain chains[PWI_PULL_CHAINS];
   uint64_t clock;
   struct pawl_rows rows;
@@ -78,30 +78,30 @@ struct pwi_released {
   struct pwi_outcome outcome;
 };
 
-struct pwi_holder {
-  struct pwi_holder_config config;
-  struct pwi_holder_link *links;
+struct pwi_handler {
+  struct pwi_handler_config config;
+  struct pwi_handler_link *links;
   struct pwi_released *released; /* to be told once our chain has the ticks */
   size_t released_count, released_room;
   struct pwi_staging staging; /* for requests on their way in */
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
-  struct pwi_holder_filters filters;
+  struct pwi_handler_filters filters;
   char small[PWI_NET_COPY_MAX];
 };
 
-/* Where the values of an answer are to be written: in `holder->small` if the net will copy them at once (then there is no
+/* Where the values of an answer are to be written: in `request handler->small` if the net will copy them at once (then there is no
  * buffer), else in a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_QUEUE_FULL: too much is under way on the link. */
-PAWL_MUST_USE pawl_status pwi_holder_make_room(struct pwi_holder_link *link, size_t bytes, bool may_wait,
-                                               struct pwi_holder_buffer **buffer_out, char **values_out);
+PAWL_MUST_USE pawl_status pwi_handler_make_room(struct pwi_handler_link *link, size_t bytes, bool may_wait,
+                                                struct pwi_handler_buffer **buffer_out, char **values_out);
 
 /* Gives a buffer back that was not used. NULL is fine. */
-void pwi_holder_unmake_room(struct pwi_holder_buffer *buffer);
+void pwi_handler_unmake_room(struct pwi_handler_buffer *buffer);
 
 /* The chain that the request asks for; NULL if it asks for none. PAWL_UNSUPPORTED (a filter that is not known here, or not
  * on pulls), PAWL_CORRUPT, PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_holder_find_filters(struct pwi_holder *holder, const struct pwi_request *request,
-                                                  const struct pwi_entry *entry, struct pawl_filters **filters_out);
+PAWL_MUST_USE pawl_status pwi_handler_find_filters(struct pwi_handler *handler, const struct pwi_request *request,
+                                                   const struct pwi_entry *entry, struct pawl_filters **filters_out);
 
 /* How values lie in an answer. Zeros: RAW. */
 struct pwi_answer_form {
@@ -111,21 +111,21 @@ struct pwi_answer_form {
 
 /* What was served passes through the chain, if there is one, and a codec, if one pays, in the place where it lies.
  * PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a filter has dropped rows). */
-PAWL_MUST_USE pawl_status pwi_holder_filter(struct pwi_holder_link *link, const struct pwi_request *request,
-                                            const struct pwi_entry *entry, struct pawl_filters *chain, char *values,
-                                            struct pwi_served *served, struct pwi_answer_form *form_out);
-void pwi_holder_filters_fini(struct pwi_holder_filters *filters);
+PAWL_MUST_USE pawl_status pwi_handler_filter(struct pwi_handler_link *link, const struct pwi_request *request,
+                                             const struct pwi_entry *entry, struct pawl_filters *chain, char *values,
+                                             struct pwi_served *served, struct pwi_answer_form *form_out);
+void pwi_handler_filters_fini(struct pwi_handler_filters *filters);
 
 /* Sends an answer; the buffer goes with it. */
-void pwi_holder_send(struct pwi_put_off *answer);
+void pwi_handler_send(struct pwi_put_off *answer);
 
 /* The payload of an answer that has to wait moves into its buffer. */
-void pwi_holder_keep_payload(struct pwi_put_off *answer);
+void pwi_handler_keep_payload(struct pwi_put_off *answer);
 
 /* An answer that is only an outcome. */
-void pwi_holder_say(struct pwi_holder_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome);
+void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome);
 
-void pwi_holder_close_buffers(struct pwi_holder_link *link); /* their regions, */
-void pwi_holder_free_buffers(struct pwi_holder_link *link);  /* and what is ours of them */
+void pwi_handler_close_buffers(struct pwi_handler_link *link); /* their regions, */
+void pwi_handler_free_buffers(struct pwi_handler_link *link);  /* and what is ours of them */
 
 #endif

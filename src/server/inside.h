@@ -38,13 +38,13 @@ struct server_peer {
   bool
       has_spoken; /* PEER_PREVIOUS: it has said something about a chain. One that only tries us (protocol/prober.h) never does */
   struct pwi_peering peering;
-  char *identity, *address;       /* of a link that is up, for those who look at its rights again */
-  struct pwi_account *account;    /* PEER_CLIENT: of its quotas; NULL: none */
-  int64_t began_at;               /* PEER_NEXT: when it was connected to */
-  uint64_t node;                  /* PEER_PREVIOUS, PEER_NEXT */
-  struct pwi_holder_link *holder; /* PEER_CLIENT */
-  struct pwi_letter letter;       /* PEER_MANAGER */
-  struct pwi_inbox inbox;         /* PEER_PREVIOUS, PEER_NEXT */
+  char *identity, *address;         /* of a link that is up, for those who look at its rights again */
+  struct pwi_account *account;      /* PEER_CLIENT: of its quotas; NULL: none */
+  int64_t began_at;                 /* PEER_NEXT: when it was connected to */
+  uint64_t node;                    /* PEER_PREVIOUS, PEER_NEXT */
+  struct pwi_handler_link *handler; /* PEER_CLIENT */
+  struct pwi_control control;       /* PEER_MANAGER */
+  struct pwi_inbox inbox;           /* PEER_PREVIOUS, PEER_NEXT */
 };
 
 /* A member that we fill, or an arc that we hand over, as the manager ordered it. */
@@ -78,7 +78,7 @@ struct pwi_server {
   struct pwi_server_config config;
   char *address, *host, *rack;
   struct pwi_greeting greeting;
-  struct pwi_mailer mailer;
+  struct pwi_messenger messenger;
   struct pwi_idmap links; /* to peers */
   struct server_peer *peers;
   struct pwi_staging staging; /* for what neighbours in chains say */
@@ -98,13 +98,13 @@ struct pwi_server {
   /* What the manager decided. */
   struct pwi_view *view; /* NULL: none came yet */
   struct pwi_catalogue catalogue;
-  struct pwi_roster *roster;
-  struct pwi_holder_numbers numbers;
+  struct pwi_membership *membership;
+  struct pwi_handler_numbers numbers;
 
-  struct pwi_holding *holding;
-  struct pwi_holder *holder;
+  struct pwi_shard *shard;
+  struct pwi_handler *handler;
   struct pwi_prober prober;
-  struct pwi_parcels parcels;
+  struct pwi_log_entries log_entries;
   struct pwi_chains chains;
   struct pwi_reading reading;
   struct pwi_pages stamps, state; /* of the update that is being read */
@@ -136,7 +136,7 @@ PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const stru
 PAWL_MUST_USE pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link_info *info);
 
 /* server/view.c: news from the manager. PAWL_CORRUPT and PAWL_NO_MEMORY: ask for it again. */
-PAWL_MUST_USE pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_letter *letter,
+PAWL_MUST_USE pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_control *control,
                                                const void *body);
 
 /* server/chain_traffic.c */
@@ -162,7 +162,7 @@ struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node);
 bool pwi_server_seeks(const struct pwi_server *server, uint64_t node);
 
 void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note);
-struct pwi_parcel_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer);
+struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer);
 
 /* server/fill.c */
 void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *order);

@@ -11,154 +11,158 @@
 #define KEEP_MAX ((size_t)128 << 20) /* of regions that nobody uses */
 #define ALIGN 64
 
-void pwi_parcels_init(struct pwi_parcels *parcels, struct pwi_net *net) { *parcels = (struct pwi_parcels){.net = net}; }
+void pwi_log_entries_init(struct pwi_log_entries *log_entries, struct pwi_net *net) {
+  *log_entries = (struct pwi_log_entries){.net = net};
+}
 
 /* The net may be gone by now, and the regions with it. */
-void pwi_parcels_fini(struct pwi_parcels *parcels) {
-  for (size_t i = 0; i < parcels->count; i++) {
-    pwi_list_unpin(parcels->all[i]->list);
-    pwi_free(parcels->all[i]);
+void pwi_log_entries_fini(struct pwi_log_entries *log_entries) {
+  for (size_t i = 0; i < log_entries->count; i++) {
+    pwi_list_unpin(log_entries->all[i]->list);
+    pwi_free(log_entries->all[i]);
   }
-  pwi_free(parcels->all);
-  *parcels = (struct pwi_parcels){0};
+  pwi_free(log_entries->all);
+  *log_entries = (struct pwi_log_entries){0};
 }
 
 /* --- the pool --------------------------------------------------------------------------------------------------------- */
 
-static struct pwi_parcel *add_parcel(struct pwi_parcels *parcels) {
-  if (parcels->count == parcels->room) {
-    size_t room = parcels->room ? 2 * parcels->room : 16;
-    struct pwi_parcel **all = pwi_resize_array(parcels->all, room, sizeof *all);
+static struct pwi_log_entry *add_log_entry(struct pwi_log_entries *log_entries) {
+  if (log_entries->count == log_entries->room) {
+    size_t room = log_entries->room ? 2 * log_entries->room : 16;
+    struct pwi_log_entry **all = pwi_resize_array(log_entries->all, room, sizeof *all);
     if (!all) return NULL;
-    parcels->all = all;
-    parcels->room = room;
+    log_entries->all = all;
+    log_entries->room = room;
   }
-  struct pwi_parcel *parcel = pwi_alloc_zero(1, sizeof *parcel);
-  if (!parcel) return NULL;
-  parcel->parcels = parcels;
-  parcel->index = (uint32_t)parcels->count;
-  parcels->all[parcels->count++] = parcel;
-  return parcel;
+  struct pwi_log_entry *log_entry = pwi_alloc_zero(1, sizeof *log_entry);
+  if (!log_entry) return NULL;
+  log_entry->log_entries = log_entries;
+  log_entry->index = (uint32_t)log_entries->count;
+  log_entries->all[log_entries->count++] = log_entry;
+  return log_entry;
 }
 
-/* Regions are REGION_MIN, twice that, four times, …: which power of two? PWI_PARCEL_CLASSES: none is so large. */
+/* Regions are REGION_MIN, twice that, four times, …: which power of two? PWI_LOG_ENTRY_CLASSES: none is so large. */
 static size_t power_of(size_t bytes) {
   size_t power = 0;
-  while (power < PWI_PARCEL_CLASSES && REGION_MIN << power < bytes) power++;
+  while (power < PWI_LOG_ENTRY_CLASSES && REGION_MIN << power < bytes) power++;
   return power;
 }
 
 /* The smallest region that does, and of those the one used last: its memory may still be in the caches. */
-static struct pwi_parcel *take_large(struct pwi_parcels *parcels, size_t bytes) {
+static struct pwi_log_entry *take_large(struct pwi_log_entries *log_entries, size_t bytes) {
   size_t power = power_of(bytes);
-  while (power < PWI_PARCEL_CLASSES && !parcels->idle_large[power]) power++;
-  if (power == PWI_PARCEL_CLASSES) return NULL;
-  struct pwi_parcel *parcel = parcels->idle_large[power];
-  parcels->idle_large[power] = parcel->next;
-  parcels->idle_bytes -= parcel->room;
-  return parcel;
+  while (power < PWI_LOG_ENTRY_CLASSES && !log_entries->idle_large[power]) power++;
+  if (power == PWI_LOG_ENTRY_CLASSES) return NULL;
+  struct pwi_log_entry *log_entry = log_entries->idle_large[power];
+  log_entries->idle_large[power] = log_entry->next;
+  log_entries->idle_bytes -= log_entry->room;
+  return log_entry;
 }
 
-static struct pwi_parcel *take_small(struct pwi_parcels *parcels) {
-  struct pwi_parcel *parcel = parcels->idle;
-  if (parcel) parcels->idle = parcel->next;
-  return parcel ? parcel : add_parcel(parcels);
+static struct pwi_log_entry *take_small(struct pwi_log_entries *log_entries) {
+  struct pwi_log_entry *log_entry = log_entries->idle;
+  if (log_entry) log_entries->idle = log_entry->next;
+  return log_entry ? log_entry : add_log_entry(log_entries);
 }
 
-static pawl_status open_region(struct pwi_parcels *parcels, struct pwi_parcel *parcel, size_t bytes) {
+static pawl_status open_region(struct pwi_log_entries *log_entries, struct pwi_log_entry *log_entry, size_t bytes) {
   size_t power = power_of(bytes);
-  if (power == PWI_PARCEL_CLASSES) return PAWL_NO_MEMORY;
-  pawl_status status = pwi_net_region_open(parcels->net, REGION_MIN << power, &parcel->region);
-  if (!status) parcel->room = REGION_MIN << power;
+  if (power == PWI_LOG_ENTRY_CLASSES) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_net_region_open(log_entries->net, REGION_MIN << power, &log_entry->region);
+  if (!status) log_entry->room = REGION_MIN << power;
   return status;
 }
 
-static void put_back(struct pwi_parcel *parcel) {
-  struct pwi_parcels *parcels = parcel->parcels;
-  struct pwi_parcel **list = parcel->region ? &parcels->idle_large[power_of(parcel->room)] : &parcels->idle;
-  parcel->next = *list;
-  *list = parcel;
-  if (parcel->region) parcels->idle_bytes += parcel->room;
+static void put_back(struct pwi_log_entry *log_entry) {
+  struct pwi_log_entries *log_entries = log_entry->log_entries;
+  struct pwi_log_entry **list =
+      log_entry->region ? &log_entries->idle_large[power_of(log_entry->room)] : &log_entries->idle;
+  log_entry->next = *list;
+  *list = log_entry;
+  if (log_entry->region) log_entries->idle_bytes += log_entry->room;
 }
 
-pawl_status pwi_parcel_take(struct pwi_parcels *parcels, size_t bytes, struct pwi_parcel **parcel_out) {
-  struct pwi_parcel *parcel = bytes > PWI_PARCEL_INLINE ? take_large(parcels, bytes) : NULL;
-  if (!parcel) {
-    parcel = take_small(parcels);
-    if (!parcel) return PAWL_NO_MEMORY;
-    pawl_status status = bytes > PWI_PARCEL_INLINE ? open_region(parcels, parcel, bytes) : PAWL_OK;
+pawl_status pwi_log_entry_take(struct pwi_log_entries *log_entries, size_t bytes,
+                               struct pwi_log_entry **log_entry_out) {
+  struct pwi_log_entry *log_entry = bytes > PWI_LOG_ENTRY_INLINE ? take_large(log_entries, bytes) : NULL;
+  if (!log_entry) {
+    log_entry = take_small(log_entries);
+    if (!log_entry) return PAWL_NO_MEMORY;
+    pawl_status status = bytes > PWI_LOG_ENTRY_INLINE ? open_region(log_entries, log_entry, bytes) : PAWL_OK;
     if (status) {
-      put_back(parcel);
+      put_back(log_entry);
       return status;
     }
   }
-  parcel->next = NULL;
-  parcel->references = 1;
-  parcel->size = bytes;
-  parcel->list = NULL;
-  parcel->key_bytes = parcel->value_bytes = parcel->state_bytes = parcel->stamp_bytes = 0;
-  parcels->bytes += bytes;
-  *parcel_out = parcel;
+  log_entry->next = NULL;
+  log_entry->references = 1;
+  log_entry->size = bytes;
+  log_entry->list = NULL;
+  log_entry->key_bytes = log_entry->value_bytes = log_entry->state_bytes = log_entry->stamp_bytes = 0;
+  log_entries->bytes += bytes;
+  *log_entry_out = log_entry;
   return PAWL_OK;
 }
 
-static void retire(struct pwi_parcel *parcel) {
-  struct pwi_parcels *parcels = parcel->parcels;
-  if (parcel->references > 0 || parcel->in_flight > 0) return;
-  parcels->bytes -= parcel->size;
-  pwi_list_unpin(parcel->list);
-  parcel->list = NULL;
-  if (parcel->region && (parcel->is_tainted || parcel->room + parcels->idle_bytes > KEEP_MAX)) {
-    pwi_net_region_close(parcels->net, parcel->region);
-    parcel->region = NULL;
-    parcel->room = 0;
+static void retire(struct pwi_log_entry *log_entry) {
+  struct pwi_log_entries *log_entries = log_entry->log_entries;
+  if (log_entry->references > 0 || log_entry->in_flight > 0) return;
+  log_entries->bytes -= log_entry->size;
+  pwi_list_unpin(log_entry->list);
+  log_entry->list = NULL;
+  if (log_entry->region && (log_entry->is_tainted || log_entry->room + log_entries->idle_bytes > KEEP_MAX)) {
+    pwi_net_region_close(log_entries->net, log_entry->region);
+    log_entry->region = NULL;
+    log_entry->room = 0;
   }
-  parcel->is_tainted = false;
-  put_back(parcel);
+  log_entry->is_tainted = false;
+  put_back(log_entry);
 }
 
-struct pwi_parcel *pwi_parcel_retain(struct pwi_parcel *parcel) {
-  parcel->references++;
-  return parcel;
+struct pwi_log_entry *pwi_log_entry_retain(struct pwi_log_entry *log_entry) {
+  log_entry->references++;
+  return log_entry;
 }
 
-void pwi_parcel_release(struct pwi_parcel *parcel) {
-  if (!parcel) return;
-  assert(parcel->references > 0);
-  parcel->references--;
-  retire(parcel);
+void pwi_log_entry_release(struct pwi_log_entry *log_entry) {
+  if (!log_entry) return;
+  assert(log_entry->references > 0);
+  log_entry->references--;
+  retire(log_entry);
 }
 
-void *pwi_parcel_memory(struct pwi_parcel *parcel) {
-  return parcel->region ? pwi_net_region_memory(parcel->region) : parcel->small;
+void *pwi_log_entry_memory(struct pwi_log_entry *log_entry) {
+  return log_entry->region ? pwi_net_region_memory(log_entry->region) : log_entry->small;
 }
 
-void pwi_parcel_shrink(struct pwi_parcel *parcel, size_t bytes) {
-  assert(bytes <= parcel->size && parcel->in_flight == 0);
-  parcel->parcels->bytes -= parcel->size - bytes;
-  parcel->size = bytes;
+void pwi_log_entry_shrink(struct pwi_log_entry *log_entry, size_t bytes) {
+  assert(bytes <= log_entry->size && log_entry->in_flight == 0);
+  log_entry->log_entries->bytes -= log_entry->size - bytes;
+  log_entry->size = bytes;
 }
 
 /* --- what lies where ---------------------------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGN - 1) / ALIGN * ALIGN; }
 
-unsigned char *pwi_parcel_keys(struct pwi_parcel *parcel) { return pwi_parcel_memory(parcel); }
+unsigned char *pwi_log_entry_keys(struct pwi_log_entry *log_entry) { return pwi_log_entry_memory(log_entry); }
 
-unsigned char *pwi_parcel_values(struct pwi_parcel *parcel) {
-  return pwi_parcel_keys(parcel) + aligned(parcel->key_bytes);
+unsigned char *pwi_log_entry_values(struct pwi_log_entry *log_entry) {
+  return pwi_log_entry_keys(log_entry) + aligned(log_entry->key_bytes);
 }
 
-unsigned char *pwi_parcel_state(struct pwi_parcel *parcel) {
-  return pwi_parcel_values(parcel) + aligned(parcel->value_bytes);
+unsigned char *pwi_log_entry_state(struct pwi_log_entry *log_entry) {
+  return pwi_log_entry_values(log_entry) + aligned(log_entry->value_bytes);
 }
 
-unsigned char *pwi_parcel_stamps(struct pwi_parcel *parcel) {
-  return pwi_parcel_state(parcel) + aligned(parcel->state_bytes);
+unsigned char *pwi_log_entry_stamps(struct pwi_log_entry *log_entry) {
+  return pwi_log_entry_state(log_entry) + aligned(log_entry->state_bytes);
 }
 
-pawl_status pwi_parcel_measure(size_t key_bytes, size_t value_bytes, size_t state_bytes, size_t stamp_bytes,
-                               size_t *bytes_out) {
+pawl_status pwi_log_entry_measure(size_t key_bytes, size_t value_bytes, size_t state_bytes, size_t stamp_bytes,
+                                  size_t *bytes_out) {
   size_t sum = 4 * ALIGN;
   if (!pwi_add_size(sum, key_bytes, &sum) || !pwi_add_size(sum, value_bytes, &sum) ||
       !pwi_add_size(sum, state_bytes, &sum) || !pwi_add_size(sum, stamp_bytes, &sum))
@@ -176,10 +180,10 @@ static pawl_status add_note(struct pwi_message_builder *builder, const struct pw
   return pwi_message_copy(builder, &section, bytes);
 }
 
-static pawl_status add_terms(struct pwi_parcel *parcel, struct pwi_message_builder *builder, bool full) {
-  struct pwi_terms terms = parcel->terms;
+static pawl_status add_terms(struct pwi_log_entry *log_entry, struct pwi_message_builder *builder, bool full) {
+  struct pwi_terms terms = log_entry->terms;
   uint8_t bytes[PWI_TERMS_SIZE];
-  if (full && parcel->list && terms.keys == PWI_KEYS_SIGNED) {
+  if (full && log_entry->list && terms.keys == PWI_KEYS_SIGNED) {
     terms.keys = PWI_KEYS_LIST;
     terms.keep = true;
   }
@@ -188,99 +192,103 @@ static pawl_status add_terms(struct pwi_parcel *parcel, struct pwi_message_build
   return pwi_message_copy(builder, &section, bytes);
 }
 
-static pawl_status add_keys(struct pwi_parcel *parcel, struct pwi_message_builder *builder, bool full) {
-  if (parcel->terms.keys == PWI_KEYS_LIST) return pwi_message_add(builder, &parcel->keys, pwi_parcel_keys(parcel));
-  if (parcel->terms.keys != PWI_KEYS_SIGNED) return PAWL_OK;
-  if (full && parcel->list) {
+static pawl_status add_keys(struct pwi_log_entry *log_entry, struct pwi_message_builder *builder, bool full) {
+  if (log_entry->terms.keys == PWI_KEYS_LIST)
+    return pwi_message_add(builder, &log_entry->keys, pwi_log_entry_keys(log_entry));
+  if (log_entry->terms.keys != PWI_KEYS_SIGNED) return PAWL_OK;
+  if (full && log_entry->list) {
     size_t count;
-    const uint64_t *keys = pwi_list_keys(parcel->list, &count);
+    const uint64_t *keys = pwi_list_keys(log_entry->list, &count);
     struct pwi_section section = {
         .type = PWI_SECTION_KEYS, .value_type = PWI_TYPE_U64, .count = (uint32_t)count, .length = count * sizeof *keys};
     return pwi_message_add(builder, &section, keys);
   }
-  struct pwi_section section = {.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof parcel->signature};
-  return pwi_message_copy(builder, &section, &parcel->signature);
+  struct pwi_section section = {.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof log_entry->signature};
+  return pwi_message_copy(builder, &section, &log_entry->signature);
 }
 
-static pawl_status add_rows(struct pwi_parcel *parcel, struct pwi_message_builder *builder) {
-  struct pwi_section values = {.type = PWI_SECTION_VALUES,
-                               .value_type = parcel->value_type,
-                               .count = (uint32_t)(parcel->value_size ? parcel->value_bytes / parcel->value_size : 0),
-                               .length = parcel->value_bytes};
+static pawl_status add_rows(struct pwi_log_entry *log_entry, struct pwi_message_builder *builder) {
+  struct pwi_section values = {
+      .type = PWI_SECTION_VALUES,
+      .value_type = log_entry->value_type,
+      .count = (uint32_t)(log_entry->value_size ? log_entry->value_bytes / log_entry->value_size : 0),
+      .length = log_entry->value_bytes};
   struct pwi_section state = {
-      .type = PWI_SECTION_STATE, .count = (uint32_t)parcel->state_bytes, .length = parcel->state_bytes};
+      .type = PWI_SECTION_STATE, .count = (uint32_t)log_entry->state_bytes, .length = log_entry->state_bytes};
   pawl_status status = PAWL_OK;
-  if (parcel->value_bytes > 0) status = pwi_message_add(builder, &values, pwi_parcel_values(parcel));
-  if (!status && parcel->state_bytes > 0) status = pwi_message_add(builder, &state, pwi_parcel_state(parcel));
+  if (log_entry->value_bytes > 0) status = pwi_message_add(builder, &values, pwi_log_entry_values(log_entry));
+  if (!status && log_entry->state_bytes > 0) status = pwi_message_add(builder, &state, pwi_log_entry_state(log_entry));
   struct pwi_section stamps = {.type = PWI_SECTION_STAMPS,
-                               .count = (uint32_t)(parcel->stamp_bytes / PWI_STAMP_SIZE),
-                               .length = parcel->stamp_bytes};
-  if (!status && parcel->stamp_bytes > 0) status = pwi_message_add(builder, &stamps, pwi_parcel_stamps(parcel));
+                               .count = (uint32_t)(log_entry->stamp_bytes / PWI_STAMP_SIZE),
+                               .length = log_entry->stamp_bytes};
+  if (!status && log_entry->stamp_bytes > 0)
+    status = pwi_message_add(builder, &stamps, pwi_log_entry_stamps(log_entry));
   return status;
 }
 
-static pawl_status give(struct pwi_parcel *parcel, const struct pwi_message_builder *builder,
-                        const struct pwi_parcel_address *address) {
+static pawl_status give(struct pwi_log_entry *log_entry, const struct pwi_message_builder *builder,
+                        const struct pwi_log_entry_address *address) {
   bool is_kept = builder->body_size > PWI_NET_COPY_MAX;
   struct pwi_send send = {.lane = PWI_LANE_DATA,
                           .head = builder->head,
                           .body = builder->parts,
                           .body_count = builder->part_count,
-                          .cookie = is_kept ? PWI_PARCEL_COOKIE | parcel->index : 0};
-  pawl_status status = pwi_net_send(parcel->parcels->net, address->link, &send);
-  if (!status && is_kept) parcel->in_flight++;
+                          .cookie = is_kept ? PWI_LOG_ENTRY_COOKIE | log_entry->index : 0};
+  pawl_status status = pwi_net_send(log_entry->log_entries->net, address->link, &send);
+  if (!status && is_kept) log_entry->in_flight++;
   return status;
 }
 
-/* A parcel that is still being sent elsewhere has its builder in use: it waits, which is rare (an arc that was split). */
-pawl_status pwi_parcel_send_update(struct pwi_parcel *parcel, const struct pwi_parcel_address *address,
-                                   const struct pwi_note *note, bool full) {
-  struct pwi_message_builder *builder = &parcel->builder;
+/* A log entry that is still being sent elsewhere has its builder in use: it waits, which is rare (an arc that was split). */
+pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const struct pwi_log_entry_address *address,
+                                      const struct pwi_note *note, bool full) {
+  struct pwi_message_builder *builder = &log_entry->builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
-                                  .sender = parcel->sender,
-                                  .task = parcel->task,
-                                  .tick = parcel->tick,
+                                  .sender = log_entry->sender,
+                                  .task = log_entry->task,
+                                  .tick = log_entry->tick,
                                   .view = (uint32_t)address->view,
-                                  .roster = (uint32_t)address->roster,
+                                  .membership = (uint32_t)address->membership,
                                   .catalogue = (uint32_t)address->catalogue};
-  if (parcel->in_flight > 0) {
-    parcel->is_awaited = true;
+  if (log_entry->in_flight > 0) {
+    log_entry->is_awaited = true;
     return PAWL_QUEUE_FULL;
   }
   pwi_message_begin(builder, address->terms, &head);
   pawl_status status = add_note(builder, note);
-  if (!status) status = add_terms(parcel, builder, full);
-  if (!status && parcel->effect == PWI_EFFECT_ROWS) status = add_keys(parcel, builder, full);
-  if (!status && parcel->effect == PWI_EFFECT_ROWS) status = add_rows(parcel, builder);
+  if (!status) status = add_terms(log_entry, builder, full);
+  if (!status && log_entry->effect == PWI_EFFECT_ROWS) status = add_keys(log_entry, builder, full);
+  if (!status && log_entry->effect == PWI_EFFECT_ROWS) status = add_rows(log_entry, builder);
   if (!status) status = pwi_message_finish(builder);
-  return status ? status : give(parcel, builder, address);
+  return status ? status : give(log_entry, builder, address);
 }
 
-pawl_status pwi_parcel_send_bytes(struct pwi_parcel *parcel, const struct pwi_parcel_address *address,
-                                  const struct pwi_note *note, uint64_t node) {
-  struct pwi_message_builder *builder = &parcel->builder;
+pawl_status pwi_log_entry_send_bytes(struct pwi_log_entry *log_entry, const struct pwi_log_entry_address *address,
+                                     const struct pwi_note *note, uint64_t node) {
+  struct pwi_message_builder *builder = &log_entry->builder;
   struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
                                   .sender = node,
                                   .view = (uint32_t)address->view,
-                                  .roster = (uint32_t)address->roster,
+                                  .membership = (uint32_t)address->membership,
                                   .catalogue = (uint32_t)address->catalogue};
-  struct pwi_section section = {.type = PWI_SECTION_PAYLOAD, .count = (uint32_t)parcel->size, .length = parcel->size};
+  struct pwi_section section = {
+      .type = PWI_SECTION_PAYLOAD, .count = (uint32_t)log_entry->size, .length = log_entry->size};
   pwi_message_begin(builder, address->terms, &head);
   pawl_status status = add_note(builder, note);
-  if (!status && parcel->size > 0) status = pwi_message_add(builder, &section, pwi_parcel_memory(parcel));
+  if (!status && log_entry->size > 0) status = pwi_message_add(builder, &section, pwi_log_entry_memory(log_entry));
   if (!status) status = pwi_message_finish(builder);
-  return status ? status : give(parcel, builder, address);
+  return status ? status : give(log_entry, builder, address);
 }
 
-bool pwi_parcel_done(struct pwi_parcels *parcels, uint64_t cookie, pawl_status status) {
-  size_t index = (size_t)(cookie & ~PWI_PARCEL_COOKIE);
-  assert(index < parcels->count);
-  struct pwi_parcel *parcel = parcels->all[index];
-  assert(parcel->in_flight > 0);
-  parcel->in_flight--;
-  if (status) parcel->is_tainted = true;
-  bool was_awaited = parcel->is_awaited && parcel->in_flight == 0;
-  if (parcel->in_flight == 0) parcel->is_awaited = false;
-  retire(parcel);
+bool pwi_log_entry_done(struct pwi_log_entries *log_entries, uint64_t cookie, pawl_status status) {
+  size_t index = (size_t)(cookie & ~PWI_LOG_ENTRY_COOKIE);
+  assert(index < log_entries->count);
+  struct pwi_log_entry *log_entry = log_entries->all[index];
+  assert(log_entry->in_flight > 0);
+  log_entry->in_flight--;
+  if (status) log_entry->is_tainted = true;
+  bool was_awaited = log_entry->is_awaited && log_entry->in_flight == 0;
+  if (log_entry->in_flight == 0) log_entry->is_awaited = false;
+  retire(log_entry);
   return was_awaited;
 }

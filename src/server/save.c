@@ -7,7 +7,7 @@
  * of it that are in the file already do no harm: the manifest lists the file before the one that has the arc, and later rows
  * count.
  *
- * Whatever touches the disk is an errand (checkpoint/disk_queue.h): here chunks are only copied into *sheets*, which are carried out
+ * Whatever touches the disk is a disk job (checkpoint/disk_queue.h): here chunks are only copied into *sheets*, which are carried out
  * in their order. How many may be on their way, and how fast, is limited.
  */
 #include <string.h>
@@ -93,7 +93,7 @@ static void begin_arc(struct server_saving *saving) {
 static pawl_status copy_chunk(struct server_saving *saving, bool *more_out) {
   struct sheet *sheet = pwi_sheet_take(saving, SHEET_CHUNK);
   if (!sheet) return PAWL_NO_MEMORY;
-  pawl_status status = pwi_holding_copy(saving->server->holding, &saving->copying, CHUNK, &sheet->bytes, more_out);
+  pawl_status status = pwi_shard_copy(saving->server->shard, &saving->copying, CHUNK, &sheet->bytes, more_out);
   if (status || !*more_out) {
     pwi_sheet_put_back(saving, sheet);
     return status;
@@ -282,10 +282,10 @@ void pwi_server_save_timer(struct pwi_server *server) {
 
 /* Changes are remembered from now on; what was there before counts as changed by the last version. */
 static void begin_marks(struct pwi_server *server) {
-  if (pwi_holding_is_marking(server->holding)) return;
-  pwi_holding_begin_marks(server->holding);
+  if (pwi_shard_is_marking(server->shard)) return;
+  pwi_shard_begin_marks(server->shard);
   for (size_t i = 0; i < server->chains.count; i++)
-    pwi_holding_mark_all(server->holding, server->chains.items[i]->positions, server->chains.items[i]->version);
+    pwi_shard_mark_all(server->shard, server->chains.items[i]->positions, server->chains.items[i]->version);
 }
 
 static void follow_up(struct server_saving *saving, struct pwi_save *order) {
@@ -311,7 +311,7 @@ pawl_status pwi_server_save_ordered(struct pwi_server *server, const void *paylo
   if (order.cancel || order.arc_count == 0) {
     if (order.cancel && saving && saving->order.order == order.order && !saving->is_ending) give_up(saving);
     pwi_save_fini(&order);
-  } else if (!server->config.depot) {
+  } else if (!server->config.disk_queue) {
     refuse(server, order.order, PAWL_UNSUPPORTED);
     pwi_save_fini(&order);
   } else if (saving) {
@@ -335,7 +335,7 @@ void pwi_server_save_without_manager(struct pwi_server *server) {
 
 void pwi_server_save_fini(struct pwi_server *server) {
   if (!server->saving) return;
-  server->config.depot->ops->settle(server->config.depot);
+  server->config.disk_queue->ops->settle(server->config.disk_queue);
   free_saving(server->saving);
   server->saving = NULL;
 }

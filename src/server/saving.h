@@ -3,7 +3,7 @@
  *   server/save.c    arcs: copying them, cutting them, and the life of an order
  *   server/sheets.c  sheets, which carry what is copied to the disk
  *
- * SHEETS. What is copied goes into a sheet, sheets stand in a line, and are sent as errands (checkpoint/disk_queue.h) as fast as the
+ * SHEETS. What is copied goes into a sheet, sheets stand in a line, and are sent as disk jobs (checkpoint/disk_queue.h) as fast as the
  * window and the rate allow. They are done in their order: opening the file is the first, finishing or abandoning it the
  * last. Once one has failed, those behind it do nothing, but for the one that abandons the file.
  */
@@ -19,7 +19,7 @@
 enum sheet_kind { SHEET_OPEN, SHEET_CHUNK, SHEET_CUT, SHEET_FINISH, SHEET_ABANDON };
 
 struct sheet {
-  struct pwi_errand errand; /* first */
+  struct pwi_disk_job disk_job; /* first */
   struct sheet *next;
   struct server_saving *saving;
   enum sheet_kind kind;
@@ -57,7 +57,7 @@ struct server_saving {
   uint64_t given;            /* bytes */
   int64_t began, reported;
 
-  /* Errands only. */
+  /* Disk jobs only. */
   struct pwi_archive_head head;
   struct pwi_files *files;
   struct pwi_file *file;

@@ -63,10 +63,11 @@ void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pw
                                   .sender = server->node,
                                   .tick = server->managers.term,
                                   .view = (uint32_t)server->numbers.view,
-                                  .roster = (uint32_t)server->roster->number,
+                                  .membership = (uint32_t)server->membership->number,
                                   .catalogue = (uint32_t)server->catalogue.number};
   /* Whatever cannot be sent takes the link down, and what matters is said again on the next. */
-  pawl_status status = pwi_mail_send(&server->mailer, peer->link, &peer->peering.link, &head, enclosures, count);
+  pawl_status status =
+      pwi_messenger_send(&server->messenger, peer->link, &peer->peering.link, &head, enclosures, count);
   (void)status;
 }
 
@@ -175,12 +176,12 @@ static void send_report(struct pwi_server *server) {
   static const size_t room = LOADS_MAX;
   struct pwi_report report;
   struct pwi_load *loads = pwi_alloc_zero(room, sizeof *loads);
-  pwi_holding_retry(server->holding);
-  pwi_holding_report(server->holding, &report);
+  pwi_shard_retry(server->shard);
+  pwi_shard_report(server->shard, &report);
   report.memory_max = server->config.memory_max;
   report.bytes_passed = server->bytes_passed;
   pwi_writer_reset(&server->writer);
-  pwi_report_encode(&report, loads, loads ? pwi_holding_loads(server->holding, loads, room) : 0, &server->writer);
+  pwi_report_encode(&report, loads, loads ? pwi_shard_loads(server->shard, loads, room) : 0, &server->writer);
   pwi_free(loads);
   pwi_server_say_payload(server, server->manager, PWI_SAY_REPORT);
 }
@@ -203,22 +204,22 @@ static pawl_status probe(struct pwi_server *server, const void *payload, size_t 
   return PAWL_OK;
 }
 
-static pawl_status from_manager(struct pwi_server *server, const struct pwi_letter *letter, const void *body) {
+static pawl_status from_manager(struct pwi_server *server, const struct pwi_control *control, const void *body) {
   struct pwi_joined joined;
   struct pwi_move move;
   size_t size, used;
-  const void *payload = pwi_letter_find(letter, body, PWI_SECTION_PAYLOAD, &size);
-  uint64_t term = letter->head.tick;
-  pawl_status status = letter->head.kind == PWI_SAY_JOINED ? PAWL_OK : pwi_managers_heed(&server->managers, term);
+  const void *payload = pwi_control_find(control, body, PWI_SECTION_PAYLOAD, &size);
+  uint64_t term = control->head.tick;
+  pawl_status status = control->head.kind == PWI_SAY_JOINED ? PAWL_OK : pwi_managers_heed(&server->managers, term);
   if (status) return status;
-  switch (letter->head.kind) {
+  switch (control->head.kind) {
   case PWI_SAY_JOINED:
     status = pwi_joined_decode(payload, size, &joined);
     if (!status) status = pwi_managers_welcome(&server->managers, &joined, term);
     if (!status) take_joined(server, &joined);
     return status;
   case PWI_SAY_NEWS:
-    status = pwi_server_take_news(server, letter, body);
+    status = pwi_server_take_news(server, control, body);
     if (!status) pwi_server_say(server, server->manager, PWI_SAY_HAVE, NULL, 0);
     return status;
   case PWI_SAY_MOVE:
@@ -264,13 +265,13 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   else
     pwi_account_leave(&server->accounts, account);
   if (!status && !is_server)
-    status = pwi_holder_link_up(server->holder, link, peering, &rights, account, &peer->holder);
+    status = pwi_handler_link_up(server->handler, link, peering, &rights, account, &peer->handler);
   if (status) {
     if (!is_server) pwi_server_starve(server);
     pwi_net_close(server->config.net, link, status);
     return;
   }
-  if (peer->holder) server->client_links++;
+  if (peer->handler) server->client_links++;
   peer->peering = *peering;
   peer->node = peering->hello.node;
   peer->is_up = true;
@@ -317,8 +318,8 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   if (kind == PEER_NEXT || kind == PEER_PREVIOUS) pwi_server_chain_down(server, peer);
   bool is_given_up = kind == PEER_MANAGER && peer != server->manager;
   if (kind == PEER_MANAGER && !is_given_up) server->manager = NULL;
-  if (peer->holder) server->client_links--;
-  pwi_holder_link_down(peer->holder);
+  if (peer->handler) server->client_links--;
+  pwi_handler_link_down(peer->handler);
   remove_peer(server, peer);
   if (kind != PEER_MANAGER || is_given_up) return;
   pwi_server_moves_without_manager(server);
@@ -338,28 +339,28 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer || !peer->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
-  if (peer->holder) return pwi_holder_message(peer->holder, message);
+  if (peer->handler) return pwi_handler_message(peer->handler, message);
   if (peer->kind != PEER_MANAGER) return pwi_inbox_begin(&peer->inbox, message, &peer->peering.data, &peer->inbox);
-  return pwi_letter_begin(&peer->letter, message, &peer->peering.link);
+  return pwi_control_begin(&peer->control, message, &peer->peering.link);
 }
 
 static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer) return;
-  if (peer->holder) {
-    pwi_holder_piece(peer->holder, offset, data, size);
+  if (peer->handler) {
+    pwi_handler_piece(peer->handler, offset, data, size);
     return;
   }
   if (peer->kind != PEER_MANAGER) {
     pwi_inbox_piece(&peer->inbox, offset, data, size);
     return;
   }
-  assert(context == &peer->letter);
-  pawl_status status = pwi_letter_open(&peer->letter, data, size, &peer->peering.link);
-  if (!status) status = from_manager(server, &peer->letter, data);
+  assert(context == &peer->control);
+  pawl_status status = pwi_control_open(&peer->control, data, size, &peer->peering.link);
+  if (!status) status = from_manager(server, &peer->control, data);
   if (!status) return;
-  pwi_log(server->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", peer->letter.head.kind,
+  pwi_log(server->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", peer->control.head.kind,
           pawl_status_name(status));
   pwi_net_close(server->config.net, link, status);
 }
@@ -368,20 +369,20 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer) return;
-  if (peer->holder && context == peer->holder) pwi_holder_message_end(peer->holder, status);
+  if (peer->handler && context == peer->handler) pwi_handler_message_end(peer->handler, status);
   if (context == &peer->inbox && !status) pwi_server_chain_said(server, peer);
 }
 
 static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   struct pwi_server *server = self;
-  if (pwi_mail_done(&server->mailer, cookie)) return;
+  if (pwi_messenger_done(&server->messenger, cookie)) return;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
-  if (cookie & PWI_PARCEL_COOKIE) {
-    if (pwi_parcel_done(&server->parcels, cookie, status)) pwi_server_chains_pump(server);
+  if (cookie & PWI_LOG_ENTRY_COOKIE) {
+    if (pwi_log_entry_done(&server->log_entries, cookie, status)) pwi_server_chains_pump(server);
     if (peer && peer->is_up) pwi_server_chain_writable(server, peer);
     return;
   }
-  if (peer && peer->holder) pwi_holder_done(peer->holder, cookie);
+  if (peer && peer->handler) pwi_handler_done(peer->handler, cookie);
 }
 
 static void writable(void *self, struct pwi_link link) {
@@ -450,36 +451,36 @@ static pawl_status copy_texts(struct pwi_server *server) {
 }
 
 static pawl_status make_parts(struct pwi_server *server) {
-  struct pwi_holder_config holder = {
+  struct pwi_handler_config handler = {
       .net = server->config.net, .numbers = &server->numbers, .log = server->config.log, .chains = &server->chains};
-  pawl_status status = pwi_holder_create(&holder, &server->holder);
+  pawl_status status = pwi_handler_create(&handler, &server->handler);
   if (status) return status;
-  pwi_parcels_init(&server->parcels, server->config.net);
-  server->chains.parcels = &server->parcels;
-  server->chains.answer = pwi_holder_answer_put_off;
+  pwi_log_entries_init(&server->log_entries, server->config.net);
+  server->chains.log_entries = &server->log_entries;
+  server->chains.answer = pwi_handler_answer_put_off;
   server->chains.pump = pwi_server_chain_pump;
   server->chains.starve = pwi_server_chain_starve;
   server->chains.context = server;
   bool is_capped = server->config.memory_max != UINT64_MAX;
   uint64_t set_aside = server->config.set_aside < server->config.memory_max ? server->config.set_aside : 0;
-  struct pwi_holding_config holding = {.memory_max = server->config.memory_max - (is_capped ? set_aside : 0),
-                                       .functions = server->config.functions,
-                                       .run = server->config.run,
-                                       .run_context = server->config.run_context,
-                                       .cache_max = server->config.cache_max,
-                                       .answer = pwi_holder_answer,
-                                       .context = server->holder};
-  status = pwi_holding_create(&holding, &server->holding);
-  if (!status) pwi_holder_set_holding(server->holder, server->holding);
+  struct pwi_shard_config shard = {.memory_max = server->config.memory_max - (is_capped ? set_aside : 0),
+                                   .functions = server->config.functions,
+                                   .run = server->config.run,
+                                   .run_context = server->config.run_context,
+                                   .cache_max = server->config.cache_max,
+                                   .answer = pwi_handler_answer,
+                                   .context = server->handler};
+  status = pwi_shard_create(&shard, &server->shard);
+  if (!status) pwi_handler_set_shard(server->handler, server->shard);
   return status;
 }
 
 static pawl_status begin(struct pwi_server *server) {
   pawl_status status = copy_texts(server);
-  if (!status && !(server->roster = pwi_alloc_zero(1, sizeof *server->roster))) status = PAWL_NO_MEMORY;
+  if (!status && !(server->membership = pwi_alloc_zero(1, sizeof *server->membership))) status = PAWL_NO_MEMORY;
   if (status) return status;
   server->numbers.catalogue = &server->catalogue;
-  server->numbers.roster = server->roster;
+  server->numbers.membership = server->membership;
   server->greeting = (struct pwi_greeting){
       .role = PWI_ROLE_SERVER, .host = server->host, .log = server->config.log, .net = server->config.net};
   server->trouble = PAWL_CLUSTER_UNKNOWN;
@@ -498,7 +499,7 @@ pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi
   if (!server) return PAWL_NO_MEMORY;
   server->config = *config;
   if (server->config.weight == 0) server->config.weight = 1;
-  pwi_mailer_init(&server->mailer, config->net);
+  pwi_messenger_init(&server->messenger, config->net);
   pwi_prober_init(&server->prober, config->net, TIMER_PROBE, was_probed, server);
   pawl_status status = begin(server);
   if (status) {
@@ -516,17 +517,17 @@ void pwi_server_destroy(struct pwi_server *server) {
   pwi_server_moves_fini(server);
   pwi_prober_fini(&server->prober);
   pwi_chains_fini(&server->chains);
-  pwi_parcels_fini(&server->parcels);
+  pwi_log_entries_fini(&server->log_entries);
   pwi_reading_fini(&server->reading);
   pwi_pages_fini(&server->stamps);
   pwi_pages_fini(&server->state);
   pwi_staging_fini(&server->staging);
-  pwi_holder_destroy(server->holder);
-  pwi_holding_destroy(server->holding);
+  pwi_handler_destroy(server->handler);
+  pwi_shard_destroy(server->shard);
   pwi_view_release(server->view);
   pwi_catalogue_fini(&server->catalogue);
-  pwi_roster_destroy(server->roster);
-  pwi_mailer_fini(&server->mailer);
+  pwi_membership_destroy(server->membership);
+  pwi_messenger_fini(&server->messenger);
   pwi_writer_fini(&server->writer);
   pwi_idmap_fini(&server->links);
   pwi_accounts_fini(&server->accounts);
@@ -555,7 +556,7 @@ void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *
                                          .cluster = server->greeting.cluster,
                                          .epoch = server->numbers.view,
                                          .catalogue = server->catalogue.number,
-                                         .roster = server->roster->number,
+                                         .membership = server->membership->number,
                                          .joined = server->joined,
                                          .has_left = server->has_left,
                                          .trouble = server->trouble,
@@ -580,11 +581,11 @@ size_t pwi_server_arcs(const struct pwi_server *server, struct pwi_server_arc *a
 }
 
 uint64_t pwi_server_digest(const struct pwi_server *server, struct pawl_range positions,
-                           const struct pwi_roster *roster) {
-  return pwi_holding_digest(server->holding, positions, roster);
+                           const struct pwi_membership *membership) {
+  return pwi_shard_digest(server->shard, positions, membership);
 }
 
-const struct pwi_roster *pwi_server_roster(const struct pwi_server *server) { return server->roster; }
+const struct pwi_membership *pwi_server_membership(const struct pwi_server *server) { return server->membership; }
 const struct pwi_view *pwi_server_view(const struct pwi_server *server) { return server->view; }
-const struct pwi_holding *pwi_server_holding(const struct pwi_server *server) { return server->holding; }
+const struct pwi_shard *pwi_server_shard(const struct pwi_server *server) { return server->shard; }
 const struct pwi_catalogue *pwi_server_catalogue(const struct pwi_server *server) { return &server->catalogue; }

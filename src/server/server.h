@@ -1,7 +1,7 @@
 /* A server shard: joins the cluster as a node, is a member of the chains that views put it in, and serves the arcs of which
  * it is the head (OSDI'14 4.3; design, sections 5, 6 and 9).
  *
- * A process has one per shard, each in a thread of its own with a net and a holding of its own; they share nothing. To the
+ * A process has one per shard, each in a thread of its own with a net and a shard of its own; they share nothing. To the
  * cluster they are nodes that die together (`process`).
  *
  * VIEWS alone decide what a shard holds. Of an arc of which it is a full member it has all rows, clocks and refusals; it
@@ -51,8 +51,8 @@
 struct pwi_server_config {
   struct pwi_net *net;       /* created with pwi_server_actor, and listening */
   const struct pwi_log *log; /* borrowed */
-  const char *manager;       /* address, or several with commas (protocol/manager_list.h); copied, like the next three */
-  const char *address;       /* where we are reached; "": what the net says */
+  const char *manager; /* address, or several with commas (protocol/manager_list.h); copied, like the next three */
+  const char *address; /* where we are reached; "": what the net says */
   const char *host;
   const char *rack;
   uint64_t process; /* drawn at random once per process, not 0 */
@@ -61,11 +61,12 @@ struct pwi_server_config {
   uint32_t weight;      /* 0: 1 */
   uint64_t memory_max;  /* of this shard; UINT64_MAX: no cap */
   uint64_t set_aside;   /* of it, for what is being received; rows and lists have the rest */
-  uint64_t cache_max;   /* bytes of kept key lists; 0: the holding's default */
+  uint64_t cache_max;   /* bytes of kept key lists; 0: the shard's default */
   pwi_rights_of rights; /* NULL: everybody may do everything */
   void *rights_context;
   struct pwi_auditor auditor; /* zeros: the audit goes to the log alone */
-  struct pwi_depot *depot;    /* where checkpoints go, see checkpoint/disk_queue.h; borrowed. NULL: none can be saved here */
+  struct pwi_disk_queue
+      *disk_queue; /* where checkpoints go, see checkpoint/disk_queue.h; borrowed. NULL: none can be saved here */
 
   /* Server functions besides the built-in ones, and how they are run: as in shard/shard.h. Borrowed. */
   const struct pwi_function_set *functions;
@@ -73,7 +74,7 @@ struct pwi_server_config {
   void *run_context;
 };
 
-struct pwi_depot;
+struct pwi_disk_queue;
 struct pwi_server;
 struct pwi_view;
 
@@ -94,7 +95,7 @@ void pwi_server_leave(struct pwi_server *server);
 
 struct pwi_server_state {
   uint64_t node; /* 0: not joined yet */
-  uint64_t cluster, epoch, catalogue, roster;
+  uint64_t cluster, epoch, catalogue, membership;
   bool joined;
   bool has_left;       /* we may go: nothing depends on us */
   pawl_status trouble; /* why there is no link to the manager just now; PAWL_OK if there is one */
@@ -119,14 +120,14 @@ struct pwi_server_arc {
 size_t pwi_server_arcs(const struct pwi_server *server, struct pwi_server_arc *arcs,
                        size_t room); /* how many there are */
 
-/* Of what is on these positions: rows, state, clocks; see pwi_holding_digest. */
+/* Of what is on these positions: rows, state, clocks; see pwi_shard_digest. */
 uint64_t pwi_server_digest(const struct pwi_server *server, struct pawl_range positions,
-                           const struct pwi_roster *roster);
-const struct pwi_roster *pwi_server_roster(const struct pwi_server *server);
+                           const struct pwi_membership *membership);
+const struct pwi_membership *pwi_server_membership(const struct pwi_server *server);
 const struct pwi_view *pwi_server_view(const struct pwi_server *server); /* NULL: none yet */
 
 /* For metrics and tests; valid as long as the server. */
-const struct pwi_holding *pwi_server_holding(const struct pwi_server *server);
+const struct pwi_shard *pwi_server_shard(const struct pwi_server *server);
 const struct pwi_catalogue *pwi_server_catalogue(const struct pwi_server *server);
 
 #endif

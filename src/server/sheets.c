@@ -7,27 +7,27 @@
 
 #define BURST ((uint64_t)1 << 20) /* bytes that may go ahead of the rate */
 
-/* --- errands: not in the shard's thread ------------------------------------------------------------------------------- */
+/* --- disk jobs: not in the shard's thread ------------------------------------------------------------------------------- */
 
 static void path_of(const struct server_saving *saving, char *path, size_t size) {
   snprintf(path, size, "%s/%s", saving->order.folder, saving->order.file);
 }
 
 static pawl_status open_file(struct server_saving *saving) {
-  struct pwi_depot *depot = saving->server->config.depot;
+  struct pwi_disk_queue *disk_queue = saving->server->config.disk_queue;
   char path[PWI_SAVE_FOLDER_SIZE + PWI_CHECKPOINT_NAME_MAX + 2];
   path_of(saving, path, sizeof path);
-  pawl_status status = depot->ops->open(depot, saving->order.directory, false, &saving->files);
+  pawl_status status = disk_queue->ops->open(disk_queue, saving->order.directory, false, &saving->files);
   if (!status) status = pwi_files_open(saving->files, path, PWI_OPEN_WRITE | PWI_OPEN_NEW, &saving->file);
   if (!status) status = pwi_archive_create(saving->file, &saving->head, saving->order.pack, &saving->archive);
   return status;
 }
 
 static void close_file(struct server_saving *saving) {
-  struct pwi_depot *depot = saving->server->config.depot;
+  struct pwi_disk_queue *disk_queue = saving->server->config.disk_queue;
   pwi_archive_writer_destroy(saving->archive);
   pwi_file_close(saving->file);
-  if (saving->files) depot->ops->close(depot, saving->files);
+  if (saving->files) disk_queue->ops->close(disk_queue, saving->files);
   saving->archive = NULL;
   saving->file = NULL;
   saving->files = NULL;
@@ -66,8 +66,8 @@ static pawl_status carry_out(struct server_saving *saving, struct sheet *sheet) 
 }
 
 /* After a failure only what closes the file is done. */
-static void run_sheet(struct pwi_errand *errand) {
-  struct sheet *sheet = (struct sheet *)errand;
+static void run_sheet(struct pwi_disk_job *disk_job) {
+  struct sheet *sheet = (struct sheet *)disk_job;
   struct server_saving *saving = sheet->saving;
   if (!saving->failed || sheet->kind == SHEET_ABANDON) sheet->status = carry_out(saving, sheet);
   if (sheet->status) saving->failed = sheet->status;
@@ -82,8 +82,8 @@ struct sheet *pwi_sheet_take(struct server_saving *saving, enum sheet_kind kind)
   else if (!(sheet = pwi_alloc_zero(1, sizeof *sheet)))
     return NULL;
   pwi_writer_reset(&sheet->bytes);
-  sheet->errand.run = run_sheet;
-  atomic_store_explicit(&sheet->errand.is_done, false, memory_order_relaxed);
+  sheet->disk_job.run = run_sheet;
+  atomic_store_explicit(&sheet->disk_job.is_done, false, memory_order_relaxed);
   sheet->next = NULL;
   sheet->saving = saving;
   sheet->kind = kind;
@@ -115,19 +115,19 @@ int64_t pwi_sheets_wait_ns(const struct server_saving *saving) {
 }
 
 void pwi_sheets_send(struct server_saving *saving) {
-  struct pwi_depot *depot = saving->server->config.depot;
+  struct pwi_disk_queue *disk_queue = saving->server->config.disk_queue;
   while (saving->unsent && saving->under_way < PWI_SHEETS_WINDOW && pwi_sheets_wait_ns(saving) == 0) {
     struct sheet *sheet = saving->unsent;
     saving->unsent = sheet->next;
     saving->waiting--;
     saving->under_way++;
     saving->given += sheet->bytes.size;
-    depot->ops->send(depot, &sheet->errand);
+    disk_queue->ops->send(disk_queue, &sheet->disk_job);
   }
 }
 
 bool pwi_sheets_reap(struct server_saving *saving) {
-  while (saving->under_way > 0 && pwi_errand_is_done(&saving->first->errand)) {
+  while (saving->under_way > 0 && pwi_disk_job_is_done(&saving->first->disk_job)) {
     struct sheet *sheet = saving->first;
     saving->first = sheet->next;
     if (!saving->first) saving->last = NULL;

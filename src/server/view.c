@@ -1,4 +1,4 @@
-/* News: catalogue, roster and view take effect here.
+/* News: catalogue, membership and view take effect here.
  *
  * In this order: a view may give us arcs of vectors that the same letter tells of. Each part is decoded before it
  * replaces what was there, so that a letter for which there is no memory changes nothing that it cannot change whole;
@@ -12,10 +12,10 @@
 static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogue *catalogue) {
   for (size_t i = 0; i < catalogue->count; i++) {
     const struct pwi_entry *entry = &catalogue->entries[i];
-    bool is_here = pwi_holding_has(server->holding, entry->id);
-    if (is_here && pwi_holding_incarnation(server->holding, entry->id) >= entry->incarnation) continue;
+    bool is_here = pwi_shard_has(server->shard, entry->id);
+    if (is_here && pwi_shard_incarnation(server->shard, entry->id) >= entry->incarnation) continue;
     if (is_here) pwi_server_fills_cancel(server); /* what they have copied is not what is here now */
-    pawl_status status = is_here ? pwi_holding_renew(server->holding, entry) : pwi_holding_open(server->holding, entry);
+    pawl_status status = is_here ? pwi_shard_renew(server->shard, entry) : pwi_shard_open(server->shard, entry);
     if (status) return status;
   }
   return PAWL_OK;
@@ -23,8 +23,8 @@ static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogu
 
 static void close_old(struct pwi_server *server) {
   struct pwi_vector_id id = {0};
-  while (pwi_holding_next(server->holding, &id))
-    if (!pwi_catalogue_find(&server->catalogue, id)) pwi_holding_close(server->holding, id);
+  while (pwi_shard_next(server->shard, &id))
+    if (!pwi_catalogue_find(&server->catalogue, id)) pwi_shard_close(server->shard, id);
 }
 
 static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, size_t size) {
@@ -40,34 +40,34 @@ static pawl_status take_catalogue(struct pwi_server *server, const void *bytes, 
   pwi_catalogue_fini(&server->catalogue);
   server->catalogue = catalogue;
   close_old(server);
-  pwi_holding_retry(server->holding);
+  pwi_shard_retry(server->shard);
   pwi_server_chains_unstick(server);
   return PAWL_OK;
 }
 
-/* --- roster ---------------------------------------------------------------------------------------------------------- */
+/* --- membership ---------------------------------------------------------------------------------------------------------- */
 
-static pawl_status take_roster(struct pwi_server *server, const void *bytes, size_t size) {
-  struct pwi_roster *roster;
-  pawl_status status = pwi_roster_receive(bytes, size, server->roster->number, &roster);
-  if (status || !roster) return status;
-  pwi_holding_set_roster(server->holding, roster);
-  pwi_roster_destroy(server->roster);
-  server->roster = roster;
-  server->numbers.roster = roster;
-  pwi_holder_settle_sums(server->holder);
+static pawl_status take_membership(struct pwi_server *server, const void *bytes, size_t size) {
+  struct pwi_membership *membership;
+  pawl_status status = pwi_membership_receive(bytes, size, server->membership->number, &membership);
+  if (status || !membership) return status;
+  pwi_shard_set_membership(server->shard, membership);
+  pwi_membership_destroy(server->membership);
+  server->membership = membership;
+  server->numbers.membership = membership;
+  pwi_handler_settle_sums(server->handler);
   return PAWL_OK;
 }
 
 static void forget_sender(void *server, struct pwi_sender sender) {
-  pwi_holding_forget(((struct pwi_server *)server)->holding, sender);
+  pwi_shard_forget(((struct pwi_server *)server)->shard, sender);
 }
 
 /* What was applied before it failed counts: the number says how far it is. */
-static pawl_status take_roster_delta(struct pwi_server *server, const void *bytes, size_t size) {
-  pawl_status status = pwi_roster_apply_delta(server->roster, bytes, size, forget_sender, server);
-  pwi_holding_roster_changed(server->holding);
-  pwi_holder_settle_sums(server->holder);
+static pawl_status take_membership_delta(struct pwi_server *server, const void *bytes, size_t size) {
+  pawl_status status = pwi_membership_apply_delta(server->membership, bytes, size, forget_sender, server);
+  pwi_shard_membership_changed(server->shard);
+  pwi_handler_settle_sums(server->handler);
   return status;
 }
 
@@ -76,7 +76,7 @@ static pawl_status take_roster_delta(struct pwi_server *server, const void *byte
 /* Gives up what the view says others hold, or what we are to be filled with anew. */
 static pawl_status drop(struct pwi_server *server, struct pawl_range positions) {
   pwi_server_fillings_forget(server, positions);
-  pawl_status status = pwi_holding_drop(server->holding, positions);
+  pawl_status status = pwi_shard_drop(server->shard, positions);
   return status ? status : pwi_chains_drop(&server->chains, positions);
 }
 
@@ -91,9 +91,8 @@ static pawl_status take(struct pwi_server *server, struct pawl_range positions, 
   }
   const struct pwi_chain *chain = pwi_chains_find(&server->chains, positions.begin);
   if (!is_filled) chain = NULL;
-  if (pwi_holding_holds(server->holding, positions)) return pwi_chains_hold(&server->chains, positions, chain);
-  pawl_status status =
-      is_filled ? pwi_holding_adopt(server->holding, positions) : pwi_holding_hold(server->holding, positions);
+  if (pwi_shard_holds(server->shard, positions)) return pwi_chains_hold(&server->chains, positions, chain);
+  pawl_status status = is_filled ? pwi_shard_adopt(server->shard, positions) : pwi_shard_hold(server->shard, positions);
   if (!status) status = pwi_chains_hold(&server->chains, positions, chain);
   if (!status && is_filled) server->moves_in++;
   return status;
@@ -125,7 +124,7 @@ static pawl_status apply_arc(struct pwi_server *server, const struct pwi_view *v
   const struct pwi_chain *old = pwi_chains_find(&server->chains, positions.begin);
   bool is_cut_anew = old && (old->positions.begin != positions.begin || old->positions.end != positions.end);
   /* What is added up by arcs goes on only as long as the arc is what it was. */
-  if (place != 0 || is_cut_anew) pwi_holding_dismiss(server->holding, positions);
+  if (place != 0 || is_cut_anew) pwi_shard_dismiss(server->shard, positions);
   if (place == PWI_CHAIN_MAX) return drop(server, positions);
   if (view->arcs[arc].chain[place].filling) return await_filling(server, positions, view->arcs[arc].since);
   bool is_anew = server->view && view->arcs[arc].lost > server->view->epoch;
@@ -161,16 +160,16 @@ static pawl_status take_view(struct pwi_server *server, const void *bytes, size_
   return PAWL_OK;
 }
 
-pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_letter *letter, const void *body) {
+pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_control *control, const void *body) {
   size_t size;
   pawl_status status = PAWL_OK;
-  const void *bytes = pwi_letter_find(letter, body, PWI_SECTION_CATALOGUE, &size);
+  const void *bytes = pwi_control_find(control, body, PWI_SECTION_CATALOGUE, &size);
   if (bytes) status = take_catalogue(server, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER, &size);
-  if (!status && bytes) status = take_roster(server, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_ROSTER_DELTA, &size);
-  if (!status && bytes) status = take_roster_delta(server, bytes, size);
-  bytes = pwi_letter_find(letter, body, PWI_SECTION_VIEW, &size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_MEMBERSHIP, &size);
+  if (!status && bytes) status = take_membership(server, bytes, size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_MEMBERSHIP_DELTA, &size);
+  if (!status && bytes) status = take_membership_delta(server, bytes, size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_VIEW, &size);
   if (!status && bytes) status = take_view(server, bytes, size);
   return status;
 }

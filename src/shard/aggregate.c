@@ -60,8 +60,8 @@ static struct pwi_gathering place_of(const struct pwi_request *request) {
       .vector = request->terms.vector, .group = {request->terms.other}, .arc = request->arc, .tick = request->tick};
 }
 
-static struct pwi_gathering *find(const struct pwi_holding *holding, const struct pwi_gathering *place) {
-  struct pwi_gathering *it = holding->gatherings;
+static struct pwi_gathering *find(const struct pwi_shard *shard, const struct pwi_gathering *place) {
+  struct pwi_gathering *it = shard->gatherings;
   while (it && (it->tick != place->tick || !pwi_is_beside(it, place))) it = it->next;
   return it;
 }
@@ -107,10 +107,10 @@ static struct part *part_of(const struct pwi_gathering *gathering, struct pwi_se
 
 /* --- who is awaited --------------------------------------------------------------------------------------------------- */
 
-bool pwi_gathering_has_all(const struct pwi_holding *holding, const struct pwi_gathering *gathering) {
+bool pwi_gathering_has_all(const struct pwi_shard *shard, const struct pwi_gathering *gathering) {
   size_t count = 0;
-  const struct pwi_roster_group *known = pwi_roster_group(holding->roster, gathering->group);
-  const struct pwi_roster_member *members = pwi_roster_members(holding->roster, gathering->group, &count);
+  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, gathering->group);
+  const struct pwi_membership_member *members = pwi_membership_members(shard->membership, gathering->group, &count);
   struct pawl_range needs = needed(gathering);
   bool all = known && known->complete;
   if (gathering->count < count) all = false; /* what is found most often is found soonest */
@@ -120,23 +120,23 @@ bool pwi_gathering_has_all(const struct pwi_holding *holding, const struct pwi_g
 
 /* Every member's part is in, and somebody waits for that. One of the dead would wait in vain for a group that is no more, or
  * that they were to complete. */
-static void examine(const struct pwi_holding *holding, struct pwi_gathering *gathering) {
-  const struct pwi_roster_group *known = pwi_roster_group(holding->roster, gathering->group);
+static void examine(const struct pwi_shard *shard, struct pwi_gathering *gathering) {
+  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, gathering->group);
   bool is_awaited = false, has_dead = false;
   for (size_t i = 0; i < gathering->count; i++) {
     if (gathering->parts[i].is_told) continue;
     is_awaited = true;
-    has_dead |= !pwi_roster_is_live(holding->roster, gathering->parts[i].sender);
+    has_dead |= !pwi_membership_is_live(shard->membership, gathering->parts[i].sender);
   }
   bool is_vain = has_dead && !(known && known->complete);
-  if (!is_awaited || gathering->is_complete || (!is_vain && !pwi_gathering_has_all(holding, gathering))) return;
+  if (!is_awaited || gathering->is_complete || (!is_vain && !pwi_gathering_has_all(shard, gathering))) return;
   gathering->is_complete = true;
   gathering->done = gathering->arc.begin;
 }
 
-void pwi_gathering_say(struct pwi_holding *holding, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
+void pwi_gathering_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum pwi_code code, pawl_status status) {
   struct pwi_outcome outcome = {.code = code, .status = status};
-  if (waiter.owner != 0) holding->config.answer(holding->config.context, waiter, &outcome);
+  if (waiter.owner != 0) shard->config.answer(shard->config.context, waiter, &outcome);
 }
 
 /* Takes it out of the list; what it has is the caller's. */
@@ -148,30 +148,30 @@ static struct early *take_out(struct pwi_gathering *gathering, struct early **at
   return early;
 }
 
-void pwi_gathering_dismiss_early(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
+void pwi_gathering_dismiss_early(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
                                  pawl_status status) {
   while (gathering->early) {
     struct early *early = take_out(gathering, &gathering->early);
-    pwi_gathering_say(holding, early->waiter, code, status);
+    pwi_gathering_say(shard, early->waiter, code, status);
     free_early(early);
   }
 }
 
-static void drop_early_of_the_dead(struct pwi_holding *holding, struct pwi_gathering *gathering) {
+static void drop_early_of_the_dead(struct pwi_shard *shard, struct pwi_gathering *gathering) {
   for (struct early **at = &gathering->early; *at;) {
-    if (pwi_roster_is_live(holding->roster, (*at)->sender)) {
+    if (pwi_membership_is_live(shard->membership, (*at)->sender)) {
       at = &(*at)->next;
       continue;
     }
     struct early *early = take_out(gathering, at);
-    pwi_gathering_say(holding, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+    pwi_gathering_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     free_early(early);
   }
 }
 
-bool pwi_together_has_part(const struct pwi_holding *holding, struct pwi_vector_id vector, struct pwi_sender sender,
-                           struct pawl_range keys) {
-  for (const struct pwi_gathering *it = holding->gatherings; it; it = it->next)
+bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id vector, struct pwi_sender sender,
+                            struct pawl_range keys) {
+  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
     for (size_t i = 0; it->vector.id == vector.id && i < it->count; i++)
       if (it->parts[i].is_in_sum && it->parts[i].sender.id == sender.id &&
           !pawl_range_is_empty(pawl_range_common(it->parts[i].claim, keys)))
@@ -179,10 +179,10 @@ bool pwi_together_has_part(const struct pwi_holding *holding, struct pwi_vector_
   return false;
 }
 
-void pwi_together_examine(struct pwi_holding *holding) {
-  for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
-    drop_early_of_the_dead(holding, it);
-    examine(holding, it);
+void pwi_aggregate_examine(struct pwi_shard *shard) {
+  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
+    drop_early_of_the_dead(shard, it);
+    examine(shard, it);
   }
 }
 
@@ -195,23 +195,23 @@ static bool is_idle(const struct pwi_gathering *gathering) {
   return !gathering->early;
 }
 
-void pwi_gathering_forget(struct pwi_holding *holding, struct pwi_gathering *gathering) {
-  struct pwi_gathering **at = &holding->gatherings;
+void pwi_gathering_forget(struct pwi_shard *shard, struct pwi_gathering *gathering) {
+  struct pwi_gathering **at = &shard->gatherings;
   while (*at != gathering) at = &(*at)->next;
   *at = gathering->next;
   destroy(gathering);
 }
 
 /* Of ticks that nobody waits for, some are kept, for the sake of whoever may still come. */
-static void forget_idle(struct pwi_holding *holding, const struct pwi_gathering *place) {
+static void forget_idle(struct pwi_shard *shard, const struct pwi_gathering *place) {
   struct pwi_gathering *oldest = NULL;
   size_t count = 0;
-  for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
+  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
     if (!pwi_is_beside(it, place) || it->is_complete || !is_idle(it)) continue;
     if (!oldest || it->tick < oldest->tick) oldest = it;
     count++;
   }
-  if (count > IDLE_MAX) pwi_gathering_forget(holding, oldest);
+  if (count > IDLE_MAX) pwi_gathering_forget(shard, oldest);
 }
 
 static pawl_status make_place(struct pwi_gathering *gathering) {
@@ -233,33 +233,33 @@ static pawl_status count_in(struct pwi_gathering *gathering, struct pwi_sender s
 }
 
 /* Whoever has a part in a later tick counts as in. */
-static pawl_status inherit(const struct pwi_holding *holding, struct pwi_gathering *gathering) {
+static pawl_status inherit(const struct pwi_shard *shard, struct pwi_gathering *gathering) {
   pawl_status status = PAWL_OK;
-  for (const struct pwi_gathering *it = holding->gatherings; it && !status; it = it->next)
+  for (const struct pwi_gathering *it = shard->gatherings; it && !status; it = it->next)
     for (size_t i = 0; pwi_is_beside(it, gathering) && it->tick > gathering->tick && i < it->count && !status; i++)
       if (!it->parts[i].is_echo) status = count_in(gathering, it->parts[i].sender, it->parts[i].claim);
   return status;
 }
 
-static bool has_too_many(const struct pwi_holding *holding, const struct pwi_gathering *place) {
+static bool has_too_many(const struct pwi_shard *shard, const struct pwi_gathering *place) {
   size_t count = 0;
-  for (const struct pwi_gathering *it = holding->gatherings; it; it = it->next) count += pwi_is_beside(it, place);
-  return count >= TICKS_MAX && !find(holding, place);
+  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next) count += pwi_is_beside(it, place);
+  return count >= TICKS_MAX && !find(shard, place);
 }
 
-static struct pwi_gathering *open_gathering(struct pwi_holding *holding, const struct pwi_gathering *place) {
-  struct pwi_gathering *gathering = find(holding, place);
+static struct pwi_gathering *open_gathering(struct pwi_shard *shard, const struct pwi_gathering *place) {
+  struct pwi_gathering *gathering = find(shard, place);
   if (gathering) return gathering;
-  forget_idle(holding, place);
+  forget_idle(shard, place);
   gathering = pwi_alloc_zero(1, sizeof *gathering);
   if (!gathering) return NULL;
   *gathering = *place;
-  if (inherit(holding, gathering)) {
+  if (inherit(shard, gathering)) {
     destroy(gathering);
     return NULL;
   }
-  gathering->next = holding->gatherings;
-  holding->gatherings = gathering;
+  gathering->next = shard->gatherings;
+  shard->gatherings = gathering;
   return gathering;
 }
 
@@ -276,10 +276,10 @@ static bool is_summable(const struct pwi_held *vector, const struct pwi_request 
 }
 
 /* A list that is to be kept is kept now: bundles that are united are not looked up by their lists. */
-static bool keep_list(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request) {
+static bool keep_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request) {
   struct pwi_named named;
   struct pwi_served served;
-  return pwi_serve_names(holding, vector, request, &named, &served);
+  return pwi_serve_names(shard, vector, request, &named, &served);
 }
 
 static void append(struct pwi_gathering *gathering, struct pwi_bundle *bundle) {
@@ -295,9 +295,8 @@ static struct pwi_bundle *matching(const struct pwi_gathering *gathering, const 
   return bundle;
 }
 
-static pawl_status take_rows(struct pwi_holding *holding, const struct pwi_held *vector,
-                             struct pwi_gathering *gathering, const struct pwi_request *request,
-                             struct pwi_bundle **bundle_out) {
+static pawl_status take_rows(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_gathering *gathering,
+                             const struct pwi_request *request, struct pwi_bundle **bundle_out) {
   struct pwi_bundle *bundle = matching(gathering, request);
   if (bundle) {
     pwi_bundle_add(bundle, request);
@@ -305,16 +304,16 @@ static pawl_status take_rows(struct pwi_holding *holding, const struct pwi_held 
     return PAWL_OK;
   }
   size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
-  pawl_status status = pwi_bundle_create(holding, request, bytes, &bundle);
+  pawl_status status = pwi_bundle_create(shard, request, bytes, &bundle);
   if (status) return status;
   append(gathering, bundle);
   *bundle_out = bundle;
   return PAWL_OK;
 }
 
-static bool is_member(const struct pwi_holding *holding, struct pwi_vector_id group, struct pwi_sender sender) {
+static bool is_member(const struct pwi_shard *shard, struct pwi_vector_id group, struct pwi_sender sender) {
   size_t count = 0;
-  const struct pwi_roster_member *members = pwi_roster_members(holding->roster, group, &count);
+  const struct pwi_membership_member *members = pwi_membership_members(shard->membership, group, &count);
   for (size_t i = 0; i < count; i++)
     if (members[i].sender.id == sender.id) return true;
   return false;
@@ -333,33 +332,30 @@ static struct part *add_part(struct pwi_gathering *gathering, const struct pwi_r
 }
 
 /* A part that we have comes again. */
-static enum pwi_together take_again(struct pwi_held *vector, struct part *part, const struct pwi_request *request,
-                                    bool is_due) {
+static enum pwi_aggregate take_again(struct pwi_held *vector, struct part *part, const struct pwi_request *request,
+                                     bool is_due) {
   if (!part->is_in_sum && !part->is_echo) {
     /* What has its answer already, or was refused. */
     bool was_refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
-    if (is_due || part->is_told || was_refused) return PWI_TOGETHER_ALONE;
+    if (is_due || part->is_told || was_refused) return PWI_AGGREGATE_ALONE;
   }
   part->waiter = request->waiter;
-  return PWI_TOGETHER_WAITS;
+  return PWI_AGGREGATE_WAITS;
 }
 
 /* A list whose signature is not known here has to be sent first. */
-static bool is_unknown_list(struct pwi_holding *holding, const struct pwi_held *vector,
-                            const struct pwi_request *request) {
-  return request->terms.keys == PWI_KEYS_SIGNED &&
-         !pwi_lists_find(&holding->lists, vector->entry.id, request->signature);
+static bool is_unknown_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request) {
+  return request->terms.keys == PWI_KEYS_SIGNED && !pwi_lists_find(&shard->lists, vector->entry.id, request->signature);
 }
 
 /* Rows that belong to `claim`, which is due. */
-static pawl_status take_piece(struct pwi_holding *holding, const struct pwi_held *vector,
-                              struct pwi_gathering *gathering, const struct pwi_request *request,
-                              struct pawl_range claim) {
+static pawl_status take_piece(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_gathering *gathering,
+                              const struct pwi_request *request, struct pawl_range claim) {
   struct pwi_request piece = *request;
   piece.terms.claim = claim;
   pawl_status status = make_place(gathering);
   struct pwi_bundle *bundle;
-  if (!status) status = take_rows(holding, vector, gathering, &piece, &bundle);
+  if (!status) status = take_rows(shard, vector, gathering, &piece, &bundle);
   if (status) return status;
   struct part *part = add_part(gathering, &piece);
   part->bundle = bundle;
@@ -371,7 +367,7 @@ static pawl_status take_piece(struct pwi_holding *holding, const struct pwi_held
 /* What of it is due and not here: some of its keys may have had it before, and those count as in; or it comes again, cut in
  * another way. Whoever waits for it is told with the others. PAWL_INVALID if it was cut in a way that cannot be. Without memory the
  * pieces so far stay, and are found when it comes again. */
-static pawl_status take_due_pieces(struct pwi_holding *holding, const struct pwi_held *vector,
+static pawl_status take_due_pieces(struct pwi_shard *shard, const struct pwi_held *vector,
                                    struct pwi_gathering *gathering, const struct pwi_request *request) {
   struct pwi_clock_pieces pieces;
   struct pwi_request silent = *request;
@@ -383,7 +379,7 @@ static pawl_status take_due_pieces(struct pwi_holding *holding, const struct pwi
     uint64_t here = covered(gathering, request->sender, 0, due);
     if (due.begin > at) status = count_in(gathering, request->sender, pawl_range_of(at, due.begin));
     if (!status && here > 0 && here < pawl_range_size(due)) status = PAWL_INVALID;
-    if (!status && here == 0) status = take_piece(holding, vector, gathering, &silent, due);
+    if (!status && here == 0) status = take_piece(shard, vector, gathering, &silent, due);
     at = due.end;
   }
   if (!status && at < claim.end) status = count_in(gathering, request->sender, pawl_range_of(at, claim.end));
@@ -393,23 +389,22 @@ static pawl_status take_due_pieces(struct pwi_holding *holding, const struct pwi
 }
 
 /* A part of which we have nothing yet. */
-static enum pwi_together take_part(struct pwi_holding *holding, struct pwi_held *vector,
-                                   struct pwi_gathering *gathering, const struct pwi_request *request, bool is_due,
-                                   bool whole) {
-  bool sums = is_due && is_summable(vector, request) && keep_list(holding, vector, request);
+static enum pwi_aggregate take_part(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering,
+                                    const struct pwi_request *request, bool is_due, bool whole) {
+  bool sums = is_due && is_summable(vector, request) && keep_list(shard, vector, request);
   pawl_status status = PAWL_OK;
   if (sums && gathering->count >= PARTS_MAX)
     status = PAWL_NODE_FULL;
   else if (sums)
-    status = whole ? take_piece(holding, vector, gathering, request, request->terms.claim)
-                   : take_due_pieces(holding, vector, gathering, request);
+    status = whole ? take_piece(shard, vector, gathering, request, request->terms.claim)
+                   : take_due_pieces(shard, vector, gathering, request);
   bool is_full = status == PAWL_NODE_FULL;
   if (is_full || !sums) status = make_place(gathering);
-  if (status) return PWI_TOGETHER_NO_MEMORY;
+  if (status) return PWI_AGGREGATE_NO_MEMORY;
   if (is_full || !sums) add_part(gathering, request)->is_told = !is_due || is_full;
-  examine(holding, gathering);
-  if (is_full) return PWI_TOGETHER_FULL;
-  return sums ? PWI_TOGETHER_WAITS : is_due ? PWI_TOGETHER_APPLY : PWI_TOGETHER_ALONE;
+  examine(shard, gathering);
+  if (is_full) return PWI_AGGREGATE_FULL;
+  return sums ? PWI_AGGREGATE_WAITS : is_due ? PWI_AGGREGATE_APPLY : PWI_AGGREGATE_ALONE;
 }
 
 /* --- early ------------------------------------------------------------------------------------------------------------ */
@@ -420,11 +415,11 @@ static uint64_t common_size(struct pawl_range a, struct pawl_range b) {
 }
 
 /* Whether all that it has to follow is here, in earlier ticks, and waits. */
-static bool follows(const struct pwi_holding *holding, const struct pwi_gathering *place,
+static bool follows(const struct pwi_shard *shard, const struct pwi_gathering *place,
                     const struct pwi_request *request) {
   struct pawl_range claim = request->terms.claim;
   uint64_t prior = request->terms.prior, size = 0;
-  for (const struct pwi_gathering *it = holding->gatherings; it && prior != 0; it = it->next) {
+  for (const struct pwi_gathering *it = shard->gatherings; it && prior != 0; it = it->next) {
     if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     size += covered(it, request->sender, prior, claim);
     for (const struct early *early = it->early; early; early = early->next)
@@ -443,7 +438,7 @@ static struct early *find_early(const struct pwi_gathering *gathering, const str
 }
 
 /* False if it cannot be kept; its sender does that then. */
-static bool keep_early(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_gathering *gathering,
+static bool keep_early(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering,
                        const struct pwi_request *request) {
   struct early *early = find_early(gathering, request), **last = &gathering->early;
   if (early) {
@@ -453,10 +448,10 @@ static bool keep_early(struct pwi_holding *holding, struct pwi_held *vector, str
   if (!is_summable(vector, request)) return false; /* from here on rows are as many as values that came */
   size_t bytes = (size_t)request->terms.rows * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
   if (gathering->early_count >= EARLY_MAX || gathering->early_bytes + bytes > EARLY_BYTES) return false;
-  if (!keep_list(holding, vector, request)) return false;
+  if (!keep_list(shard, vector, request)) return false;
   early = pwi_alloc_zero(1, sizeof *early);
   if (!early) return false;
-  if (pwi_bundle_create(holding, request, bytes, &early->bundle)) {
+  if (pwi_bundle_create(shard, request, bytes, &early->bundle)) {
     pwi_free(early);
     return false;
   }
@@ -473,22 +468,22 @@ static bool keep_early(struct pwi_holding *holding, struct pwi_held *vector, str
 }
 
 /* What comes before it has not been applied. */
-static enum pwi_together come_early(struct pwi_holding *holding, struct pwi_held *vector,
-                                    const struct pwi_gathering *place, const struct pwi_request *request) {
-  struct pwi_gathering *gathering = find(holding, place);
-  if ((gathering && gathering->is_broken) || !follows(holding, place, request)) return PWI_TOGETHER_EARLY;
-  if (!gathering && !has_too_many(holding, place)) gathering = open_gathering(holding, place);
-  return gathering && keep_early(holding, vector, gathering, request) ? PWI_TOGETHER_WAITS : PWI_TOGETHER_EARLY;
+static enum pwi_aggregate come_early(struct pwi_shard *shard, struct pwi_held *vector,
+                                     const struct pwi_gathering *place, const struct pwi_request *request) {
+  struct pwi_gathering *gathering = find(shard, place);
+  if ((gathering && gathering->is_broken) || !follows(shard, place, request)) return PWI_AGGREGATE_EARLY;
+  if (!gathering && !has_too_many(shard, place)) gathering = open_gathering(shard, place);
+  return gathering && keep_early(shard, vector, gathering, request) ? PWI_AGGREGATE_WAITS : PWI_AGGREGATE_EARLY;
 }
 
 /* A part whose turn has come. Whoever cannot be taken in has to send it again. */
-static void take_in(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_gathering *gathering,
+static void take_in(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering,
                     struct early *early, bool is_due) {
   struct iovec values;
   struct pwi_request request = pwi_bundle_request(early->bundle, &values);
-  if (!is_due || !is_member(holding, gathering->group, early->sender) || is_unknown_list(holding, vector, &request) ||
+  if (!is_due || !is_member(shard, gathering->group, early->sender) || is_unknown_list(shard, vector, &request) ||
       make_place(gathering)) {
-    pwi_gathering_say(holding, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+    pwi_gathering_say(shard, early->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
     return;
   }
   request.sender = early->sender;
@@ -509,7 +504,7 @@ static void take_in(struct pwi_holding *holding, struct pwi_held *vector, struct
 }
 
 /* Something was applied: what had to follow it may be due. */
-static void take_in_due(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_gathering *gathering) {
+static void take_in_due(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_gathering *gathering) {
   for (struct early **at = &gathering->early; *at;) {
     struct pwi_clock_claim claim = {(*at)->sender, (*at)->bundle->terms.claim, (*at)->task, (*at)->prior};
     struct pwi_clock_finding finding;
@@ -519,46 +514,46 @@ static void take_in_due(struct pwi_holding *holding, struct pwi_held *vector, st
       continue;
     }
     struct early *early = take_out(gathering, at);
-    take_in(holding, vector, gathering, early, !status && finding.verdict == PWI_CLAIM_DUE && finding.whole);
+    take_in(shard, vector, gathering, early, !status && finding.verdict == PWI_CLAIM_DUE && finding.whole);
     free_early(early);
   }
-  examine(holding, gathering);
+  examine(shard, gathering);
 }
 
-void pwi_gatherings_take_in(struct pwi_holding *holding, const struct pwi_gathering *place) {
-  struct pwi_held *vector = pwi_holding_vector(holding, place->vector);
-  for (struct pwi_gathering *it = holding->gatherings; it && vector; it = it->next)
-    if (it->early && pwi_is_beside(it, place)) take_in_due(holding, vector, it);
+void pwi_gatherings_take_in(struct pwi_shard *shard, const struct pwi_gathering *place) {
+  struct pwi_held *vector = pwi_shard_vector(shard, place->vector);
+  for (struct pwi_gathering *it = shard->gatherings; it && vector; it = it->next)
+    if (it->early && pwi_is_beside(it, place)) take_in_due(shard, vector, it);
 }
 
 /* A push of this tick is due: nobody has to wait for its sender in earlier ones. */
-static pawl_status count_in_earlier(struct pwi_holding *holding, const struct pwi_gathering *place,
+static pawl_status count_in_earlier(struct pwi_shard *shard, const struct pwi_gathering *place,
                                     const struct pwi_request *request) {
-  for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
+  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
     if (!pwi_is_beside(it, place) || it->tick >= place->tick) continue;
     pawl_status status = count_in(it, request->sender, request->terms.claim);
     if (status) return status;
-    examine(holding, it);
+    examine(shard, it);
   }
   return PAWL_OK;
 }
 
-enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,
-                                     const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole) {
+enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
+                                       const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole) {
   bool is_due = verdict == PWI_CLAIM_DUE, is_gap = verdict == PWI_CLAIM_GAP;
   struct pwi_gathering place = place_of(request);
-  if (pawl_range_is_empty(request->arc) || !vector->table || !is_member(holding, place.group, request->sender))
-    return is_gap ? PWI_TOGETHER_EARLY : PWI_TOGETHER_ALONE;
-  if (is_gap) return come_early(holding, vector, &place, request);
-  if (is_due && is_unknown_list(holding, vector, request)) return PWI_TOGETHER_ALONE;
-  if (count_in_earlier(holding, &place, request)) return PWI_TOGETHER_NO_MEMORY;
-  if (has_too_many(holding, &place)) return is_due ? PWI_TOGETHER_FULL : PWI_TOGETHER_ALONE;
-  struct pwi_gathering *gathering = open_gathering(holding, &place);
-  if (!gathering) return PWI_TOGETHER_NO_MEMORY;
-  if (gathering->is_broken) return PWI_TOGETHER_ALONE;
+  if (pawl_range_is_empty(request->arc) || !vector->table || !is_member(shard, place.group, request->sender))
+    return is_gap ? PWI_AGGREGATE_EARLY : PWI_AGGREGATE_ALONE;
+  if (is_gap) return come_early(shard, vector, &place, request);
+  if (is_due && is_unknown_list(shard, vector, request)) return PWI_AGGREGATE_ALONE;
+  if (count_in_earlier(shard, &place, request)) return PWI_AGGREGATE_NO_MEMORY;
+  if (has_too_many(shard, &place)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
+  struct pwi_gathering *gathering = open_gathering(shard, &place);
+  if (!gathering) return PWI_AGGREGATE_NO_MEMORY;
+  if (gathering->is_broken) return PWI_AGGREGATE_ALONE;
   struct part *part = part_of(gathering, request->sender, request->terms.claim);
-  if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_TOGETHER_ALONE;
+  if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_AGGREGATE_ALONE;
   bool is_here = covered(gathering, request->sender, 0, request->terms.claim) > 0;
-  if (is_here && !is_due) return PWI_TOGETHER_ALONE;
-  return take_part(holding, vector, gathering, request, is_due, whole && !is_here);
+  if (is_here && !is_due) return PWI_AGGREGATE_ALONE;
+  return take_part(shard, vector, gathering, request, is_due, whole && !is_here);
 }

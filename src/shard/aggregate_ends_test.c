@@ -9,8 +9,8 @@ static void test_one_who_leaves_is_not_waited_for(void **state) {
   start(&f, 3);
   push(&f, 1, 1, 1, 1);
   push(&f, 2, 1, 1, 2);
-  assert_int_equal(pwi_roster_leave(&f.roster, (struct pwi_vector_id){GROUP}, (struct pwi_sender){3}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_leave(&f.membership, (struct pwi_vector_id){GROUP}, (struct pwi_sender){3}), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   settle(&f);
   assert_stored(&f, 3);
   assert_int_equal(answer_count, 2);
@@ -20,12 +20,12 @@ static void test_one_who_leaves_is_not_waited_for(void **state) {
 static enum pwi_code collect(struct fixture *f, uint64_t sender) {
   struct pwi_request request = request_of(PWI_REQUEST_COLLECT, VECTOR, SIZE);
   request.terms.other = sender;
-  return serve(f->holding, &request, NULL).outcome.code;
+  return serve(f->shard, &request, NULL).outcome.code;
 }
 
 static void retire(struct fixture *f, uint64_t sender) {
-  assert_int_equal(pwi_roster_retire(&f->roster, (struct pwi_sender){sender}), PAWL_OK);
-  pwi_holding_set_roster(f->holding, &f->roster);
+  assert_int_equal(pwi_membership_retire(&f->membership, (struct pwi_sender){sender}), PAWL_OK);
+  pwi_shard_set_membership(f->shard, &f->membership);
   settle(f);
 }
 
@@ -60,8 +60,9 @@ static void test_one_who_comes_back_late_does_not_wait_for_those_who_went_on(voi
   push(&f, 1, 1, 1, 1);
   push(&f, 3, 1, 1, 2);
   assert_stored(&f, 3);
-  assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){4}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_join(&f.membership, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){4}),
+                   PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   struct pwi_served served = push(&f, 4, 1, 1, 4);
   assert_waits(&served);
   assert_stored(&f, 7);
@@ -79,8 +80,9 @@ static void test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effec
   struct fixture f;
   start(&f, 0);
   for (uint64_t id = 1; id <= 2; id++)
-    assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+    assert_int_equal(pwi_membership_join(&f.membership, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}),
+                     PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   push(&f, 1, 1, 1, 1);
   push(&f, 2, 1, 1, 2);
   retire(&f, 2);
@@ -88,8 +90,9 @@ static void test_a_part_of_one_who_dies_before_the_group_is_complete_takes_effec
   assert_int_equal(collect(&f, 2), PWI_CODE_OK);
   assert_int_equal(told(1), 1);
   for (uint64_t id = 3; id <= 4; id++)
-    assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+    assert_int_equal(pwi_membership_join(&f.membership, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}),
+                     PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   push(&f, 3, 1, 1, 4);
   push(&f, 4, 1, 1, 8);
   assert_stored(&f, 15);
@@ -101,12 +104,14 @@ static void test_nothing_is_applied_before_the_group_has_been_complete(void **st
   (void)state;
   struct fixture f;
   start(&f, 0);
-  assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 2, (struct pwi_sender){1}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_join(&f.membership, (struct pwi_vector_id){GROUP}, 2, (struct pwi_sender){1}),
+                   PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   push(&f, 1, 1, 1, 1);
   assert_stored(&f, 0);
-  assert_int_equal(pwi_roster_join(&f.roster, (struct pwi_vector_id){GROUP}, 2, (struct pwi_sender){2}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_join(&f.membership, (struct pwi_vector_id){GROUP}, 2, (struct pwi_sender){2}),
+                   PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   settle(&f);
   assert_stored(&f, 0);
   push(&f, 2, 1, 1, 1);
@@ -122,10 +127,10 @@ static void test_parts_are_sent_elsewhere_when_the_arc_goes(void **state) {
     struct fixture f;
     start(&f, 2);
     push(&f, 1, 1, 1, 1);
-    if (how == 0) pwi_holding_dismiss(f.holding, pawl_range_of(0, 5));
-    if (how == 1) assert_int_equal(pwi_holding_freeze(f.holding, WHOLE_RING), PAWL_OK);
-    if (how == 2) assert_int_equal(pwi_holding_drop(f.holding, WHOLE_RING), PAWL_OK);
-    if (how == 3) pwi_holding_close(f.holding, (struct pwi_vector_id){VECTOR});
+    if (how == 0) pwi_shard_dismiss(f.shard, pawl_range_of(0, 5));
+    if (how == 1) assert_int_equal(pwi_shard_freeze(f.shard, WHOLE_RING), PAWL_OK);
+    if (how == 2) assert_int_equal(pwi_shard_drop(f.shard, WHOLE_RING), PAWL_OK);
+    if (how == 3) pwi_shard_close(f.shard, (struct pwi_vector_id){VECTOR});
     assert_int_equal(answer_count, 1);
     assert_int_equal(answers[0].outcome.code, how == 3 ? PWI_CODE_FAILED : PWI_CODE_NOT_HERE);
     settle(&f);
@@ -145,7 +150,7 @@ static void test_whoever_has_gone_is_not_told(void **state) {
   struct fixture f;
   start(&f, 2);
   push(&f, 1, 1, 1, 1);
-  pwi_holding_forget_waiters(f.holding, 1);
+  pwi_shard_forget_waiters(f.shard, 1);
   push(&f, 2, 1, 1, 1);
   assert_stored(&f, 2); /* its part stays in */
   assert_int_equal(told(1), 0);
@@ -160,14 +165,14 @@ static void test_whoever_has_gone_is_not_told(void **state) {
 static void fill_up(struct fixture *f) {
   static int64_t rows[CAP_ROWS];
   struct iovec part = {rows, sizeof rows};
-  open_vector(f->holding, entry_of(2, PAWL_I64, 1, CAP_ROWS, false));
+  open_vector(f->shard, entry_of(2, PAWL_I64, 1, CAP_ROWS, false));
   struct pwi_request request = request_of(PWI_REQUEST_PUSH, 2, CAP_ROWS);
   request.sender.id = 5;
   request.task = 1;
   request.value_type = PAWL_I64;
   request.values = &part;
   request.value_parts = 1;
-  assert_served(f->holding, &request, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(f->shard, &request, NULL, PWI_CODE_OK, PAWL_OK);
 }
 
 static void test_where_memory_is_full_each_is_refused_by_itself(void **state) {
@@ -227,7 +232,7 @@ static void test_a_part_without_room_is_refused_and_not_waited_for(void **state)
   assert_int_equal(served.outcome.status, PAWL_NODE_FULL);
   served = push(&f, 1, 1, 1, 1);
   assert_int_equal(served.outcome.status, PAWL_NODE_FULL);
-  pwi_holding_close(f.holding, (struct pwi_vector_id){2});
+  pwi_shard_close(f.shard, (struct pwi_vector_id){2});
   push(&f, 2, 1, 1, 3);
   assert_int_equal(told(2), 1);
   assert_stored(&f, 3);
@@ -255,7 +260,7 @@ static void test_a_member_alone_cannot_open_ticks_without_end(void **state) {
     request.value_type = PAWL_I64;
     request.values = &part;
     request.value_parts = 1;
-    struct pwi_served served = serve(f.holding, &request, NULL);
+    struct pwi_served served = serve(f.shard, &request, NULL);
     refused += served.outcome.code == PWI_CODE_REFUSED;
   }
   assert_in_range(refused, MANY - 1024, MANY - 1);
@@ -270,12 +275,12 @@ static void test_a_part_that_boasts_of_rows_takes_no_memory(void **state) {
   struct push boast;
   make_push(&boast, 1, 1, 1, 1);
   boast.request.value_parts = 0;
-  struct pwi_served served = serve(f.holding, &boast.request, NULL);
+  struct pwi_served served = serve(f.shard, &boast.request, NULL);
   assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
   assert_int_equal(served.outcome.status, PAWL_MISMATCH);
   make_push(&boast, 1, 3, 3, 1); /* before its turn */
   boast.request.value_parts = 0;
-  served = serve(f.holding, &boast.request, NULL);
+  served = serve(f.shard, &boast.request, NULL);
   assert_int_equal(served.outcome.code, PWI_CODE_GAP);
   push(&f, 2, 1, 1, 3);
   assert_stored(&f, 3);
@@ -330,7 +335,7 @@ static void test_unions_may_be_tried_again_after_memory_has_run_out(void **state
       struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
       int64_t out[VALUES];
       assert_true(has_task(&f, 1, 3) && has_task(&f, 2, 3));
-      assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+      assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
       assert_int_equal(out[3 * WIDTH], 6 * WIDTH);
       assert_int_equal(out[17 * WIDTH], 3 * 3 * WIDTH);
       assert_int_equal(out[18 * WIDTH], 3 * 3 * WIDTH);

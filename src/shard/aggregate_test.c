@@ -80,7 +80,7 @@ static void test_the_sum_is_right_for_all_types_however_values_are_cut(void **st
     }
     for (int i = 0; i < VALUES; i++) put_value(type, i * 6, expected + (size_t)i * size);
     struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
-    assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+    assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
     assert_memory_equal(out, expected, bytes);
     assert_int_equal(f.sums, 1);
     stop(&f);
@@ -115,7 +115,7 @@ static void test_lists_of_the_same_keys_are_added_up(void **state) {
   assert_int_equal(f.sums, 3);
   struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
   int64_t out[VALUES];
-  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
   assert_int_equal(out[17 * WIDTH + 1], (3 * WIDTH + 1) * 2 * 6);
   assert_int_equal(out[18 * WIDTH], 0);
   stop(&f);
@@ -132,7 +132,7 @@ static void test_parts_of_different_keys_become_one_change(void **state) {
   assert_waits(&served);
   make_push(&push, 2, 1, 1, 2);
   name_keys(&push, PWI_KEYS_LIST, other_keys);
-  served = serve(f.holding, &push.request, NULL);
+  served = serve(f.shard, &push.request, NULL);
   assert_waits(&served);
   assert_false(has_task(&f, 1, 1) || has_task(&f, 2, 1));
   assert_int_equal(answer_count, 0);
@@ -142,7 +142,7 @@ static void test_parts_of_different_keys_become_one_change(void **state) {
   assert_int_equal(f.sums, 1);
   struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
   int64_t out[VALUES];
-  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
   for (int i = 0; i < WIDTH; i++) {
     assert_int_equal(out[4 * WIDTH + i], 4 * (2 * WIDTH + i)); /* of both */
     assert_int_equal(out[17 * WIDTH + i], 2 * (3 * WIDTH + i));
@@ -204,9 +204,9 @@ static void test_the_change_is_told_in_the_name_of_one_sender(void **state) {
   for (int i = 0; i < 2; i++) {
     pushes[i].request.terms.prior = 0;
     pushes[i].request.terms.settled = i == 0 ? 69 : 12;
-    serve(f.holding, &pushes[i].request, NULL);
+    serve(f.shard, &pushes[i].request, NULL);
   }
-  struct pwi_gathering *sum = pwi_holding_next_sum(f.holding, &request);
+  struct pwi_gathering *sum = pwi_shard_next_sum(f.shard, &request);
   assert_non_null(sum);
   assert_int_equal(pwi_gathering_stamps(sum, NULL), 2);
   assert_int_equal(pwi_gathering_stamps(sum, stamps), 2);
@@ -318,8 +318,8 @@ static void test_what_the_dead_pushed_ahead_is_forgotten(void **state) {
   struct fixture f;
   start(&f, 2);
   for (uint64_t tick = 1; tick <= 3; tick++) push(&f, 1, tick, tick, 1);
-  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){1}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){1}), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   settle(&f);
   assert_stored(&f, 0);
   push(&f, 2, 1, 1, 10);
@@ -337,8 +337,8 @@ static void test_one_who_leaves_has_to_send_again_what_it_pushed_ahead(void **st
   start(&f, 2);
   push(&f, 1, 1, 1, 1);
   push(&f, 1, 2, 2, 1);
-  assert_int_equal(pwi_roster_leave(&f.roster, (struct pwi_vector_id){GROUP}, (struct pwi_sender){1}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_leave(&f.membership, (struct pwi_vector_id){GROUP}, (struct pwi_sender){1}), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   settle(&f);
   push(&f, 2, 1, 1, 10);
   assert_stored(&f, 11);
@@ -413,13 +413,13 @@ static void test_half_of_a_part_of_the_dead_takes_effect_and_no_more(void **stat
   make_push(&piece, 2, 1, 1, 3);
   cut_push(&piece, 10, 25);
   give(&f, &piece);
-  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){2}), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   settle(&f);
   assert_int_equal(f.sums, 0);
   push(&f, 3, 1, 1, 0);
   assert_int_equal(f.sums, 3);
-  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
   for (int i = 0; i < VALUES; i++) assert_int_equal(out[i], i / WIDTH >= 10 && i / WIDTH < 25 ? 5 * i : 2 * i);
   assert_true(has_task(&f, 1, 1));
   assert_false(has_task(&f, 2, 1));
@@ -427,7 +427,7 @@ static void test_half_of_a_part_of_the_dead_takes_effect_and_no_more(void **stat
   pull.terms.prior = 1;
   pull.terms.claim = pull.terms.range = pawl_range_of(10, 25);
   pull.terms.rows = 15;
-  assert_served(f.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
   assert_int_equal(told(1), 1);
   stop(&f);
 }
@@ -440,12 +440,12 @@ static void test_a_refusal_is_repeated_though_others_wait(void **state) {
   push(&f, 1, 1, 1, 2);
   make_push(&bad, 2, 1, 1, 3);
   bad.part.iov_len -= 8;
-  struct pwi_served served = serve(f.holding, &bad.request, NULL);
+  struct pwi_served served = serve(f.shard, &bad.request, NULL);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
     assert_int_equal(served.outcome.status, PAWL_MISMATCH);
     assert_false(served.put_off);
-    served = serve(f.holding, &bad.request, NULL);
+    served = serve(f.shard, &bad.request, NULL);
   }
   settle(&f);
   assert_int_equal(told(1), 1);

@@ -34,8 +34,8 @@ static inline void note_in(void *context, struct pwi_waiter waiter, uint64_t tas
 }
 
 struct fixture {
-  struct pwi_roster roster;
-  struct pwi_holding *holding;
+  struct pwi_membership membership;
+  struct pwi_shard *shard;
   enum pawl_type type;
   size_t sums; /* that were applied */
   size_t changes;
@@ -43,17 +43,17 @@ struct fixture {
 
 /* A vector that spans the ring, and a group of senders 1 to `members`; sender 5 is a stranger to it. */
 static inline void start_with(struct fixture *f, uint64_t members, struct pwi_entry entry, uint64_t cap) {
-  struct pwi_holding_config config = {.memory_max = cap, .answer = note_answer};
-  *f = (struct fixture){.roster = roster_of(5), .holding = holding_of(&config), .type = entry.is.type};
+  struct pwi_shard_config config = {.memory_max = cap, .answer = note_answer};
+  *f = (struct fixture){.membership = membership_of(5), .shard = shard_of(&config), .type = entry.is.type};
   answer_count = 0;
-  assert_int_equal(pwi_holding_hold(f->holding, WHOLE_RING), PAWL_OK);
-  open_vector(f->holding, entry);
-  open_vector(f->holding, group_of(GROUP));
+  assert_int_equal(pwi_shard_hold(f->shard, WHOLE_RING), PAWL_OK);
+  open_vector(f->shard, entry);
+  open_vector(f->shard, group_of(GROUP));
   for (uint64_t id = 1; id <= members; id++)
     assert_int_equal(
-        pwi_roster_join(&f->roster, (struct pwi_vector_id){GROUP}, (uint32_t)members, (struct pwi_sender){id}),
+        pwi_membership_join(&f->membership, (struct pwi_vector_id){GROUP}, (uint32_t)members, (struct pwi_sender){id}),
         PAWL_OK);
-  pwi_holding_set_roster(f->holding, &f->roster);
+  pwi_shard_set_membership(f->shard, &f->membership);
 }
 
 static inline void start(struct fixture *f, uint64_t members) {
@@ -61,24 +61,24 @@ static inline void start(struct fixture *f, uint64_t members) {
 }
 
 static inline void stop(struct fixture *f) {
-  pwi_holding_destroy(f->holding);
-  pwi_roster_fini(&f->roster);
+  pwi_shard_destroy(f->shard);
+  pwi_membership_fini(&f->membership);
 }
 
-/* What a holder does after each request and each roster. */
+/* What a request handler does after each request and each membership. */
 static inline void settle(struct fixture *f) {
   struct pwi_request request;
   struct pwi_gathering *sum;
-  while ((sum = pwi_holding_next_sum(f->holding, &request))) {
+  while ((sum = pwi_shard_next_sum(f->shard, &request))) {
     struct pwi_served served;
-    pawl_status status = pwi_holding_apply_sum(f->holding, sum, &request, &served);
+    pawl_status status = pwi_shard_apply_sum(f->shard, sum, &request, &served);
     if (status == PAWL_NODE_FULL) {
-      pwi_holding_break_sum(f->holding, sum);
+      pwi_shard_break_sum(f->shard, sum);
     } else if (status) {
-      pwi_holding_drop_sum(f->holding, sum, PWI_CODE_NOT_HERE, PAWL_OK);
+      pwi_shard_drop_sum(f->shard, sum, PWI_CODE_NOT_HERE, PAWL_OK);
     } else {
       f->sums += served.effect == PWI_EFFECT_ROWS;
-      pwi_holding_end_sum(f->holding, sum, note_in, NULL);
+      pwi_shard_end_sum(f->shard, sum, note_in, NULL);
     }
   }
 }
@@ -107,7 +107,7 @@ static inline void make_push(struct push *push, uint64_t sender, uint64_t task, 
 }
 
 static inline struct pwi_served give(struct fixture *f, const struct push *push) {
-  struct pwi_served served = serve(f->holding, &push->request, NULL);
+  struct pwi_served served = serve(f->shard, &push->request, NULL);
   f->changes += served.effect != PWI_EFFECT_NONE;
   settle(f);
   return served;
@@ -129,7 +129,7 @@ static inline void assert_waits(const struct pwi_served *served) {
 static inline void assert_stored(struct fixture *f, int64_t factor) {
   struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
   int64_t out[VALUES];
-  assert_served(f->holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_served(f->shard, &pull, out, PWI_CODE_OK, PAWL_OK);
   for (int i = 0; i < VALUES; i++) assert_int_equal(out[i], i * factor);
 }
 
@@ -139,7 +139,7 @@ static inline bool has_task(struct fixture *f, uint64_t sender, uint64_t task) {
   int64_t out[VALUES];
   pull.sender.id = sender;
   pull.terms.prior = task;
-  return serve(f->holding, &pull, out).outcome.code == PWI_CODE_OK;
+  return serve(f->shard, &pull, out).outcome.code == PWI_CODE_OK;
 }
 
 static inline size_t told(uint64_t owner) {

@@ -15,10 +15,10 @@ static uint64_t scan_most(const struct pwi_held *vector, const struct pwi_terms 
   return most < count ? most : count;
 }
 
-pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const struct pwi_request *request, size_t max,
-                                     size_t *bytes_out) {
+pawl_status pwi_shard_answer_bytes(const struct pwi_shard *shard, const struct pwi_request *request, size_t max,
+                                   size_t *bytes_out) {
   const struct pwi_terms *terms = &request->terms;
-  const struct pwi_held *vector = pwi_holding_vector(holding, terms->vector);
+  const struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
   uint64_t rows = 0, bytes = 0;
   if (vector && vector->table) {
     if (terms->kind == PWI_REQUEST_PULL || terms->kind == PWI_REQUEST_PUSHPULL) rows = terms->rows;
@@ -31,59 +31,58 @@ pawl_status pwi_holding_answer_bytes(const struct pwi_holding *holding, const st
 
 /* --- pull --------------------------------------------------------------------------------------------------------- */
 
-static pawl_status read_rows(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status read_rows(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                              const struct pwi_named *named, void *values) {
   struct pwi_table *table = vector->table;
   if (vector->is_hollow) return PAWL_NODE_FULL;
   if (!named->keys && named->count > 0)
     return pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
   if (!pwi_slots_hold(named->slots, table)) {
-    pawl_status status =
-        pwi_holding_resolve(holding, vector, named->keys, named->count, false, named->slots, named->list);
+    pawl_status status = pwi_shard_resolve(shard, vector, named->keys, named->count, false, named->slots, named->list);
     if (status != PAWL_OK) return status;
   }
   pwi_table_gather(table, named->slots, 0, named->count, values);
   return PAWL_OK;
 }
 
-void pwi_serve_values(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_values(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       const struct pwi_named *named, void *values, struct pwi_served *served) {
   size_t bytes;
   bool fits = pwi_mul_size(named->count, vector->table->row_bytes, &bytes);
-  pawl_status status = fits ? read_rows(holding, vector, request, named, values) : PAWL_TOO_LARGE;
+  pawl_status status = fits ? read_rows(shard, vector, request, named, values) : PAWL_TOO_LARGE;
   if (status != PAWL_OK) {
     pwi_served_fail(served, status);
     return;
   }
   vector->pulls++;
-  holding->totals.pulls++;
-  holding->totals.keys_pulled += named->count;
-  holding->totals.bytes_out += bytes;
+  shard->totals.pulls++;
+  shard->totals.keys_pulled += named->count;
+  shard->totals.bytes_out += bytes;
   served->value_bytes = bytes;
 }
 
 /* True, and said, if something that the reader has to see is not here yet. */
-static bool has_gap(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+static bool has_gap(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   uint64_t found;
   if (terms->prior == 0) return false;
   pawl_status status = pwi_clock_min(&vector->clocks[PWI_TASKS], request->sender, terms->claim, &found);
   if (status != PAWL_OK || found >= terms->prior) return false;
-  holding->totals.gaps++;
+  shard->totals.gaps++;
   pwi_served_say(served, PWI_CODE_GAP, found);
   return true;
 }
 
-void pwi_serve_pull(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
-                    void *values, struct pwi_served *served) {
+void pwi_serve_pull(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+                    struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct pwi_named named;
-  if (has_gap(holding, vector, request, served)) return;
-  if (!pwi_serve_names(holding, vector, request, &named, served)) return;
-  pwi_serve_values(holding, vector, request, &named, values, served);
-  pwi_serve_clocks(holding, vector, request, served);
-  pwi_samples_draw(&holding->samples, vector, named.keys, terms->range.begin, named.count);
+  if (has_gap(shard, vector, request, served)) return;
+  if (!pwi_serve_names(shard, vector, request, &named, served)) return;
+  pwi_serve_values(shard, vector, request, &named, values, served);
+  pwi_serve_clocks(shard, vector, request, served);
+  pwi_samples_draw(&shard->samples, vector, named.keys, terms->range.begin, named.count);
 }
 
 /* --- clocks --------------------------------------------------------------------------------------------------------- */
@@ -109,9 +108,10 @@ static size_t write_pieces(struct pwi_writer *writer, const struct pwi_clock *cl
   return count;
 }
 
-static size_t write_ticks(struct pwi_writer *writer, const struct pwi_roster *roster, const struct pwi_held *group) {
+static size_t write_ticks(struct pwi_writer *writer, const struct pwi_membership *membership,
+                          const struct pwi_held *group) {
   size_t count;
-  const struct pwi_roster_member *members = pwi_roster_members(roster, group->entry.id, &count);
+  const struct pwi_membership_member *members = pwi_membership_members(membership, group->entry.id, &count);
   struct pawl_range place = pawl_range_of(group->group_key, group->group_key + 1);
   for (size_t i = 0; i < count; i++) {
     uint64_t tick = 0;
@@ -121,34 +121,34 @@ static size_t write_ticks(struct pwi_writer *writer, const struct pwi_roster *ro
   return count;
 }
 
-static size_t write_clocks(struct pwi_writer *writer, const struct pwi_roster *roster, const struct pwi_held *vector,
-                           struct pawl_range claim) {
+static size_t write_clocks(struct pwi_writer *writer, const struct pwi_membership *membership,
+                           const struct pwi_held *vector, struct pawl_range claim) {
   size_t count = 0;
-  if (vector->is_group) return write_ticks(writer, roster, vector);
-  for (size_t i = 0; i < roster->sender_count; i++)
-    if (!roster->senders[i].retired)
-      count += write_pieces(writer, &vector->clocks[PWI_TASKS], roster->senders[i].sender, claim);
+  if (vector->is_group) return write_ticks(writer, membership, vector);
+  for (size_t i = 0; i < membership->sender_count; i++)
+    if (!membership->senders[i].retired)
+      count += write_pieces(writer, &vector->clocks[PWI_TASKS], membership->senders[i].sender, claim);
   return count;
 }
 
-size_t pwi_holding_clock_bytes(const struct pwi_holding *holding, const struct pwi_request *request) {
-  const struct pwi_held *vector = request->terms.clocks ? pwi_holding_vector(holding, request->terms.vector) : NULL;
-  if (!vector || !holding->roster) return 0;
-  return write_clocks(NULL, holding->roster, vector, request->terms.claim) * PWI_CLOCK_RECORD;
+size_t pwi_shard_clock_bytes(const struct pwi_shard *shard, const struct pwi_request *request) {
+  const struct pwi_held *vector = request->terms.clocks ? pwi_shard_vector(shard, request->terms.vector) : NULL;
+  if (!vector || !shard->membership) return 0;
+  return write_clocks(NULL, shard->membership, vector, request->terms.claim) * PWI_CLOCK_RECORD;
 }
 
-void pwi_serve_clocks(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
                       struct pwi_served *served) {
-  if (!request->terms.clocks || !holding->roster || served->outcome.code != PWI_CODE_OK) return;
-  pwi_writer_reset(&holding->payload);
-  write_clocks(&holding->payload, holding->roster, vector, request->terms.claim);
-  if (holding->payload.status != PAWL_OK) {
-    pwi_served_fail(served, holding->payload.status);
+  if (!request->terms.clocks || !shard->membership || served->outcome.code != PWI_CODE_OK) return;
+  pwi_writer_reset(&shard->payload);
+  write_clocks(&shard->payload, shard->membership, vector, request->terms.claim);
+  if (shard->payload.status != PAWL_OK) {
+    pwi_served_fail(served, shard->payload.status);
     served->value_bytes = 0;
     return;
   }
-  served->payload = holding->payload.data;
-  served->payload_size = holding->payload.size;
+  served->payload = shard->payload.data;
+  served->payload_size = shard->payload.size;
 }
 
 /* --- scan --------------------------------------------------------------------------------------------------------- */
@@ -159,31 +159,31 @@ static void write_keys(struct pwi_writer *writer, const struct pwi_rows *rows, s
     pwi_put_u64(place + i * sizeof(uint64_t), rows->keys ? rows->keys[i] : rows->first + i);
 }
 
-void pwi_serve_scan(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
-                    void *values, struct pwi_served *served) {
+void pwi_serve_scan(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+                    struct pwi_served *served) {
   struct pawl_range range = request->terms.range;
   size_t most = (size_t)scan_most(vector, &request->terms), found = 0, bytes = vector->table->row_bytes;
   struct pwi_rows rows;
-  if (has_gap(holding, vector, request, served)) return;
-  pwi_writer_reset(&holding->payload);
+  if (has_gap(shard, vector, request, served)) return;
+  pwi_writer_reset(&shard->payload);
   while (found < most && pwi_table_scan(vector->table, range, &rows)) {
     size_t count = rows.count < most - found ? rows.count : most - found;
-    write_keys(&holding->payload, &rows, count);
+    write_keys(&shard->payload, &rows, count);
     memcpy((char *)values + found * bytes, rows.values, count * bytes);
     found += count;
     range.begin = (rows.keys ? rows.keys[count - 1] : rows.first + (count - 1)) + 1;
   }
-  if (holding->payload.status != PAWL_OK) {
-    pwi_served_fail(served, holding->payload.status);
+  if (shard->payload.status != PAWL_OK) {
+    pwi_served_fail(served, shard->payload.status);
     return;
   }
   bool more = found == most && pwi_table_scan(vector->table, range, &rows);
   served->outcome.next = more ? range.begin : range.end;
   served->rows = found;
   served->value_bytes = found * bytes;
-  served->payload = holding->payload.data;
-  served->payload_size = holding->payload.size;
-  holding->totals.bytes_out += served->value_bytes;
+  served->payload = shard->payload.data;
+  served->payload_size = shard->payload.size;
+  shard->totals.bytes_out += served->value_bytes;
 }
 
 /* --- collect ------------------------------------------------------------------------------------------------------ */
@@ -224,30 +224,30 @@ static void write_refusals(struct pwi_writer *writer, const struct pwi_refusals 
 }
 
 /* The clocks of a live sender can still change, so there is nothing to be concluded from them. */
-void pwi_serve_collect(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_collect(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                        struct pwi_served *served) {
   struct pwi_sender other = {request->terms.other};
   struct pwi_clock_pieces pieces;
-  if (!holding->roster || !pwi_roster_find(holding->roster, other)) {
+  if (!shard->membership || !pwi_membership_find(shard->membership, other)) {
     pwi_served_say(served, PWI_CODE_GONE, 0);
     return;
   }
-  if (pwi_together_has_part(holding, vector->entry.id, other, request->terms.claim)) { /* that will be seen */
+  if (pwi_aggregate_has_part(shard, vector->entry.id, other, request->terms.claim)) { /* that will be seen */
     pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
     return;
   }
-  pawl_status status = pwi_roster_is_retired(holding->roster, other) ? PAWL_OK : PAWL_INVALID;
+  pawl_status status = pwi_membership_is_retired(shard->membership, other) ? PAWL_OK : PAWL_INVALID;
   if (status == PAWL_OK) status = pwi_clock_walk(&vector->clocks[PWI_TASKS], other, request->terms.claim, &pieces);
   if (status == PAWL_OK) {
-    pwi_writer_reset(&holding->payload);
-    write_times(&holding->payload, pieces);
-    write_refusals(&holding->payload, &vector->refusals, other, request->terms.claim);
-    status = holding->payload.status;
+    pwi_writer_reset(&shard->payload);
+    write_times(&shard->payload, pieces);
+    write_refusals(&shard->payload, &vector->refusals, other, request->terms.claim);
+    status = shard->payload.status;
   }
   if (status != PAWL_OK) {
     pwi_served_fail(served, status);
     return;
   }
-  served->payload = holding->payload.data;
-  served->payload_size = holding->payload.size;
+  served->payload = shard->payload.data;
+  served->payload_size = shard->payload.size;
 }

@@ -52,26 +52,26 @@ static size_t measure(const struct pwi_request *request, size_t bytes) {
 }
 
 /* What waits for others counts as rows and lists do. Lists go first. */
-static bool has_room(struct pwi_holding *holding, size_t bytes, const struct pwi_request *request) {
-  uint64_t most = holding->config.memory_max, used = holding->row_bytes + holding->gathered_bytes;
+static bool has_room(struct pwi_shard *shard, size_t bytes, const struct pwi_request *request) {
+  uint64_t most = shard->config.memory_max, used = shard->row_bytes + shard->gathered_bytes;
   if (used > most || bytes > most - used) return false;
-  if (holding->lists.bytes <= most - used - bytes) return true;
+  if (shard->lists.bytes <= most - used - bytes) return true;
   const struct pwi_list *own = request->terms.keys == PWI_KEYS_RANGE
                                    ? NULL
-                                   : pwi_lists_find(&holding->lists, request->terms.vector, request->signature);
-  pwi_lists_drop(&holding->lists, (struct pwi_vector_id){0}, own);
-  return holding->lists.bytes <= most - used - bytes;
+                                   : pwi_lists_find(&shard->lists, request->terms.vector, request->signature);
+  pwi_lists_drop(&shard->lists, (struct pwi_vector_id){0}, own);
+  return shard->lists.bytes <= most - used - bytes;
 }
 
-pawl_status pwi_bundle_create(struct pwi_holding *holding, const struct pwi_request *request, size_t bytes,
+pawl_status pwi_bundle_create(struct pwi_shard *shard, const struct pwi_request *request, size_t bytes,
                               struct pwi_bundle **bundle_out) {
   size_t counted = measure(request, bytes);
-  if (!has_room(holding, counted, request)) return PAWL_NODE_FULL;
+  if (!has_room(shard, counted, request)) return PAWL_NODE_FULL;
   struct pwi_bundle *bundle = pwi_alloc_zero(1, sizeof *bundle);
   if (!bundle) return PAWL_NO_MEMORY;
-  bundle->account = &holding->gathered_bytes;
+  bundle->account = &shard->gathered_bytes;
   bundle->counted = counted;
-  holding->gathered_bytes += counted;
+  shard->gathered_bytes += counted;
   bundle->terms = request->terms;
   bundle->signature = request->signature;
   bundle->value_type = request->value_type;
@@ -161,7 +161,7 @@ static uint64_t key_of(const struct cursor *cursor) {
   return cursor->keys ? cursor->keys[cursor->at] : cursor->first + cursor->at;
 }
 
-static pawl_status aim(struct pwi_holding *holding, const struct pwi_bundle *bundle, struct pawl_range range,
+static pawl_status aim(struct pwi_shard *shard, const struct pwi_bundle *bundle, struct pawl_range range,
                        struct cursor *cursor) {
   const struct pwi_terms *terms = &bundle->terms;
   size_t rows = (size_t)terms->rows;
@@ -176,7 +176,7 @@ static pawl_status aim(struct pwi_holding *holding, const struct pwi_bundle *bun
     return PAWL_OK;
   }
   if (terms->keys == PWI_KEYS_SIGNED) {
-    const struct pwi_list *list = pwi_lists_find(&holding->lists, terms->vector, bundle->signature);
+    const struct pwi_list *list = pwi_lists_find(&shard->lists, terms->vector, bundle->signature);
     if (!list || list->count != rows) return PAWL_CORRUPT;
     cursor->keys = list->keys;
   }
@@ -229,7 +229,7 @@ static pawl_status make_room(struct pwi_union *all, size_t rows, size_t row_byte
   return status ? status : pwi_pages_grow(&all->sum, bytes + 1);
 }
 
-pawl_status pwi_bundles_unite(struct pwi_holding *holding, const struct pwi_bundle *first, struct pawl_range range,
+pawl_status pwi_bundles_unite(struct pwi_shard *shard, const struct pwi_bundle *first, struct pawl_range range,
                               size_t row_bytes, struct pwi_union *all) {
   size_t count = 0, used = 0, rows = 0;
   for (const struct pwi_bundle *it = first; it; it = it->next) count++;
@@ -237,7 +237,7 @@ pawl_status pwi_bundles_unite(struct pwi_holding *holding, const struct pwi_bund
   if (!cursors) return PAWL_NO_MEMORY;
   pawl_status status = PAWL_OK;
   for (const struct pwi_bundle *it = first; it && !status; it = it->next) {
-    status = aim(holding, it, range, &cursors[used]);
+    status = aim(shard, it, range, &cursors[used]);
     size_t more = status ? 0 : cursors[used].end - cursors[used].at;
     if (more > 0) used++; /* what has nothing to give is not asked for every key */
     rows += more;

@@ -24,8 +24,8 @@ struct pwi_bundle {
 };
 
 /* PAWL_NODE_FULL: the cap on memory leaves no room for it. PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_bundle_create(struct pwi_holding *holding, const struct pwi_request *request,
-                                            size_t bytes, struct pwi_bundle **bundle_out);
+PAWL_MUST_USE pawl_status pwi_bundle_create(struct pwi_shard *shard, const struct pwi_request *request, size_t bytes,
+                                            struct pwi_bundle **bundle_out);
 void pwi_bundles_destroy(struct pwi_bundle *first); /* all from there on */
 
 /* Whether the request has the keys of the bundle, and the same claim. */
@@ -47,7 +47,7 @@ void pwi_union_fini(struct pwi_union *all);
 
 /* The rows of all bundles whose keys lie in `range` and in their own claim; those that several have are added. PAWL_NO_MEMORY; PAWL_CORRUPT if a list
  * is not kept any more. */
-PAWL_MUST_USE pawl_status pwi_bundles_unite(struct pwi_holding *holding, const struct pwi_bundle *first,
+PAWL_MUST_USE pawl_status pwi_bundles_unite(struct pwi_shard *shard, const struct pwi_bundle *first,
                                             struct pawl_range range, size_t row_bytes, struct pwi_union *all);
 
 #endif

@@ -98,11 +98,11 @@ static uint64_t fold_dense(struct fold *fold, struct pawl_range range) {
 
 /* --- sparse ----------------------------------------------------------------------------------------------------------- */
 
-static pawl_status gather_others(struct pwi_holding *holding, struct pwi_table *table, const struct pwi_rows *rows) {
+static pawl_status gather_others(struct pwi_shard *shard, struct pwi_table *table, const struct pwi_rows *rows) {
   size_t count = rows->count;
-  pawl_status status = pwi_pages_grow(&holding->linear_rows, count * table->row_bytes);
-  if (status == PAWL_OK) status = pwi_table_resolve(table, rows->keys, count, false, &holding->linear_slots);
-  if (status == PAWL_OK) pwi_table_gather(table, &holding->linear_slots, 0, count, holding->linear_rows.memory);
+  pawl_status status = pwi_pages_grow(&shard->linear_rows, count * table->row_bytes);
+  if (status == PAWL_OK) status = pwi_table_resolve(table, rows->keys, count, false, &shard->linear_slots);
+  if (status == PAWL_OK) pwi_table_gather(table, &shard->linear_slots, 0, count, shard->linear_rows.memory);
   return status;
 }
 
@@ -115,7 +115,7 @@ static void fold_rows(struct fold *fold, const struct pwi_rows *rows, const char
   }
 }
 
-static pawl_status fold_sparse(struct pwi_holding *holding, struct fold *fold, struct pwi_table *others,
+static pawl_status fold_sparse(struct pwi_shard *shard, struct fold *fold, struct pwi_table *others,
                                struct pawl_range range, uint64_t *next_out) {
   uint64_t most = SLICE_BYTES / (fold->x->row_bytes + 64) + 1, at = 0;
   size_t at_once = GATHER_BYTES / fold->x->row_bytes + 1;
@@ -123,9 +123,9 @@ static pawl_status fold_sparse(struct pwi_holding *holding, struct fold *fold, s
   while (most > 0 && !pawl_range_is_empty(range) && pwi_table_scan(fold->x, range, &rows)) {
     if (rows.count > most) rows.count = (size_t)most;
     if (rows.count > at_once) rows.count = at_once;
-    pawl_status status = others ? gather_others(holding, others, &rows) : PAWL_OK;
+    pawl_status status = others ? gather_others(shard, others, &rows) : PAWL_OK;
     if (status != PAWL_OK) return status;
-    fold_rows(fold, &rows, others ? holding->linear_rows.memory : NULL, at);
+    fold_rows(fold, &rows, others ? shard->linear_rows.memory : NULL, at);
     at += rows.count * fold->width;
     most -= rows.count;
     range.begin = rows.keys[rows.count - 1] + 1;
@@ -136,30 +136,30 @@ static pawl_status fold_sparse(struct pwi_holding *holding, struct fold *fold, s
 
 /* --- the request ------------------------------------------------------------------------------------------------------ */
 
-static bool has_gap(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+static bool has_gap(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
                     uint64_t *found_out) {
   const struct pwi_terms *terms = &request->terms;
-  if (pwi_linear_has_gap(holding, vector, request, found_out)) return true;
+  if (pwi_linear_has_gap(shard, vector, request, found_out)) return true;
   return terms->prior > 0 &&
          pwi_clock_min(&vector->clocks[PWI_TASKS], request->sender, terms->claim, found_out) == PAWL_OK &&
          *found_out < terms->prior;
 }
 
-static void answer(struct pwi_holding *holding, struct pwi_sum sum, struct pwi_served *served) {
+static void answer(struct pwi_shard *shard, struct pwi_sum sum, struct pwi_served *served) {
   uint64_t words[2];
   memcpy(words, &(double[2]){sum.high, sum.low}, sizeof words);
-  pwi_writer_reset(&holding->payload);
-  pwi_write_u64(&holding->payload, words[0]);
-  pwi_write_u64(&holding->payload, words[1]);
-  if (holding->payload.status != PAWL_OK) {
-    pwi_served_fail(served, holding->payload.status);
+  pwi_writer_reset(&shard->payload);
+  pwi_write_u64(&shard->payload, words[0]);
+  pwi_write_u64(&shard->payload, words[1]);
+  if (shard->payload.status != PAWL_OK) {
+    pwi_served_fail(served, shard->payload.status);
     return;
   }
-  served->payload = holding->payload.data;
-  served->payload_size = holding->payload.size;
+  served->payload = shard->payload.data;
+  served->payload_size = shard->payload.size;
 }
 
-void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_fold(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                     struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct fold fold = {.x = vector->table, .kind = request->operation.kind};
@@ -168,9 +168,9 @@ void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const 
   uint32_t column = request->operation.column, width = vector->table->is.width;
   bool is_fold = pwi_linear_is_known(fold.kind) && pwi_linear_folds(fold.kind) && terms->keys == PWI_KEYS_RANGE;
   if (column > (pwi_linear_has_column(fold.kind) ? width : 0)) is_fold = false;
-  pawl_status status = is_fold ? pwi_linear_other(holding, vector, request, &other) : PAWL_INVALID;
-  if (status == PAWL_OK && has_gap(holding, vector, request, &found)) {
-    holding->totals.gaps++;
+  pawl_status status = is_fold ? pwi_linear_other(shard, vector, request, &other) : PAWL_INVALID;
+  if (status == PAWL_OK && has_gap(shard, vector, request, &found)) {
+    shard->totals.gaps++;
     pwi_served_say(served, PWI_CODE_GAP, found);
     return;
   }
@@ -180,7 +180,7 @@ void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const 
     fold.column = column > 0 ? column - 1 : 0;
     fold.y = other ? other->table : NULL;
     if (fold.x->is.sparse)
-      status = fold_sparse(holding, &fold, other ? other->table : NULL, terms->range, &next);
+      status = fold_sparse(shard, &fold, other ? other->table : NULL, terms->range, &next);
     else
       next = fold_dense(&fold, terms->range);
     flush(&fold);
@@ -190,7 +190,7 @@ void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const 
     return;
   }
   vector->pulls++;
-  holding->totals.pulls++;
-  answer(holding, fold.sum, served);
+  shard->totals.pulls++;
+  answer(shard, fold.sum, served);
   served->outcome.next = next < terms->range.end ? next : terms->claim.end;
 }

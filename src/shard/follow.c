@@ -14,27 +14,27 @@
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
 /* State of a range, block by block. */
-static void range_state(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range range, char *state,
+static void range_state(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range, char *state,
                         bool assign) {
   uint64_t rows = pawl_range_size(range);
   for (uint64_t done = 0; done < rows;) {
     size_t count = rows - done < PWI_BLOCK ? (size_t)(rows - done) : PWI_BLOCK;
-    pawl_status status = pwi_holding_block(holding, range.begin + done, count);
-    if (status == PAWL_OK) status = pwi_table_resolve(vector->table, holding->keys, count, false, &holding->slots);
+    pawl_status status = pwi_shard_block(shard, range.begin + done, count);
+    if (status == PAWL_OK) status = pwi_table_resolve(vector->table, shard->keys, count, false, &shard->slots);
     assert(status == PAWL_OK);
     (void)status;
     char *place = state + done * vector->table->state_bytes;
     if (assign)
-      pwi_table_assign_state(vector->table, &holding->slots, 0, count, place);
+      pwi_table_assign_state(vector->table, &shard->slots, 0, count, place);
     else
-      pwi_table_gather_state(vector->table, &holding->slots, 0, count, place);
+      pwi_table_gather_state(vector->table, &shard->slots, 0, count, place);
     done += count;
   }
 }
 
-void pwi_holding_result(struct pwi_holding *holding, const struct pwi_request *request, void *values, void *state) {
-  struct pwi_held *vector = pwi_holding_vector(holding, request->terms.vector);
-  const struct pwi_named *named = &holding->named;
+void pwi_shard_result(struct pwi_shard *shard, const struct pwi_request *request, void *values, void *state) {
+  struct pwi_held *vector = pwi_shard_vector(shard, request->terms.vector);
+  const struct pwi_named *named = &shard->named;
   struct pwi_table *table = vector->table;
   if (named->count == 0) return;
   bool has_values = named->has_result && values == request->result;
@@ -48,7 +48,7 @@ void pwi_holding_result(struct pwi_holding *holding, const struct pwi_request *r
     status = pwi_table_range_read(table, request->terms.range.begin, 0, named->count * table->is.width, values);
   assert(status == PAWL_OK);
   (void)status;
-  if (table->state_bytes > 0) range_state(holding, vector, request->terms.range, state, false);
+  if (table->state_bytes > 0) range_state(shard, vector, request->terms.range, state, false);
 }
 
 /* --- following ---------------------------------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static struct pwi_clock *clock_of(struct pwi_held *vector, int which, struct paw
 }
 
 /* Those of the named keys that lie in `keys`. Where that is not all of them, the slots of a kept list are of no use. */
-static struct pwi_named narrow(struct pwi_holding *holding, const struct pwi_named *named, struct pawl_range keys) {
+static struct pwi_named narrow(struct pwi_shard *shard, const struct pwi_named *named, struct pawl_range keys) {
   struct pwi_named part = *named;
   if (!named->keys) return part;
   size_t from = pwi_first_not_below(named->keys, named->count, keys.begin);
@@ -70,12 +70,12 @@ static struct pwi_named narrow(struct pwi_holding *holding, const struct pwi_nam
   part.keys = named->keys + from;
   part.first = from;
   part.list = NULL;
-  part.slots = &holding->slots;
-  holding->slots.layout = 0;
+  part.slots = &shard->slots;
+  shard->slots.layout = 0;
   return part;
 }
 
-static void set_state(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_change *change,
+static void set_state(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
                       const struct pwi_named *named, struct pawl_range keys) {
   size_t bytes = vector->table->state_bytes;
   struct pawl_range range = change->request.terms.range, part = pawl_range_common(range, keys);
@@ -84,33 +84,33 @@ static void set_state(struct pwi_holding *holding, struct pwi_held *vector, cons
   if (named->keys)
     pwi_table_assign_state(vector->table, named->slots, 0, named->count, state + named->first * bytes);
   else if (!pawl_range_is_empty(part))
-    range_state(holding, vector, part, (char *)(uintptr_t)state + (size_t)(part.begin - range.begin) * bytes, true);
+    range_state(shard, vector, part, (char *)(uintptr_t)state + (size_t)(part.begin - range.begin) * bytes, true);
 }
 
-static pawl_status follow_rows(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_change *change,
+static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
                                struct pawl_range keys, struct pwi_outcome *outcome) {
   const struct pwi_request *request = &change->request;
   struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
   struct pwi_named named;
   if (!vector->table) return PAWL_CORRUPT;
-  if (!pwi_serve_names(holding, vector, request, &named, &served)) {
+  if (!pwi_serve_names(shard, vector, request, &named, &served)) {
     *outcome = served.outcome;
     return served.outcome.code == PWI_CODE_FAILED ? PAWL_CORRUPT : PAWL_OK;
   }
-  holding->named = named;
+  shard->named = named;
   if (!pwi_values_match(vector, request, named.count, vector->table->row_bytes)) return PAWL_CORRUPT;
   if (change->state_bytes != named.count * vector->table->state_bytes) return PAWL_CORRUPT;
-  struct pwi_named part = narrow(holding, &named, keys);
+  struct pwi_named part = narrow(shard, &named, keys);
   struct pawl_range range = pawl_range_common(request->terms.range, keys);
   pawl_status status = PAWL_OK;
-  if (!pawl_range_is_empty(range)) status = pwi_rows_ready(holding, vector, request, &part, range);
+  if (!pawl_range_is_empty(range)) status = pwi_rows_ready(shard, vector, request, &part, range);
   if (status == PAWL_OK && clock) status = pwi_clock_reserve(clock, request->sender, keys);
   for (size_t i = 0; i < change->stamp_count && status == PAWL_OK && clock; i++)
     status = pwi_clock_reserve(clock, change->stamps[i].sender, keys);
   if (status != PAWL_OK) return status;
-  pwi_rows_apply(holding, vector, request, &part, keys, PWI_APPLY_ASSIGN);
-  set_state(holding, vector, change, &part, keys);
+  pwi_rows_apply(shard, vector, request, &part, keys, PWI_APPLY_ASSIGN);
+  set_state(shard, vector, change, &part, keys);
   if (clock) status = pwi_clock_set(clock, request->sender, keys, request->task);
   for (size_t i = 0; i < change->stamp_count && status == PAWL_OK && clock; i++)
     status = pwi_clock_set(clock, change->stamps[i].sender, keys, change->stamps[i].task);
@@ -136,11 +136,11 @@ static pawl_status follow_refusal(struct pwi_held *vector, const struct pwi_chan
   return clock ? pwi_refusals_record(vector, clock, &change->request, keys, change->status) : PAWL_OK;
 }
 
-static pawl_status follow(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_change *change,
+static pawl_status follow(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_change *change,
                           struct pawl_range keys, struct pwi_outcome *outcome) {
   switch (change->effect) {
   case PWI_EFFECT_ROWS:
-    return follow_rows(holding, vector, change, keys, outcome);
+    return follow_rows(shard, vector, change, keys, outcome);
   case PWI_EFFECT_TICK:
     return follow_tick(vector, &change->request, keys);
   case PWI_EFFECT_REFUSAL:
@@ -151,22 +151,22 @@ static pawl_status follow(struct pwi_holding *holding, struct pwi_held *vector, 
   return PAWL_CORRUPT;
 }
 
-void pwi_holding_follow(struct pwi_holding *holding, const struct pwi_change *change, struct pawl_range positions,
-                        struct pwi_outcome *outcome_out) {
+void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, struct pawl_range positions,
+                      struct pwi_outcome *outcome_out) {
   const struct pwi_terms *terms = &change->request.terms;
-  struct pwi_held *vector = pwi_holding_vector(holding, terms->vector);
+  struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
   pawl_status status = vector ? PAWL_OK : PAWL_NOT_FOUND;
   *outcome_out = (struct pwi_outcome){.code = PWI_CODE_OK};
-  holding->named = (struct pwi_named){0};
+  shard->named = (struct pwi_named){0};
   if (vector && terms->incarnation < vector->entry.incarnation) return;
   if (vector && terms->incarnation > vector->entry.incarnation) status = PAWL_NOT_FOUND;
   if (status == PAWL_OK && !pawl_range_contains(pawl_range_of(0, vector->place.size), terms->claim))
     status = PAWL_CORRUPT;
   if (status == PAWL_OK) {
     struct pawl_range keys = pawl_range_common(pwi_held_keys(vector, positions), terms->claim);
-    holding->is_following = true;
-    if (!pawl_range_is_empty(keys)) status = follow(holding, vector, change, keys, outcome_out);
-    holding->is_following = false;
+    shard->is_following = true;
+    if (!pawl_range_is_empty(keys)) status = follow(shard, vector, change, keys, outcome_out);
+    shard->is_following = false;
     if (vector->refusals.count > 0) pwi_refusals_settle(&vector->refusals, change->request.sender, terms->settled);
   }
   if (status != PAWL_OK) *outcome_out = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
@@ -198,12 +198,13 @@ static uint64_t digest_rows(const struct pwi_held *vector, struct pawl_range key
   return sum;
 }
 
-static uint64_t digest_clock(const struct pwi_clock *clock, struct pawl_range keys, const struct pwi_roster *roster) {
+static uint64_t digest_clock(const struct pwi_clock *clock, struct pawl_range keys,
+                             const struct pwi_membership *membership) {
   struct pwi_sender sender;
   struct pawl_range run;
   uint64_t sum = 0;
   for (size_t at = 0; pwi_clock_next_sender(clock, &at, &sender);) {
-    if (!pwi_roster_find(roster, sender)) continue;
+    if (!pwi_membership_find(membership, sender)) continue;
     for (uint64_t from = 0; pwi_times_next_run(clock, keys, from, &run); from = run.end) {
       struct pwi_clock_pieces pieces;
       struct pwi_clock_piece piece;
@@ -217,16 +218,16 @@ static uint64_t digest_clock(const struct pwi_clock *clock, struct pawl_range ke
   return sum;
 }
 
-uint64_t pwi_holding_digest(const struct pwi_holding *holding, struct pawl_range positions,
-                            const struct pwi_roster *roster) {
+uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range positions,
+                          const struct pwi_membership *membership) {
   uint64_t digest = 0;
-  for (size_t i = 0; i < holding->vector_count; i++) {
-    const struct pwi_held *vector = holding->vectors[i];
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    const struct pwi_held *vector = shard->vectors[i];
     struct pawl_range keys = pwi_held_keys(vector, positions);
     if (pawl_range_is_empty(keys)) continue;
     uint64_t words[] = {vector->entry.id.id, digest_rows(vector, keys),
-                        digest_clock(&vector->clocks[PWI_TASKS], keys, roster),
-                        vector->is_group ? digest_clock(&vector->clocks[PWI_TICKS], keys, roster) : 0};
+                        digest_clock(&vector->clocks[PWI_TASKS], keys, membership),
+                        vector->is_group ? digest_clock(&vector->clocks[PWI_TICKS], keys, membership) : 0};
     bool is_empty = words[1] == 0 && words[2] == 0 && words[3] == 0; /* as if the vector were not known */
     if (!is_empty) digest += pwi_mix64(pwi_hash(words, sizeof words, 2));
   }

@@ -29,8 +29,8 @@ static const struct {
 
 struct world {
   struct pwi_random random;
-  struct pwi_roster roster;
-  struct pwi_holding *head, *follower;
+  struct pwi_membership membership;
+  struct pwi_shard *head, *follower;
   uint64_t tasks[SENDERS + 1], ticks[SENDERS + 1];
   uint64_t sent[SENDERS + 1][VECTORS + 1]; /* the last task sent to all of a vector; the group comes last */
   size_t rows, refusals, turns, wanted, chunks;
@@ -57,40 +57,40 @@ static struct pwi_entry entry_at(size_t i) {
   return entry;
 }
 
-static void open_all(struct pwi_holding *holding) {
-  for (size_t i = 0; i < VECTORS; i++) open_vector(holding, entry_at(i));
-  open_vector(holding, group_of(GROUP));
+static void open_all(struct pwi_shard *shard) {
+  for (size_t i = 0; i < VECTORS; i++) open_vector(shard, entry_at(i));
+  open_vector(shard, group_of(GROUP));
 }
 
 /* The follower may take less memory than the head, and must not mind. It has everything if it is not to be filled. */
 static void start(struct world *world, uint64_t seed, uint64_t head_cap, bool is_full) {
   *world = (struct world){0};
   pwi_random_init(&world->random, seed, 0);
-  world->roster = roster_of(SENDERS);
+  world->membership = membership_of(SENDERS);
   for (uint64_t id = 1; id <= SENDERS; id++)
-    assert_int_equal(pwi_roster_join(&world->roster, (struct pwi_vector_id){GROUP}, SENDERS, (struct pwi_sender){id}),
-                     PAWL_OK);
-  world->head = holding_of(&(struct pwi_holding_config){.memory_max = head_cap, .cache_max = 4000});
-  world->follower =
-      holding_of(&(struct pwi_holding_config){.memory_max = is_full ? 100 : UINT64_MAX, .cache_max = 2000});
-  assert_int_equal(pwi_holding_hold(world->head, WHOLE_RING), PAWL_OK);
-  if (is_full) assert_int_equal(pwi_holding_hold(world->follower, WHOLE_RING), PAWL_OK);
+    assert_int_equal(
+        pwi_membership_join(&world->membership, (struct pwi_vector_id){GROUP}, SENDERS, (struct pwi_sender){id}),
+        PAWL_OK);
+  world->head = shard_of(&(struct pwi_shard_config){.memory_max = head_cap, .cache_max = 4000});
+  world->follower = shard_of(&(struct pwi_shard_config){.memory_max = is_full ? 100 : UINT64_MAX, .cache_max = 2000});
+  assert_int_equal(pwi_shard_hold(world->head, WHOLE_RING), PAWL_OK);
+  if (is_full) assert_int_equal(pwi_shard_hold(world->follower, WHOLE_RING), PAWL_OK);
   for (int i = 0; i < 2; i++) {
-    struct pwi_holding *holding = i == 0 ? world->head : world->follower;
-    open_all(holding);
-    pwi_holding_set_roster(holding, &world->roster);
+    struct pwi_shard *shard = i == 0 ? world->head : world->follower;
+    open_all(shard);
+    pwi_shard_set_membership(shard, &world->membership);
   }
 }
 
 static void stop(struct world *world) {
-  pwi_holding_destroy(world->head);
-  pwi_holding_destroy(world->follower);
-  pwi_roster_fini(&world->roster);
+  pwi_shard_destroy(world->head);
+  pwi_shard_destroy(world->follower);
+  pwi_membership_fini(&world->membership);
 }
 
 static void assert_equal(const struct world *world) {
-  assert_true(pwi_holding_digest(world->head, WHOLE_RING, &world->roster) ==
-              pwi_holding_digest(world->follower, WHOLE_RING, &world->roster));
+  assert_true(pwi_shard_digest(world->head, WHOLE_RING, &world->membership) ==
+              pwi_shard_digest(world->follower, WHOLE_RING, &world->membership));
 }
 
 /* --- the head ----------------------------------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static struct pwi_served ask(struct world *world, struct pwi_request *request) {
   if (served.effect != PWI_EFFECT_ROWS) return served;
   size_t v = request->terms.vector.id - 1;
   struct pwi_entry entry = entry_at(v);
-  pwi_holding_result(world->head, request, world->result, world->state);
+  pwi_shard_result(world->head, request, world->result, world->state);
   world->values = (struct iovec){world->result, (size_t)request->terms.rows * pwi_entry_row_bytes(&entry)};
   world->change.request.values = &world->values;
   world->change.state_bytes = (size_t)request->terms.rows * entry.is.state_width * pawl_type_size(shapes[v].type);
@@ -204,13 +204,13 @@ static void follow(struct world *world, struct pawl_range positions) {
   struct pwi_outcome outcome;
   struct pwi_change change = world->change;
   if (!world->has_change) return;
-  pwi_holding_follow(world->follower, &change, positions, &outcome);
+  pwi_shard_follow(world->follower, &change, positions, &outcome);
   if (outcome.code == PWI_CODE_WANTED) {
     assert_int_equal(change.request.terms.keys, PWI_KEYS_SIGNED);
     change.request.terms.keys = PWI_KEYS_LIST;
     change.request.terms.keep = true;
     change.request.keys = world->keys;
-    pwi_holding_follow(world->follower, &change, positions, &outcome);
+    pwi_shard_follow(world->follower, &change, positions, &outcome);
     world->wanted++;
   }
   assert_string_equal(pawl_status_name(outcome.status), "OK");
@@ -261,9 +261,9 @@ static void test_a_follower_has_what_the_head_has_after_every_change(void **stat
 static bool copy_chunk(struct world *world, struct pwi_copying *copying, struct pwi_writer *writer) {
   bool more;
   pwi_writer_reset(writer);
-  assert_int_equal(pwi_holding_copy(world->head, copying, (size_t)(50 + below(world, 3000)), writer, &more), PAWL_OK);
+  assert_int_equal(pwi_shard_copy(world->head, copying, (size_t)(50 + below(world, 3000)), writer, &more), PAWL_OK);
   if (!more) return false;
-  assert_int_equal(pwi_holding_take(world->follower, writer->data, writer->size), PAWL_OK);
+  assert_int_equal(pwi_shard_take(world->follower, writer->data, writer->size), PAWL_OK);
   world->chunks++;
   return true;
 }
@@ -281,12 +281,12 @@ static void fill(struct world *world, struct pawl_range positions) {
     }
     more = copy_chunk(world, &copying, &writer);
   }
-  assert_int_equal(pwi_holding_stage_rest(world->follower, positions), PAWL_OK);
+  assert_int_equal(pwi_shard_stage_rest(world->follower, positions), PAWL_OK);
   for (uint64_t i = below(world, 10); i > 0; i--) {
     do_something(world);
     follow(world, positions);
   }
-  assert_int_equal(pwi_holding_adopt(world->follower, positions), PAWL_OK);
+  assert_int_equal(pwi_shard_adopt(world->follower, positions), PAWL_OK);
   pwi_writer_fini(&writer);
 }
 
@@ -329,7 +329,7 @@ static void test_a_filling_that_is_broken_off_begins_anew(void **state) {
     }
     pwi_writer_fini(&writer);
     for (int i = 0; i < 10; i++) do_something(world); /* nobody tells it of these */
-    assert_int_equal(pwi_holding_drop(world->follower, WHOLE_RING), PAWL_OK);
+    assert_int_equal(pwi_shard_drop(world->follower, WHOLE_RING), PAWL_OK);
     fill(world, WHOLE_RING);
     assert_equal(world);
     stop(world);
@@ -342,20 +342,20 @@ static void test_a_filling_that_is_broken_off_begins_anew(void **state) {
 static void test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_membership(void **state) {
   (void)state;
   struct world *world = test_malloc(sizeof *world);
-  struct pwi_roster older = roster_of(1);
+  struct pwi_membership older = membership_of(1);
   for (uint64_t seed = 1; seed <= 10; seed++) {
     start(world, seed, UINT64_MAX, true);
     for (int i = 0; i < 60; i++) {
       do_something(world);
       follow(world, WHOLE_RING);
-      if (i % 20 == 19) pwi_holding_set_roster(world->follower, &older);
+      if (i % 20 == 19) pwi_shard_set_membership(world->follower, &older);
     }
     assert_equal(world);
-    pwi_holding_set_roster(world->follower, &world->roster);
+    pwi_shard_set_membership(world->follower, &world->membership);
     assert_equal(world);
     stop(world);
   }
-  pwi_roster_fini(&older);
+  pwi_membership_fini(&older);
   test_free(world);
 }
 
@@ -367,21 +367,21 @@ static void test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_
     struct pwi_copying copying;
     struct pwi_writer writer = {0};
     start(world, 1, UINT64_MAX, false);
-    pwi_holding_close(world->head, (struct pwi_vector_id){1});
-    if (is_late) pwi_holding_close(world->follower, (struct pwi_vector_id){1});
+    pwi_shard_close(world->head, (struct pwi_vector_id){1});
+    if (is_late) pwi_shard_close(world->follower, (struct pwi_vector_id){1});
     pwi_copying_init(&copying, WHOLE_RING);
     while (copy_chunk(world, &copying, &writer)) continue;
-    assert_int_equal(pwi_holding_stage_rest(world->follower, WHOLE_RING), PAWL_OK);
+    assert_int_equal(pwi_shard_stage_rest(world->follower, WHOLE_RING), PAWL_OK);
     open_vector(world->head, entry_at(0));
     if (is_late) {
       open_vector(world->follower, entry_at(0));
-      assert_int_equal(pwi_holding_stage_rest(world->follower, WHOLE_RING), PAWL_OK);
+      assert_int_equal(pwi_shard_stage_rest(world->follower, WHOLE_RING), PAWL_OK);
     }
     for (int i = 0; i < 50; i++) {
       do_something(world);
       follow(world, WHOLE_RING);
     }
-    assert_int_equal(pwi_holding_adopt(world->follower, WHOLE_RING), PAWL_OK);
+    assert_int_equal(pwi_shard_adopt(world->follower, WHOLE_RING), PAWL_OK);
     assert_equal(world);
     pwi_writer_fini(&writer);
     stop(world);
@@ -394,11 +394,11 @@ static void test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_
 static void assert_follows(struct world *world, const struct pwi_change *change, enum pwi_code code,
                            pawl_status status) {
   struct pwi_outcome outcome;
-  uint64_t before = pwi_holding_digest(world->follower, WHOLE_RING, &world->roster);
-  pwi_holding_follow(world->follower, change, WHOLE_RING, &outcome);
+  uint64_t before = pwi_shard_digest(world->follower, WHOLE_RING, &world->membership);
+  pwi_shard_follow(world->follower, change, WHOLE_RING, &outcome);
   assert_string_equal(pwi_code_text(outcome.code), pwi_code_text(code));
   assert_string_equal(pawl_status_name(outcome.status), pawl_status_name(status));
-  assert_true(before == pwi_holding_digest(world->follower, WHOLE_RING, &world->roster));
+  assert_true(before == pwi_shard_digest(world->follower, WHOLE_RING, &world->membership));
 }
 
 static void test_changes_that_do_not_go_together_change_nothing(void **state) {
@@ -457,7 +457,7 @@ static void test_a_change_for_which_there_is_no_memory_may_be_tried_again(void *
           change.request.keys = world->keys;
         }
         pwi_memory_fail_after(n);
-        pwi_holding_follow(world->follower, &change, WHOLE_RING, &outcome);
+        pwi_shard_follow(world->follower, &change, WHOLE_RING, &outcome);
         if (!pwi_memory_fail_cancel()) break;
         failures++;
         if (outcome.code == PWI_CODE_OK) break; /* it could do without: a list that is not kept */

@@ -63,18 +63,18 @@ static inline bool pwi_is_beside(const struct pwi_gathering *it, const struct pw
 }
 
 /* Whether every member of the group is in. */
-bool pwi_gathering_has_all(const struct pwi_holding *holding, const struct pwi_gathering *gathering);
+bool pwi_gathering_has_all(const struct pwi_shard *shard, const struct pwi_gathering *gathering);
 
-void pwi_gathering_forget(struct pwi_holding *holding, struct pwi_gathering *gathering);
+void pwi_gathering_forget(struct pwi_shard *shard, struct pwi_gathering *gathering);
 
 /* Tells whoever waits, if anybody does. */
-void pwi_gathering_say(struct pwi_holding *holding, struct pwi_waiter waiter, enum pwi_code code, pawl_status status);
+void pwi_gathering_say(struct pwi_shard *shard, struct pwi_waiter waiter, enum pwi_code code, pawl_status status);
 
 /* Tells those who are early, and forgets what they brought. */
-void pwi_gathering_dismiss_early(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
+void pwi_gathering_dismiss_early(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
                                  pawl_status status);
 
 /* Something was applied beside `place`: what had to follow it, and is due now, is taken in. */
-void pwi_gatherings_take_in(struct pwi_holding *holding, const struct pwi_gathering *place);
+void pwi_gatherings_take_in(struct pwi_shard *shard, const struct pwi_gathering *place);
 
 #endif

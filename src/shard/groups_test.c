@@ -1,4 +1,4 @@
-/* Groups of a holding: ticks, entering, and waiting for the slowest. */
+/* Groups of a shard: ticks, entering, and waiting for the slowest. */
 #include "shard/testing.h"
 
 #define ANSWERS_MAX 32
@@ -17,8 +17,8 @@ static void note_answer(void *context, struct pwi_waiter waiter, const struct pw
 }
 
 struct fixture {
-  struct pwi_roster roster;
-  struct pwi_holding *holding;
+  struct pwi_membership membership;
+  struct pwi_shard *shard;
   struct pwi_entry group;
   uint64_t key;
   uint64_t tasks[8]; /* of each sender, the last */
@@ -26,26 +26,28 @@ struct fixture {
 
 /* Group 1, to be of `size` members, of whom senders 1 to `members` have joined. */
 static void start(struct fixture *fixture, uint32_t size, uint64_t members) {
-  struct pwi_holding_config config = {.memory_max = UINT64_MAX, .answer = note_answer};
-  *fixture = (struct fixture){.roster = roster_of(6), .holding = holding_of(&config), .group = group_of(1)};
+  struct pwi_shard_config config = {.memory_max = UINT64_MAX, .answer = note_answer};
+  *fixture = (struct fixture){.membership = membership_of(6), .shard = shard_of(&config), .group = group_of(1)};
   fixture->key = pwi_group_key(fixture->group.name);
   answer_count = 0;
-  assert_int_equal(pwi_holding_hold(fixture->holding, WHOLE_RING), PAWL_OK);
-  open_vector(fixture->holding, fixture->group);
+  assert_int_equal(pwi_shard_hold(fixture->shard, WHOLE_RING), PAWL_OK);
+  open_vector(fixture->shard, fixture->group);
   for (uint64_t id = 1; id <= members; id++)
-    assert_int_equal(pwi_roster_join(&fixture->roster, fixture->group.id, size, (struct pwi_sender){id}), PAWL_OK);
-  pwi_holding_set_roster(fixture->holding, &fixture->roster);
+    assert_int_equal(pwi_membership_join(&fixture->membership, fixture->group.id, size, (struct pwi_sender){id}),
+                     PAWL_OK);
+  pwi_shard_set_membership(fixture->shard, &fixture->membership);
 }
 
 static void stop(struct fixture *fixture) {
-  pwi_holding_destroy(fixture->holding);
-  pwi_roster_fini(&fixture->roster);
+  pwi_shard_destroy(fixture->shard);
+  pwi_membership_fini(&fixture->membership);
 }
 
-/* One more member, and the holding hears of it. */
+/* One more member, and the shard hears of it. */
 static void join(struct fixture *fixture, uint64_t sender) {
-  assert_int_equal(pwi_roster_join(&fixture->roster, fixture->group.id, 0, (struct pwi_sender){sender}), PAWL_OK);
-  pwi_holding_set_roster(fixture->holding, &fixture->roster);
+  assert_int_equal(pwi_membership_join(&fixture->membership, fixture->group.id, 0, (struct pwi_sender){sender}),
+                   PAWL_OK);
+  pwi_shard_set_membership(fixture->shard, &fixture->membership);
 }
 
 static struct pwi_request ask(enum pwi_request_kind kind, uint64_t sender, uint64_t tick) {
@@ -60,7 +62,7 @@ static uint64_t step(struct fixture *fixture, enum pwi_request_kind kind, uint64
   struct pwi_request request = ask(kind, sender, tick);
   request.terms.prior = fixture->tasks[sender];
   request.task = ++fixture->tasks[sender];
-  struct pwi_served served = serve(fixture->holding, &request, NULL);
+  struct pwi_served served = serve(fixture->shard, &request, NULL);
   assert_int_equal(served.outcome.code, PWI_CODE_OK);
   return served.outcome.found;
 }
@@ -69,7 +71,7 @@ static uint64_t step(struct fixture *fixture, enum pwi_request_kind kind, uint64
 static bool await(struct fixture *fixture, uint64_t owner, uint64_t number, uint64_t tick) {
   struct pwi_request request = ask(PWI_REQUEST_AWAIT, 1, tick);
   request.waiter = (struct pwi_waiter){.owner = owner, .number = number};
-  struct pwi_served served = serve(fixture->holding, &request, NULL);
+  struct pwi_served served = serve(fixture->shard, &request, NULL);
   if (!served.put_off) assert_int_equal(served.outcome.code, PWI_CODE_OK);
   return served.put_off;
 }
@@ -116,8 +118,8 @@ static void test_a_member_that_leaves_is_not_waited_for(void **state) {
   start(&f, 2, 2);
   step(&f, PWI_REQUEST_TICK, 1, 1);
   assert_true(await(&f, 11, 1, 1));
-  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){2}), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   assert_int_equal(answer_count, 1);
   assert_int_equal(answers[0].outcome.found, 1);
   stop(&f);
@@ -176,11 +178,11 @@ static void test_a_founder_that_left_and_comes_back_begins_where_the_foremost_is
   start(&f, 2, 2);
   step(&f, PWI_REQUEST_ENTER, 2, 0);
   step(&f, PWI_REQUEST_TICK, 2, 2);
-  assert_int_equal(pwi_roster_leave(&f.roster, f.group.id, (struct pwi_sender){2}), PAWL_OK);
+  assert_int_equal(pwi_membership_leave(&f.membership, f.group.id, (struct pwi_sender){2}), PAWL_OK);
   step(&f, PWI_REQUEST_TICK, 1, 5);
   join(&f, 2);
   assert_int_equal(step(&f, PWI_REQUEST_ENTER, 2, 0), 5);
-  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
+  assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){2}), PAWL_OK);
   join(&f, 3); /* its next incarnation */
   assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 0), 5);
   stop(&f);
@@ -194,8 +196,8 @@ static void test_one_that_comes_back_under_a_new_id_begins_no_lower_than_it_had_
   start(&f, 2, 2);
   step(&f, PWI_REQUEST_TICK, 1, 7);
   step(&f, PWI_REQUEST_TICK, 2, 8);
-  assert_int_equal(pwi_roster_retire(&f.roster, (struct pwi_sender){2}), PAWL_OK);
-  pwi_holding_set_roster(f.holding, &f.roster);
+  assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){2}), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
   join(&f, 3);
   assert_true(await(&f, 11, 1, 8));
   assert_int_equal(step(&f, PWI_REQUEST_ENTER, 3, 8), 8);
@@ -216,7 +218,7 @@ static void test_an_enter_that_is_repeated_tells_the_senders_present_tick(void *
   step(&f, PWI_REQUEST_TICK, 1, 9);
   struct pwi_request again = ask(PWI_REQUEST_ENTER, 3, 0);
   again.task = 1;
-  struct pwi_served served = serve(f.holding, &again, NULL);
+  struct pwi_served served = serve(f.shard, &again, NULL);
   assert_int_equal(served.outcome.code, PWI_CODE_OK);
   assert_int_equal(served.outcome.found, 5);
   stop(&f);
@@ -231,10 +233,10 @@ static void test_an_enter_that_came_in_pieces_counts_once(void **state) {
   struct pwi_request enter = ask(PWI_REQUEST_ENTER, 3, 0);
   enter.task = 1;
   enter.terms.claim = enter.terms.range = pawl_range_of(0, f.key + 1); /* an arc that was cut meanwhile */
-  assert_int_equal(serve(f.holding, &enter, NULL).outcome.found, 5);
+  assert_int_equal(serve(f.shard, &enter, NULL).outcome.found, 5);
   step(&f, PWI_REQUEST_TICK, 1, 9);
   enter.terms.claim = enter.terms.range = pawl_range_of(0, PAWL_KEY_END);
-  assert_int_equal(serve(f.holding, &enter, NULL).outcome.found, 5);
+  assert_int_equal(serve(f.shard, &enter, NULL).outcome.found, 5);
   stop(&f);
 }
 
@@ -245,13 +247,13 @@ static void test_a_tick_is_numbered_and_finds_gaps(void **state) {
   struct pwi_request tick = ask(PWI_REQUEST_TICK, 1, 3);
   tick.terms.prior = 2;
   tick.task = 3;
-  assert_served(f.holding, &tick, NULL, PWI_CODE_GAP, PAWL_OK);
+  assert_served(f.shard, &tick, NULL, PWI_CODE_GAP, PAWL_OK);
   assert_true(await(&f, 11, 1, 3));
   tick.sender.id = 9;
-  assert_served(f.holding, &tick, NULL, PWI_CODE_RETIRED, PAWL_OK);
+  assert_served(f.shard, &tick, NULL, PWI_CODE_RETIRED, PAWL_OK);
   tick.sender.id = 1;
   tick.terms.claim = tick.terms.range = pawl_range_of(f.key + 1, PAWL_KEY_END);
-  assert_served(f.holding, &tick, NULL, PWI_CODE_FAILED, PAWL_INVALID); /* the group is not there */
+  assert_served(f.shard, &tick, NULL, PWI_CODE_FAILED, PAWL_INVALID); /* the group is not there */
   stop(&f);
 }
 
@@ -262,24 +264,24 @@ static void test_waiters_are_told_when_the_group_freezes_moves_or_ends(void **st
   start(&f, 2, 2);
   here = pawl_range_of(f.key, f.key + 1);
   await(&f, 11, 1, 1);
-  assert_int_equal(pwi_holding_freeze(f.holding, elsewhere), PAWL_OK);
+  assert_int_equal(pwi_shard_freeze(f.shard, elsewhere), PAWL_OK);
   assert_int_equal(answer_count, 0);
-  assert_int_equal(pwi_holding_freeze(f.holding, here), PAWL_OK);
+  assert_int_equal(pwi_shard_freeze(f.shard, here), PAWL_OK);
   assert_int_equal(answer_count, 1);
   assert_int_equal(answers[0].outcome.code, PWI_CODE_NOT_HERE);
-  pwi_holding_thaw(f.holding, here);
+  pwi_shard_thaw(f.shard, here);
   struct pwi_request request = ask(PWI_REQUEST_AWAIT, 1, 1);
-  assert_served(f.holding, &request, NULL, PWI_CODE_NOT_HERE, PAWL_OK); /* part of the claim is frozen */
-  pwi_holding_thaw(f.holding, elsewhere);
+  assert_served(f.shard, &request, NULL, PWI_CODE_NOT_HERE, PAWL_OK); /* part of the claim is frozen */
+  pwi_shard_thaw(f.shard, elsewhere);
   await(&f, 11, 2, 1);
-  assert_int_equal(pwi_holding_drop(f.holding, here), PAWL_OK);
+  assert_int_equal(pwi_shard_drop(f.shard, here), PAWL_OK);
   assert_int_equal(answer_count, 2);
   assert_int_equal(answers[1].outcome.code, PWI_CODE_NOT_HERE);
-  assert_int_equal(pwi_holding_hold(f.holding, here), PAWL_OK);
+  assert_int_equal(pwi_shard_hold(f.shard, here), PAWL_OK);
   await(&f, 11, 3, 1);
   await(&f, 12, 4, 1);
-  pwi_holding_forget_waiters(f.holding, 12);
-  pwi_holding_close(f.holding, f.group.id);
+  pwi_shard_forget_waiters(f.shard, 12);
+  pwi_shard_close(f.shard, f.group.id);
   assert_int_equal(answer_count, 3);
   assert_int_equal(answers[2].waiter.number, 3);
   assert_int_equal(answers[2].outcome.code, PWI_CODE_FAILED);
@@ -287,20 +289,20 @@ static void test_waiters_are_told_when_the_group_freezes_moves_or_ends(void **st
   stop(&f);
 }
 
-static void move(struct pwi_holding *from, struct pwi_holding *to, struct pawl_range positions) {
+static void move(struct pwi_shard *from, struct pwi_shard *to, struct pawl_range positions) {
   struct pwi_copying copying;
   struct pwi_writer writer = {0};
   bool more = true;
-  assert_int_equal(pwi_holding_freeze(from, positions), PAWL_OK);
+  assert_int_equal(pwi_shard_freeze(from, positions), PAWL_OK);
   pwi_copying_init(&copying, positions);
   while (more) {
     pwi_writer_reset(&writer);
-    assert_int_equal(pwi_holding_copy(from, &copying, 100, &writer, &more), PAWL_OK);
-    if (more) assert_int_equal(pwi_holding_take(to, writer.data, writer.size), PAWL_OK);
+    assert_int_equal(pwi_shard_copy(from, &copying, 100, &writer, &more), PAWL_OK);
+    if (more) assert_int_equal(pwi_shard_take(to, writer.data, writer.size), PAWL_OK);
   }
   pwi_writer_fini(&writer);
-  assert_int_equal(pwi_holding_adopt(to, positions), PAWL_OK);
-  assert_int_equal(pwi_holding_drop(from, positions), PAWL_OK);
+  assert_int_equal(pwi_shard_adopt(to, positions), PAWL_OK);
+  assert_int_equal(pwi_shard_drop(from, positions), PAWL_OK);
 }
 
 static void test_ticks_go_where_the_group_goes(void **state) {
@@ -308,10 +310,10 @@ static void test_ticks_go_where_the_group_goes(void **state) {
   struct fixture f, target;
   start(&f, 2, 2);
   start(&target, 2, 2);
-  assert_int_equal(pwi_holding_drop(target.holding, WHOLE_RING), PAWL_OK);
+  assert_int_equal(pwi_shard_drop(target.shard, WHOLE_RING), PAWL_OK);
   step(&f, PWI_REQUEST_TICK, 1, 5);
   step(&f, PWI_REQUEST_TICK, 2, 3);
-  move(f.holding, target.holding, WHOLE_RING);
+  move(f.shard, target.shard, WHOLE_RING);
   memcpy(target.tasks, f.tasks, sizeof f.tasks);
   assert_false(await(&target, 11, 1, 3));
   assert_true(await(&target, 11, 2, 4));
@@ -330,11 +332,11 @@ static void test_out_of_memory_leaves_a_tick_counted_or_undone(void **state) {
     struct pwi_request tick = ask(PWI_REQUEST_TICK, 1, 3);
     tick.task = 1;
     pwi_memory_fail_after(n);
-    struct pwi_served served = serve(f.holding, &tick, NULL);
+    struct pwi_served served = serve(f.shard, &tick, NULL);
     failed = pwi_memory_fail_cancel();
     bool counted = served.outcome.code == PWI_CODE_OK;
     assert_int_equal(await(&f, 11, 1, 3), !counted);
-    if (served.outcome.code == PWI_CODE_FAILED) assert_served(f.holding, &tick, NULL, PWI_CODE_OK, PAWL_OK);
+    if (served.outcome.code == PWI_CODE_FAILED) assert_served(f.shard, &tick, NULL, PWI_CODE_OK, PAWL_OK);
     stop(&f);
   }
 }

@@ -1,4 +1,4 @@
-/* The inside of a holding, for holding*.c only.
+/* The inside of a shard, for holding*.c only.
  *
  *   shard/shard.c           its life, vectors, memory
  *   shard/positions.c which positions are held or frozen
@@ -65,8 +65,8 @@ size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender
 /* The sender has heard of everything up to `settled`. */
 void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled);
 
-/* Forgets senders that the roster does not list at all. */
-void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_roster *roster);
+/* Forgets senders that the membership does not list at all. */
+void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_membership *membership);
 
 /* Forgets what lies in `range`, but for a part in the middle of a longer range: to know it does no harm. */
 void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range);
@@ -183,7 +183,7 @@ struct pwi_named {
   bool has_result;       /* all values are in request.result already */
 };
 
-/* --- the holding -------------------------------------------------------------------------------------------------- */
+/* --- the shard -------------------------------------------------------------------------------------------------- */
 
 struct pwi_waiting {
   struct pwi_vector_id group;
@@ -191,11 +191,11 @@ struct pwi_waiting {
   struct pwi_waiter waiter;
 };
 
-struct pwi_holding {
-  struct pwi_holding_config config;
-  const struct pwi_roster *roster; /* NULL: nobody may push */
-  struct pwi_rangeset held;        /* positions */
-  struct pawl_range *frozen;       /* positions; may overlap. There is always room for one more */
+struct pwi_shard {
+  struct pwi_shard_config config;
+  const struct pwi_membership *membership; /* NULL: nobody may push */
+  struct pwi_rangeset held;                /* positions */
+  struct pawl_range *frozen;               /* positions; may overlap. There is always room for one more */
   size_t frozen_count, frozen_room;
   struct pwi_held **vectors; /* by rising id */
   size_t vector_count, vector_room;
@@ -227,35 +227,34 @@ struct pwi_holding {
 
 #define PWI_BLOCK ((size_t)64 << 10)
 
-struct pwi_held *pwi_holding_vector(const struct pwi_holding *holding, struct pwi_vector_id id); /* NULL: not here */
+struct pwi_held *pwi_shard_vector(const struct pwi_shard *shard, struct pwi_vector_id id); /* NULL: not here */
 
 /* True if any key of `keys` lies on a frozen position. */
-bool pwi_holding_is_frozen(const struct pwi_holding *holding, const struct pwi_held *vector, struct pawl_range keys);
+bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_held *vector, struct pawl_range keys);
 
 /* shard/quotas.c: the quota of a new vector's space; bytes of its table that have come and gone; bytes that its table may
  * have in all, by the quota alone. */
-void pwi_quota_bind(const struct pwi_holding *holding, struct pwi_held *vector);
+void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_held *vector);
 void pwi_quota_count(const struct pwi_held *vector, uint64_t more, uint64_t less);
 uint64_t pwi_quota_rest(const struct pwi_held *vector);
-void pwi_quotas_fini(struct pwi_holding *holding);
+void pwi_quotas_fini(struct pwi_shard *shard);
 
 /* Why a table may not grow: PAWL_NODE_FULL, or PAWL_QUOTA_MEMORY. */
-pawl_status pwi_holding_full(const struct pwi_holding *holding, const struct pwi_held *vector);
+pawl_status pwi_shard_full(const struct pwi_shard *shard, const struct pwi_held *vector);
 
 /* The table may have grown or shrunk. */
-void pwi_holding_count_bytes(struct pwi_holding *holding, struct pwi_held *vector);
+void pwi_shard_count_bytes(struct pwi_shard *shard, struct pwi_held *vector);
 
 /* Allows the table what the cap leaves. */
-void pwi_holding_set_limit(const struct pwi_holding *holding, struct pwi_held *vector);
+void pwi_shard_set_limit(const struct pwi_shard *shard, struct pwi_held *vector);
 
 /* Resolves a list, creating keys if asked to, under the cap: PAWL_NODE_FULL. Where lists are in the way of rows, they go,
  * but for `list`, which is the one whose slots these are or NULL. */
-PAWL_MUST_USE pawl_status pwi_holding_resolve(struct pwi_holding *holding, struct pwi_held *vector,
-                                              const uint64_t *keys, size_t count, bool create, struct pwi_slots *slots,
-                                              struct pwi_list *list);
+PAWL_MUST_USE pawl_status pwi_shard_resolve(struct pwi_shard *shard, struct pwi_held *vector, const uint64_t *keys,
+                                            size_t count, bool create, struct pwi_slots *slots, struct pwi_list *list);
 
-/* The keys from `first` on, `count` of them and at most PWI_BLOCK, in holding->keys. */
-PAWL_MUST_USE pawl_status pwi_holding_block(struct pwi_holding *holding, uint64_t first, size_t count);
+/* The keys from `first` on, `count` of them and at most PWI_BLOCK, in shard->keys. */
+PAWL_MUST_USE pawl_status pwi_shard_block(struct pwi_shard *shard, uint64_t first, size_t count);
 
 /* The clock holds no key of `keys` any more. On failure it may still hold some. */
 PAWL_MUST_USE pawl_status pwi_times_leave(struct pwi_clock *clock, struct pawl_range keys);
@@ -274,7 +273,7 @@ bool pwi_held_next_run(const struct pwi_held *vector, struct pawl_range keys, co
 /* Positions that are not held become so, in all vectors or in none. `more` makes the clock of the keys that a vector is to
  * hold besides. */
 typedef pawl_status pwi_more(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out);
-PAWL_MUST_USE pawl_status pwi_holding_extend(struct pwi_holding *holding, struct pawl_range positions, pwi_more *more);
+PAWL_MUST_USE pawl_status pwi_shard_extend(struct pwi_shard *shard, struct pawl_range positions, pwi_more *more);
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
@@ -287,7 +286,7 @@ static inline void pwi_served_say(struct pwi_served *served, enum pwi_code code,
 }
 
 /* Finds the keys; false if an answer was given instead (WANTED, FAILED). */
-bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
                      struct pwi_named *named_out, struct pwi_served *served);
 
 /* --- values into tables (shard/apply.c) ------------------------------------------------------------------------- */
@@ -297,60 +296,59 @@ bool pwi_values_match(const struct pwi_held *vector, const struct pwi_request *r
 
 /* Makes sure that applying cannot fail: rows are there, with new ones of zeros, in `range` of the named keys. PAWL_INVALID,
  * PAWL_NODE_FULL, PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_holding *holding, struct pwi_held *vector,
+PAWL_MUST_USE pawl_status pwi_rows_ready(struct pwi_shard *shard, struct pwi_held *vector,
                                          const struct pwi_request *request, const struct pwi_named *named,
                                          struct pawl_range range);
 
 /* The rows of a range of a dense table, under the cap: PAWL_NODE_FULL, PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_holding *holding, struct pwi_held *vector,
-                                           struct pawl_range range);
+PAWL_MUST_USE pawl_status pwi_rows_reserve(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range range);
 
 /* Applies those values of a request that belong to keys of `part`; what comes of them goes to request->result, if that is
  * wanted. Nothing here fails. */
-void pwi_rows_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_rows_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part, enum pwi_apply how);
 
 /* --- values through server functions (shard/rules.c) -------------------------------------------------------------- */
 
 /* Finds the vector's function; the table is there. PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_held_open_rule(const struct pwi_holding *holding, struct pwi_held *vector);
+PAWL_MUST_USE pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *vector);
 void pwi_held_close_rule(struct pwi_held *vector);
 
 /* Whether the function takes the values of keys of `part`. Rows are ready. The function's own status, or PAWL_REFUSED. */
-PAWL_MUST_USE pawl_status pwi_held_check(struct pwi_holding *holding, struct pwi_held *vector,
+PAWL_MUST_USE pawl_status pwi_held_check(struct pwi_shard *shard, struct pwi_held *vector,
                                          const struct pwi_request *request, const struct pwi_named *named,
                                          struct pawl_range part);
 
 /* Applies what was checked. Nothing here fails. */
-void pwi_held_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_held_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part);
 
 /* Puts rows with their state where they were: RESTORE of a vector that has state. */
-void pwi_held_restore(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_held_restore(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part);
 
 /* --- linear algebra (shard/linear.c, shard/fold.c) --------------------------------------------------------------- */
 
 /* The other vector, if the operation has one, else NULL. PAWL_NOT_FOUND, PAWL_RESTORED, PAWL_MISMATCH. */
-PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_holding *holding, const struct pwi_held *vector,
+PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_held *vector,
                                            const struct pwi_request *request, struct pwi_held **other_out);
 
 /* True if the other vector lacks what it must have; `*found_out` is how far it is. */
-bool pwi_linear_has_gap(const struct pwi_holding *holding, const struct pwi_held *vector,
-                        const struct pwi_request *request, uint64_t *found_out);
+bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+                        uint64_t *found_out);
 
 /* Makes sure that it cannot fail. */
-PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_holding *holding, struct pwi_held *vector,
+PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector,
                                            const struct pwi_request *request, const struct pwi_named *named);
 
 /* Changes the rows whose keys lie in `part`. Nothing here fails. */
-void pwi_linear_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part);
 
 /* Values number `from` to `from + count`, counted from the first value of row `first` on: where they lie, or in `room`. */
 const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room);
 
-void pwi_serve_fold(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_fold(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                     struct pwi_served *served);
 
 /* Remembers, for each piece of `keys` that is due, that the task was refused, and sets the clock. */
@@ -359,69 +357,68 @@ PAWL_MUST_USE pawl_status pwi_refusals_record(struct pwi_held *vector, struct pw
                                               pawl_status why);
 
 /* Uses up the number of a request that is due. */
-void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served);
 
 /* Values of the named keys to `values`: the end of a PULL and of a PUSHPULL. */
-void pwi_serve_values(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_values(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       const struct pwi_named *named, void *values, struct pwi_served *served);
 
-void pwi_serve_pull(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
-                    void *values, struct pwi_served *served);
-void pwi_serve_scan(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
-                    void *values, struct pwi_served *served);
-void pwi_serve_collect(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_pull(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+                    struct pwi_served *served);
+void pwi_serve_scan(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+                    struct pwi_served *served);
+void pwi_serve_collect(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                        struct pwi_served *served);
 
 /* TICK and ENTER, once they are due (`due`) or known to be duplicates. */
-void pwi_serve_tick(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request, bool due,
+void pwi_serve_tick(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request, bool due,
                     struct pwi_served *served);
 /* Adds to an answer that is OK the clocks of the claim, by sender, if they are asked for; and for a group its members' ticks. */
-void pwi_serve_clocks(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_clocks(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
                       struct pwi_served *served);
-void pwi_serve_await(struct pwi_holding *holding, struct pwi_held *group, const struct pwi_request *request,
+void pwi_serve_await(struct pwi_shard *shard, struct pwi_held *group, const struct pwi_request *request,
                      struct pwi_served *served);
 
 /* --- together ----------------------------------------------------------------------------------------------------- */
 
 /* What becomes of a push that names a group. */
-enum pwi_together {
-  PWI_TOGETHER_ALONE, /* it is a push like any other */
-  PWI_TOGETHER_WAITS, /* it is in, or was before; its answer comes with the others' */
-  PWI_TOGETHER_APPLY, /* likewise, but it has to be applied by itself, now */
-  PWI_TOGETHER_EARLY, /* its own part in an earlier tick is not answered, and it is not kept until then: say GAP */
-  PWI_TOGETHER_LATER, /* an earlier tick is not over: say NOT_HERE */
-  PWI_TOGETHER_FULL,  /* it counts as in, but there is no room for it beside the others: refuse it */
-  PWI_TOGETHER_NO_MEMORY,
+enum pwi_aggregate {
+  PWI_AGGREGATE_ALONE, /* it is a push like any other */
+  PWI_AGGREGATE_WAITS, /* it is in, or was before; its answer comes with the others' */
+  PWI_AGGREGATE_APPLY, /* likewise, but it has to be applied by itself, now */
+  PWI_AGGREGATE_EARLY, /* its own part in an earlier tick is not answered, and it is not kept until then: say GAP */
+  PWI_AGGREGATE_LATER, /* an earlier tick is not over: say NOT_HERE */
+  PWI_AGGREGATE_FULL,  /* it counts as in, but there is no room for it beside the others: refuse it */
+  PWI_AGGREGATE_NO_MEMORY,
 };
 
 /* Any verdict but BROKEN. */
-enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_held *vector,
-                                     const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
+enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held *vector,
+                                       const struct pwi_request *request, enum pwi_clock_verdict verdict, bool whole);
 
 /* Whether something of the sender waits to be applied on these keys, with others' or not. */
-bool pwi_together_has_part(const struct pwi_holding *holding, struct pwi_vector_id vector, struct pwi_sender sender,
-                           struct pawl_range keys);
+bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id vector, struct pwi_sender sender,
+                            struct pawl_range keys);
 
-/* The roster has changed. */
-void pwi_together_examine(struct pwi_holding *holding);
+/* The membership has changed. */
+void pwi_aggregate_examine(struct pwi_shard *shard);
 
 /* Parts for these keys have no future here. */
-void pwi_together_leave(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range keys,
-                        enum pwi_code code, pawl_status status);
-void pwi_together_forget_waiters(struct pwi_holding *holding, uint64_t owner);
-void pwi_together_fini(struct pwi_holding *holding);
+void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys, enum pwi_code code,
+                         pawl_status status);
+void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner);
+void pwi_aggregate_fini(struct pwi_shard *shard);
 
 /* --- waiters ------------------------------------------------------------------------------------------------------ */
 
 /* Who of the group's waiters need not wait any more is told. */
-void pwi_group_examine(struct pwi_holding *holding, struct pwi_held *group);
+void pwi_group_examine(struct pwi_shard *shard, struct pwi_held *group);
 
 /* All waiters of the group are told this. */
-void pwi_group_dismiss(struct pwi_holding *holding, const struct pwi_held *group, enum pwi_code code,
-                       pawl_status status);
+void pwi_group_dismiss(struct pwi_shard *shard, const struct pwi_held *group, enum pwi_code code, pawl_status status);
 
 /* Waiters of groups that lie on these positions are told NOT_HERE. */
-void pwi_groups_leave(struct pwi_holding *holding, struct pawl_range positions);
+void pwi_groups_leave(struct pwi_shard *shard, struct pawl_range positions);
 
 #endif

@@ -1,11 +1,11 @@
-/* What one sender can make a holding keep for it: refusals, waiters, pieces of clocks. And what exactly was refused. */
+/* What one sender can make a shard keep for it: refusals, waiters, pieces of clocks. And what exactly was refused. */
 #include "shard/testing.h"
 
 #define SIZE 50
 
 struct fixture {
-  struct pwi_roster roster;
-  struct pwi_holding *holding;
+  struct pwi_membership membership;
+  struct pwi_shard *shard;
   int64_t ones[SIZE];
   struct iovec values;
 };
@@ -18,20 +18,20 @@ static void note(void *context, struct pwi_waiter waiter, const struct pwi_outco
 }
 
 static void start(struct fixture *f, uint64_t size) {
-  struct pwi_holding_config config = {.memory_max = UINT64_MAX, .answer = note};
-  *f = (struct fixture){.roster = roster_of(3), .holding = holding_of(&config)};
-  assert_int_equal(pwi_holding_hold(f->holding, WHOLE_RING), PAWL_OK);
-  open_vector(f->holding, entry_of(1, PAWL_I64, 1, size, true));
-  open_vector(f->holding, group_of(2));
-  pwi_holding_set_roster(f->holding, &f->roster);
+  struct pwi_shard_config config = {.memory_max = UINT64_MAX, .answer = note};
+  *f = (struct fixture){.membership = membership_of(3), .shard = shard_of(&config)};
+  assert_int_equal(pwi_shard_hold(f->shard, WHOLE_RING), PAWL_OK);
+  open_vector(f->shard, entry_of(1, PAWL_I64, 1, size, true));
+  open_vector(f->shard, group_of(2));
+  pwi_shard_set_membership(f->shard, &f->membership);
   for (size_t i = 0; i < SIZE; i++) f->ones[i] = 1;
   f->values = (struct iovec){f->ones, sizeof f->ones};
   told = 0;
 }
 
 static void stop(struct fixture *f) {
-  pwi_holding_destroy(f->holding);
-  pwi_roster_fini(&f->roster);
+  pwi_shard_destroy(f->shard);
+  pwi_membership_fini(&f->membership);
 }
 
 static struct pwi_request push_of(struct fixture *f, struct pawl_range claim, uint64_t prior, uint64_t task) {
@@ -53,11 +53,11 @@ static void test_only_what_was_due_is_told_to_be_refused(void **state) {
   struct fixture f;
   start(&f, SIZE);
   struct pwi_request half = push_of(&f, pawl_range_of(0, 20), 0, 5);
-  assert_served(f.holding, &half, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(f.shard, &half, NULL, PWI_CODE_OK, PAWL_OK);
   struct pwi_request whole = push_of(&f, pawl_range_of(0, SIZE), 0, 5);
   whole.value_parts = 0;
   for (int i = 0; i < 2; i++) { /* and when it comes again */
-    struct pwi_served served = serve(f.holding, &whole, NULL);
+    struct pwi_served served = serve(f.shard, &whole, NULL);
     assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
     assert_int_equal(served.outcome.status, PAWL_MISMATCH);
     assert_int_equal(served.outcome.found, 20);
@@ -75,7 +75,7 @@ static void test_whoever_settles_nothing_gets_no_further_than_some_refusals(void
   for (uint64_t task = 1; task < 100000; task++) {
     struct pwi_request bad = push_of(&f, pawl_range_of(0, SIZE), task - 1, task);
     bad.value_parts = 0;
-    served = serve(f.holding, &bad, NULL);
+    served = serve(f.shard, &bad, NULL);
     if (served.outcome.code != PWI_CODE_REFUSED) break;
     refused++;
   }
@@ -85,11 +85,11 @@ static void test_whoever_settles_nothing_gets_no_further_than_some_refusals(void
   struct pwi_request good =
       push_of(&f, pawl_range_of(0, SIZE), refused, refused + 1); /* once it has heard it goes on */
   good.terms.settled = refused;
-  assert_served(f.holding, &good, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(f.shard, &good, NULL, PWI_CODE_OK, PAWL_OK);
   struct pwi_request other = push_of(&f, pawl_range_of(0, SIZE), 0, 1); /* and others never noticed */
   other.sender.id = 2;
   other.value_parts = 0;
-  assert_served(f.holding, &other, NULL, PWI_CODE_REFUSED, PAWL_MISMATCH);
+  assert_served(f.shard, &other, NULL, PWI_CODE_REFUSED, PAWL_MISMATCH);
   stop(&f);
 }
 
@@ -105,16 +105,16 @@ static void test_one_link_has_no_end_of_waiters(void **state) {
   struct pwi_served served = {.put_off = true};
   for (; served.put_off && waiting < 100000; waiting += served.put_off) {
     await.waiter = (struct pwi_waiter){.owner = 7, .number = waiting + 1};
-    served = serve(f.holding, &await, NULL);
+    served = serve(f.shard, &await, NULL);
   }
   assert_int_equal(waiting, 65536);
   assert_int_equal(served.outcome.code, PWI_CODE_FAILED);
   assert_int_equal(served.outcome.status, PAWL_NODE_LIMIT);
   await.waiter = (struct pwi_waiter){.owner = 8, .number = 1};
-  assert_true(serve(f.holding, &await, NULL).put_off); /* others may */
-  pwi_holding_forget_waiters(f.holding, 7);
+  assert_true(serve(f.shard, &await, NULL).put_off); /* others may */
+  pwi_shard_forget_waiters(f.shard, 7);
   await.waiter = (struct pwi_waiter){.owner = 7, .number = 1};
-  assert_true(serve(f.holding, &await, NULL).put_off);
+  assert_true(serve(f.shard, &await, NULL).put_off);
   assert_int_equal(told, 0);
   stop(&f);
 }
@@ -133,7 +133,7 @@ static void test_a_clock_has_no_end_of_pieces(void **state) {
     request.terms.rows = 0;
     request.keys = none;
     request.value_parts = 0;
-    served = serve(f.holding, &request, NULL);
+    served = serve(f.shard, &request, NULL);
     if (served.outcome.code != PWI_CODE_OK) break;
   }
   assert_int_equal(served.outcome.code, PWI_CODE_FAILED);

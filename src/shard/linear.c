@@ -5,7 +5,7 @@
  * the claim are held here for both.
  *
  * Rows of a dense vector are worked on in place. Of a sparse vector the rows that matter are named first
- * (pwi_holding_cut_linear): those that are present in it, or in the other vector. From then on they are a list as if the
+ * (pwi_shard_cut_linear): those that are present in it, or in the other vector. From then on they are a list as if the
  * client had sent it; rows are gathered in blocks, worked on, and put back. */
 #include "shard/inside.h"
 
@@ -21,32 +21,32 @@
 
 /* --- two vectors ---------------------------------------------------------------------------------------------------- */
 
-static bool go_together(const struct pwi_held *a, const struct pwi_held *b) {
+static bool go_aggregate(const struct pwi_held *a, const struct pwi_held *b) {
   if (!a->table || !b->table) return false;
   const struct pwi_table_options *is = &a->table->is, *other = &b->table->is;
   return is->type == other->type && is->width == other->width && is->sparse == other->sparse &&
          a->place.size == b->place.size && a->place.mixed == b->place.mixed;
 }
 
-pawl_status pwi_linear_other(const struct pwi_holding *holding, const struct pwi_held *vector,
+pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_held *vector,
                              const struct pwi_request *request, struct pwi_held **other_out) {
   const struct pwi_operation *operation = &request->operation;
   *other_out = NULL;
   if (!pwi_linear_has_other(operation->kind)) return PAWL_OK;
-  struct pwi_held *other = pwi_holding_vector(holding, operation->other);
+  struct pwi_held *other = pwi_shard_vector(shard, operation->other);
   if (!other) return PAWL_NOT_FOUND;
   if (operation->incarnation != other->entry.incarnation) return PAWL_RESTORED;
-  if (!go_together(vector, other)) return PAWL_MISMATCH;
+  if (!go_aggregate(vector, other)) return PAWL_MISMATCH;
   if (vector->is_hollow || other->is_hollow) return PAWL_NODE_FULL;
   *other_out = other;
   return PAWL_OK;
 }
 
-bool pwi_linear_has_gap(const struct pwi_holding *holding, const struct pwi_held *vector,
-                        const struct pwi_request *request, uint64_t *found_out) {
+bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+                        uint64_t *found_out) {
   struct pwi_held *other;
   uint64_t found;
-  if (request->operation.prior == 0 || pwi_linear_other(holding, vector, request, &other) || !other) return false;
+  if (request->operation.prior == 0 || pwi_linear_other(shard, vector, request, &other) || !other) return false;
   if (pwi_clock_min(&other->clocks[PWI_TASKS], request->sender, request->terms.claim, &found) != PAWL_OK) return false;
   if (found >= request->operation.prior) return false;
   *found_out = found;
@@ -95,7 +95,7 @@ static size_t slice_rows(const struct pwi_held *vector) {
 }
 
 /* Where x has no row, axpy changes nothing and a copy is of zeros; scaling does not bring rows about. */
-static pawl_status name_keys(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_held *other,
+static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
                              struct pwi_request *request) {
   struct pwi_terms *terms = &request->terms;
   struct present own = {.table = vector->table, .rest = terms->range};
@@ -103,9 +103,9 @@ static pawl_status name_keys(struct pwi_holding *holding, const struct pwi_held 
   size_t most = slice_rows(vector), count = 0;
   if (most > SLICE_KEYS) most = SLICE_KEYS;
   if (request->operation.kind == PWI_LINEAR_AXPY) own.table = NULL;
-  pawl_status status = pwi_pages_grow(&holding->linear_keys, most * sizeof(uint64_t));
+  pawl_status status = pwi_pages_grow(&shard->linear_keys, most * sizeof(uint64_t));
   if (status != PAWL_OK) return status;
-  uint64_t *keys = holding->linear_keys.memory;
+  uint64_t *keys = shard->linear_keys.memory;
   while (count < most && next_key(&own, &others, &keys[count])) count++;
   if (count == most && keys[count - 1] + 1 < terms->range.end) /* there may be more */
     terms->claim.end = terms->range.end = keys[count - 1] + 1;
@@ -118,16 +118,16 @@ static pawl_status name_keys(struct pwi_holding *holding, const struct pwi_held 
   return PAWL_OK;
 }
 
-pawl_status pwi_holding_cut_linear(struct pwi_holding *holding, struct pwi_request *request) {
+pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *request) {
   struct pwi_terms *terms = &request->terms;
-  const struct pwi_held *vector = pwi_holding_vector(holding, terms->vector);
+  const struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
   struct pwi_held *other;
   if (!vector || !vector->table || terms->range.end > vector->place.size) return PAWL_OK;
-  pawl_status status = pwi_linear_other(holding, vector, request, &other);
+  pawl_status status = pwi_linear_other(shard, vector, request, &other);
   if (status != PAWL_OK || terms->keys != PWI_KEYS_RANGE) return status;
   if (vector->table->is.sparse && request->operation.kind == PWI_LINEAR_FILL) return PAWL_UNSUPPORTED;
   if (terms->rows != pawl_range_size(terms->range)) terms->rows = 0; /* it will fail, and needs no memory for that */
-  if (vector->table->is.sparse) return terms->rows > 0 ? name_keys(holding, vector, other, request) : PAWL_OK;
+  if (vector->table->is.sparse) return terms->rows > 0 ? name_keys(shard, vector, other, request) : PAWL_OK;
   size_t most = slice_rows(vector);
   if (terms->rows > most) {
     terms->rows = most;
@@ -144,15 +144,15 @@ static size_t gather_rows(const struct pwi_held *vector) {
 }
 
 /* Rows of both are gathered side by side. */
-static pawl_status ready_list(struct pwi_holding *holding, const struct pwi_held *vector, struct pwi_held *other,
+static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_held *other,
                               const struct pwi_named *named) {
-  pawl_status status = pwi_pages_grow(&holding->linear_rows, 2 * gather_rows(vector) * vector->table->row_bytes);
+  pawl_status status = pwi_pages_grow(&shard->linear_rows, 2 * gather_rows(vector) * vector->table->row_bytes);
   if (status == PAWL_OK && other)
-    status = pwi_table_resolve(other->table, named->keys, named->count, false, &holding->linear_slots);
+    status = pwi_table_resolve(other->table, named->keys, named->count, false, &shard->linear_slots);
   return status;
 }
 
-pawl_status pwi_linear_ready(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                              const struct pwi_named *named) {
   const struct pwi_operation *operation = &request->operation;
   struct pwi_held *other;
@@ -160,9 +160,9 @@ pawl_status pwi_linear_ready(struct pwi_holding *holding, struct pwi_held *vecto
       !pwi_linear_takes(operation->kind, vector->table->is.type, operation->scalar))
     return PAWL_INVALID;
   if (vector->table->is.sparse && !named->keys && named->count > 0) return PAWL_UNSUPPORTED;
-  pawl_status status = pwi_linear_other(holding, vector, request, &other);
-  if (status == PAWL_OK) status = pwi_rows_ready(holding, vector, request, named, request->terms.range);
-  if (status == PAWL_OK && named->keys && named->count > 0) status = ready_list(holding, vector, other, named);
+  pawl_status status = pwi_linear_other(shard, vector, request, &other);
+  if (status == PAWL_OK) status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
+  if (status == PAWL_OK && named->keys && named->count > 0) status = ready_list(shard, vector, other, named);
   if (status != PAWL_OK) return status;
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
@@ -205,25 +205,25 @@ static void apply_range(const struct pwi_held *vector, const struct pwi_held *ot
   }
 }
 
-static void apply_list(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_held *other,
+static void apply_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
                        const struct pwi_operation *operation, const struct pwi_named *named, size_t from,
                        size_t count) {
   struct pwi_table *table = vector->table;
   size_t most = gather_rows(vector);
-  char *y = holding->linear_rows.memory, *x = y + most * table->row_bytes;
+  char *y = shard->linear_rows.memory, *x = y + most * table->row_bytes;
   for (size_t done = 0, rows; done < count; done += rows) {
     rows = count - done < most ? count - done : most;
     pwi_table_gather(table, named->slots, from + done, rows, y);
-    if (other) pwi_table_gather(other->table, &holding->linear_slots, from + done, rows, x);
+    if (other) pwi_table_gather(other->table, &shard->linear_slots, from + done, rows, x);
     pwi_linear_change(operation->kind, table->is.type, operation->scalar, x, y, rows * table->is.width);
     pwi_table_scatter(table, PWI_APPLY_ASSIGN, named->slots, from + done, rows, y, NULL);
   }
 }
 
-void pwi_linear_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part) {
   struct pwi_held *other;
-  pawl_status status = pwi_linear_other(holding, vector, request, &other);
+  pawl_status status = pwi_linear_other(shard, vector, request, &other);
   assert(status == PAWL_OK);
   (void)status;
   part = pawl_range_common(part, request->terms.range);
@@ -234,5 +234,5 @@ void pwi_linear_apply(struct pwi_holding *holding, struct pwi_held *vector, cons
   }
   size_t from = pwi_first_not_below(named->keys, named->count, part.begin);
   size_t count = pwi_first_not_below(named->keys, named->count, part.end) - from;
-  apply_list(holding, vector, other, &request->operation, named, from, count);
+  apply_list(shard, vector, other, &request->operation, named, from, count);
 }

@@ -72,8 +72,8 @@ static void throw_out(struct pwi_lists *lists, struct pwi_list *list) {
   if (list->pins == 0) destroy(list);
 }
 
-struct pwi_list *pwi_holding_pin_list(struct pwi_holding *holding, struct pwi_vector_id vector, uint64_t signature) {
-  struct pwi_list *list = pwi_lists_find(&holding->lists, vector, signature);
+struct pwi_list *pwi_shard_pin_list(struct pwi_shard *shard, struct pwi_vector_id vector, uint64_t signature) {
+  struct pwi_list *list = pwi_lists_find(&shard->lists, vector, signature);
   if (list) list->pins++;
   return list;
 }

@@ -55,20 +55,20 @@ static void start_anew(struct pwi_samples *samples) {
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-static uint64_t positions_held(const struct pwi_holding *holding) {
+static uint64_t positions_held(const struct pwi_shard *shard) {
   uint64_t sum = 0;
-  for (size_t i = 0; i < holding->held.count; i++) sum += pawl_range_size(holding->held.ranges[i]);
+  for (size_t i = 0; i < shard->held.count; i++) sum += pawl_range_size(shard->held.ranges[i]);
   return sum;
 }
 
 /* Cells of equal width; the last one of each held range may be shorter. Returns how many, at most `most`. */
-static size_t lay_cells(const struct pwi_holding *holding, size_t most, struct pwi_load *cells) {
-  size_t ranges = holding->held.count, count = 0;
+static size_t lay_cells(const struct pwi_shard *shard, size_t most, struct pwi_load *cells) {
+  size_t ranges = shard->held.count, count = 0;
   if (ranges == 0 || most < ranges) return 0;
-  uint64_t wanted = most > ranges ? most - ranges : 1, width = positions_held(holding) / wanted + 1;
+  uint64_t wanted = most > ranges ? most - ranges : 1, width = positions_held(shard) / wanted + 1;
   if (most == ranges) width = UINT64_MAX;
   for (size_t i = 0; i < ranges; i++) {
-    struct pawl_range range = holding->held.ranges[i];
+    struct pawl_range range = shard->held.ranges[i];
     while (!pawl_range_is_empty(range)) {
       uint64_t end = pawl_range_size(range) > width ? range.begin + width : range.end;
       cells[count++] = (struct pwi_load){.positions = {range.begin, end}};
@@ -126,9 +126,9 @@ static double over_cells(const struct pwi_held *vector, double scale, struct pwi
   return sum;
 }
 
-static void count_bytes(const struct pwi_holding *holding, struct pwi_load *cells, size_t count) {
-  for (size_t i = 0; i < holding->vector_count; i++) {
-    const struct pwi_held *vector = holding->vectors[i];
+static void count_bytes(const struct pwi_shard *shard, struct pwi_load *cells, size_t count) {
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    const struct pwi_held *vector = shard->vectors[i];
     if (!vector->table) continue;
     double sum = over_cells(vector, 0, cells, count);
     if (sum > 0) over_cells(vector, (double)vector->bytes / sum, cells, count);
@@ -192,13 +192,13 @@ static size_t merge_hot(struct pwi_load *loads, size_t count, const struct pwi_l
   return count;
 }
 
-size_t pwi_holding_loads(struct pwi_holding *holding, struct pwi_load *loads, size_t room) {
-  struct pwi_samples *samples = &holding->samples;
+size_t pwi_shard_loads(struct pwi_shard *shard, struct pwi_load *loads, size_t room) {
+  struct pwi_samples *samples = &shard->samples;
   struct pwi_load hot[HOT_MAX];
   size_t hot_most = room / 8 < HOT_MAX ? room / 8 : HOT_MAX;
-  size_t count = lay_cells(holding, room - 2 * hot_most, loads);
+  size_t count = lay_cells(shard, room - 2 * hot_most, loads);
   qsort(samples->positions, samples->count, sizeof *samples->positions, compare_positions);
-  count_bytes(holding, loads, count);
+  count_bytes(shard, loads, count);
   size_t hot_count = share_out(samples, loads, count, hot_most, hot);
   start_anew(samples);
   return merge_hot(loads, count, hot, hot_count);
@@ -206,27 +206,25 @@ size_t pwi_holding_loads(struct pwi_holding *holding, struct pwi_load *loads, si
 
 /* --- figures ------------------------------------------------------------------------------------------------------ */
 
-uint64_t pwi_holding_traffic(const struct pwi_holding *holding) {
-  return holding->totals.bytes_in + holding->totals.bytes_out;
-}
+uint64_t pwi_shard_traffic(const struct pwi_shard *shard) { return shard->totals.bytes_in + shard->totals.bytes_out; }
 
-void pwi_holding_report(const struct pwi_holding *holding, struct pwi_report *report_out) {
-  struct pwi_report report = holding->totals;
-  for (size_t i = 0; i < holding->vector_count; i++)
-    if (holding->vectors[i]->table) report.rows += pwi_table_count(holding->vectors[i]->table);
-  for (size_t i = 0; i < holding->vector_count; i++)
-    if (holding->vectors[i]->is_hollow && report.hollow_count++ < PWI_REPORT_HOLLOW)
-      report.hollow[report.hollow_count - 1] = holding->vectors[i]->entry.id.id;
-  report.bytes = holding->row_bytes;
-  report.memory_max = holding->config.memory_max;
-  report.cached_lists = holding->lists.count;
-  report.cached_bytes = holding->lists.bytes;
+void pwi_shard_report(const struct pwi_shard *shard, struct pwi_report *report_out) {
+  struct pwi_report report = shard->totals;
+  for (size_t i = 0; i < shard->vector_count; i++)
+    if (shard->vectors[i]->table) report.rows += pwi_table_count(shard->vectors[i]->table);
+  for (size_t i = 0; i < shard->vector_count; i++)
+    if (shard->vectors[i]->is_hollow && report.hollow_count++ < PWI_REPORT_HOLLOW)
+      report.hollow[report.hollow_count - 1] = shard->vectors[i]->entry.id.id;
+  report.bytes = shard->row_bytes;
+  report.memory_max = shard->config.memory_max;
+  report.cached_lists = shard->lists.count;
+  report.cached_bytes = shard->lists.bytes;
   *report_out = report;
 }
 
-pawl_status pwi_holding_figures(const struct pwi_holding *holding, struct pwi_vector_id id,
-                                struct pwi_vector_figures *figures_out) {
-  const struct pwi_held *vector = pwi_holding_vector(holding, id);
+pawl_status pwi_shard_figures(const struct pwi_shard *shard, struct pwi_vector_id id,
+                              struct pwi_vector_figures *figures_out) {
+  const struct pwi_held *vector = pwi_shard_vector(shard, id);
   if (!vector) return PAWL_NOT_FOUND;
   *figures_out = (struct pwi_vector_figures){
       .rows = vector->table ? pwi_table_count(vector->table) : 0,

@@ -1,12 +1,12 @@
-/* Holdings against a model that keeps a value and the times of all senders for every single key.
+/* Shards against a model that keeps a value and the times of all senders for every single key.
  *
  * Honest senders push to claims of their choice. What they have sent is delivered in any order, more than once, whole or
- * cut into smaller claims, to whoever holds the keys or to somebody else, while keys move between three holdings and some
+ * cut into smaller claims, to whoever holds the keys or to somebody else, while keys move between three shards and some
  * moves are broken off. For each answer the model says what it has to be; in the end all values must be the model's. In
  * every third run memory is scarce and pushes are refused. */
 #include "shard/testing.h"
 
-#define HOLDINGS 3
+#define SHARDS 3
 #define VECTORS 3
 #define SENDERS 3
 #define CELLS 12 /* of the ring: what moves, and what is claimed */
@@ -38,14 +38,14 @@ static const struct {
 
 struct world {
   struct pwi_random random;
-  struct pwi_holding *holdings[HOLDINGS];
-  struct pwi_roster roster;
+  struct pwi_shard *shards[SHARDS];
+  struct pwi_membership membership;
   bool capped;
   struct pwi_entry entries[VECTORS];
   struct pwi_place places[VECTORS];
 
-  int holder[CELLS]; /* NOBODY: none */
-  int frozen[CELLS]; /* at its holder */
+  int handler[CELLS]; /* NOBODY: none */
+  int frozen[CELLS];  /* at its request handler */
   int64_t values[VECTORS][KEYS_MAX][WIDTH_MAX];
   uint64_t times[SENDERS][VECTORS][KEYS_MAX];
 
@@ -70,7 +70,7 @@ static struct pawl_range cell_keys(const struct world *world, int vector, int fi
 static void start(struct world *world, uint64_t seed) {
   *world = (struct world){.capped = seed % 3 == 0};
   pwi_random_init(&world->random, seed, 0);
-  world->roster = roster_of(SENDERS);
+  world->membership = membership_of(SENDERS);
   world->pushes = test_malloc(PUSHES_MAX * sizeof *world->pushes);
   for (int v = 0; v < VECTORS; v++) {
     world->entries[v] =
@@ -78,22 +78,22 @@ static void start(struct world *world, uint64_t seed) {
     world->entries[v].is.function = shapes[v].function;
     world->places[v] = pwi_entry_place(&world->entries[v]);
   }
-  for (int h = 0; h < HOLDINGS; h++) {
+  for (int h = 0; h < SHARDS; h++) {
     uint64_t cap = world->capped ? 6000 + 500 * below(world, 12) : UINT64_MAX;
-    struct pwi_holding_config config = {.memory_max = cap, .cache_max = 2000};
-    world->holdings[h] = holding_of(&config);
-    for (int v = 0; v < VECTORS; v++) open_vector(world->holdings[h], world->entries[v]);
-    pwi_holding_set_roster(world->holdings[h], &world->roster);
+    struct pwi_shard_config config = {.memory_max = cap, .cache_max = 2000};
+    world->shards[h] = shard_of(&config);
+    for (int v = 0; v < VECTORS; v++) open_vector(world->shards[h], world->entries[v]);
+    pwi_shard_set_membership(world->shards[h], &world->membership);
   }
   for (int c = 0; c < CELLS; c++) {
-    world->holder[c] = (int)below(world, HOLDINGS);
-    assert_int_equal(pwi_holding_hold(world->holdings[world->holder[c]], cell_positions(c, c + 1)), PAWL_OK);
+    world->handler[c] = (int)below(world, SHARDS);
+    assert_int_equal(pwi_shard_hold(world->shards[world->handler[c]], cell_positions(c, c + 1)), PAWL_OK);
   }
 }
 
 static void stop(struct world *world) {
-  for (int h = 0; h < HOLDINGS; h++) pwi_holding_destroy(world->holdings[h]);
-  pwi_roster_fini(&world->roster);
+  for (int h = 0; h < SHARDS; h++) pwi_shard_destroy(world->shards[h]);
+  pwi_membership_fini(&world->membership);
   test_free(world->pushes);
 }
 
@@ -214,9 +214,9 @@ static void assert_values(const struct world *world, int vector, const uint64_t 
   assert_memory_equal(bytes, expected, size);
 }
 
-static bool is_here(const struct world *world, int holding, int first, int end) {
+static bool is_here(const struct world *world, int shard, int first, int end) {
   for (int c = first; c < end; c++)
-    if (world->holder[c] != holding || world->frozen[c]) return false;
+    if (world->handler[c] != shard || world->frozen[c]) return false;
   return true;
 }
 
@@ -250,7 +250,7 @@ static void slice(const struct push *push, struct pawl_range claim, size_t *from
   *count_out = end - from;
 }
 
-static void deliver(struct world *world, struct push *push, int first, int end, int holding) {
+static void deliver(struct world *world, struct push *push, int first, int end, int shard) {
   struct pawl_range claim = cell_keys(world, push->vector, first, end);
   unsigned char out[40 * WIDTH_MAX * 8];
   size_t from, count;
@@ -275,8 +275,8 @@ static void deliver(struct world *world, struct push *push, int first, int end, 
   request.value_parts = 4;
   request.value_type = (uint8_t)shapes[push->vector].type;
 
-  struct pwi_served served = serve(world->holdings[holding], &request, out);
-  if (!is_here(world, holding, first, end)) {
+  struct pwi_served served = serve(world->shards[shard], &request, out);
+  if (!is_here(world, shard, first, end)) {
     assert_int_equal(served.outcome.code, PWI_CODE_NOT_HERE);
     world->elsewhere++;
   } else if (served.outcome.code == PWI_CODE_WANTED) {
@@ -292,7 +292,7 @@ static void deliver(struct world *world, struct push *push, int first, int end, 
   }
 }
 
-/* Whole, or one piece of it; mostly of late pushes, so that many find their turn; mostly to the holder. */
+/* Whole, or one piece of it; mostly of late pushes, so that many find their turn; mostly to the request handler. */
 static void deliver_some(struct world *world) {
   if (world->push_count == 0) return;
   uint64_t late = world->push_count < 20 ? world->push_count : 20;
@@ -304,19 +304,19 @@ static void deliver_some(struct world *world) {
     first += (int)below(world, (uint64_t)(end - first));
     end = first + 1 + (int)below(world, (uint64_t)(end - first));
   }
-  deliver(world, push, first, end, below(world, 8) ? world->holder[first] : (int)below(world, HOLDINGS));
+  deliver(world, push, first, end, below(world, 8) ? world->handler[first] : (int)below(world, SHARDS));
 }
 
 /* Everything that is still missing, in the order in which it was sent. */
 static void deliver_all(struct world *world) {
   for (size_t i = 0; i < world->push_count; i++)
     for (int c = world->pushes[i].first_cell; c < world->pushes[i].end_cell; c++)
-      deliver(world, &world->pushes[i], c, c + 1, world->holder[c]);
+      deliver(world, &world->pushes[i], c, c + 1, world->handler[c]);
 }
 
 static void pull_some(struct world *world) {
   int v = (int)below(world, VECTORS), s = (int)below(world, SENDERS), first = (int)below(world, CELLS), end = first;
-  while (end < CELLS && world->holder[end] == world->holder[first]) end++;
+  while (end < CELLS && world->handler[end] == world->handler[first]) end++;
   struct pawl_range claim = cell_keys(world, v, first, end);
   static unsigned char out[KEYS_MAX * WIDTH_MAX * 8];
   uint64_t keys[KEYS_MAX], lowest = UINT64_MAX;
@@ -330,8 +330,8 @@ static void pull_some(struct world *world) {
     keys[key - claim.begin] = key;
     if (world->times[s][v][key] < lowest) lowest = world->times[s][v][key];
   }
-  struct pwi_served served = serve(world->holdings[world->holder[first]], &request, out);
-  if (!is_here(world, world->holder[first], first, end)) {
+  struct pwi_served served = serve(world->shards[world->handler[first]], &request, out);
+  if (!is_here(world, world->handler[first], first, end)) {
     assert_int_equal(served.outcome.code, PWI_CODE_NOT_HERE);
   } else if (lowest < request.terms.prior) {
     assert_int_equal(served.outcome.code, PWI_CODE_GAP);
@@ -352,16 +352,16 @@ static void requests_meanwhile(struct world *world) {
 }
 
 /* Copies until the end, until memory is full, or until it is broken off. True if everything is there. */
-static bool fill(struct world *world, struct pwi_holding *from, struct pwi_holding *to, struct pawl_range positions) {
+static bool fill(struct world *world, struct pwi_shard *from, struct pwi_shard *to, struct pawl_range positions) {
   struct pwi_copying copying;
   struct pwi_writer writer = {0};
   bool more = true, whole = true;
   pwi_copying_init(&copying, positions);
   while (whole) {
     pwi_writer_reset(&writer);
-    assert_int_equal(pwi_holding_copy(from, &copying, (size_t)(50 + below(world, 1500)), &writer, &more), PAWL_OK);
+    assert_int_equal(pwi_shard_copy(from, &copying, (size_t)(50 + below(world, 1500)), &writer, &more), PAWL_OK);
     if (!more) break;
-    pawl_status status = pwi_holding_take(to, writer.data, writer.size);
+    pawl_status status = pwi_shard_take(to, writer.data, writer.size);
     if (status != PAWL_OK) assert_true(world->capped && status == PAWL_NODE_FULL);
     whole = status == PAWL_OK && below(world, 60) > 0;
     if (below(world, 5) == 0) requests_meanwhile(world);
@@ -375,19 +375,19 @@ static void set_cells(int *cells, int first, int end, int value) {
 }
 
 static void move_some(struct world *world) {
-  int first = (int)below(world, CELLS), end = first, from = world->holder[first], to = (int)below(world, HOLDINGS);
-  while (end < CELLS && world->holder[end] == from && end < first + 3) end++;
+  int first = (int)below(world, CELLS), end = first, from = world->handler[first], to = (int)below(world, SHARDS);
+  while (end < CELLS && world->handler[end] == from && end < first + 3) end++;
   struct pawl_range positions = cell_positions(first, end);
   if (to == from) return;
-  assert_int_equal(pwi_holding_freeze(world->holdings[from], positions), PAWL_OK);
+  assert_int_equal(pwi_shard_freeze(world->shards[from], positions), PAWL_OK);
   set_cells(world->frozen, first, end, 1);
-  bool whole = fill(world, world->holdings[from], world->holdings[to], positions);
+  bool whole = fill(world, world->shards[from], world->shards[to], positions);
   if (whole) {
-    assert_int_equal(pwi_holding_adopt(world->holdings[to], positions), PAWL_OK);
-    set_cells(world->holder, first, end, to);
+    assert_int_equal(pwi_shard_adopt(world->shards[to], positions), PAWL_OK);
+    set_cells(world->handler, first, end, to);
   }
-  assert_int_equal(pwi_holding_drop(world->holdings[whole ? from : to], positions), PAWL_OK);
-  if (!whole) pwi_holding_thaw(world->holdings[from], positions);
+  assert_int_equal(pwi_shard_drop(world->shards[whole ? from : to], positions), PAWL_OK);
+  if (!whole) pwi_shard_thaw(world->shards[from], positions);
   set_cells(world->frozen, first, end, 0);
   world->moves += whole;
 }
@@ -409,7 +409,7 @@ static void play(struct world *world, int steps) {
   for (int i = 0; i < 50; i++) pull_some(world);
 }
 
-static void test_holdings_do_what_the_model_does(void **state) {
+static void test_shards_do_what_the_model_does(void **state) {
   (void)state;
   size_t applied = 0, duplicates = 0, gaps = 0, refusals = 0, wanted = 0, elsewhere = 0, moves = 0;
   struct world *world = test_malloc(sizeof *world);
@@ -429,6 +429,6 @@ static void test_holdings_do_what_the_model_does(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_holdings_do_what_the_model_does)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shards_do_what_the_model_does)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,13 +194,13 @@ static bool copy_stage(const struct pwi_held *vector, struct pwi_copying *copyin
 }
 
 /* The vector that is being copied, or the one after it: false after the last. */
-static bool current_vector(const struct pwi_holding *holding, struct pwi_copying *copying,
+static bool current_vector(const struct pwi_shard *shard, struct pwi_copying *copying,
                            const struct pwi_held **vector_out) {
   struct pwi_vector_id id = copying->vector;
-  const struct pwi_held *vector = id.id > 0 ? pwi_holding_vector(holding, id) : NULL;
+  const struct pwi_held *vector = id.id > 0 ? pwi_shard_vector(shard, id) : NULL;
   if (!vector || copying->stage > REFUSALS) {
-    if (!pwi_holding_next(holding, &id)) return false;
-    vector = pwi_holding_vector(holding, id);
+    if (!pwi_shard_next(shard, &id)) return false;
+    vector = pwi_shard_vector(shard, id);
     copying->vector = id;
     copying->stage = ROWS;
     copying->next = 0;
@@ -209,12 +209,12 @@ static bool current_vector(const struct pwi_holding *holding, struct pwi_copying
   return true;
 }
 
-pawl_status pwi_holding_copy(const struct pwi_holding *holding, struct pwi_copying *copying, size_t size,
-                             struct pwi_writer *writer, bool *more_out) {
+pawl_status pwi_shard_copy(const struct pwi_shard *shard, struct pwi_copying *copying, size_t size,
+                           struct pwi_writer *writer, bool *more_out) {
   const struct pwi_held *vector;
   struct pwi_copying going = *copying;
   bool more = false;
-  while (!more && current_vector(holding, &going, &vector)) {
+  while (!more && current_vector(shard, &going, &vector)) {
     more = copy_stage(vector, &going, size, writer);
     if (more) break;
     going.stage++;
@@ -270,39 +270,39 @@ static pawl_status check_keys(const struct pwi_held *vector, const struct incomi
   return held ? PAWL_INVALID : PAWL_OK;
 }
 
-static pawl_status take_block(struct pwi_holding *holding, struct pwi_held *vector, const struct incoming *rows,
+static pawl_status take_block(struct pwi_shard *shard, struct pwi_held *vector, const struct incoming *rows,
                               size_t from, size_t count) {
-  pawl_status status = pwi_holding_block(holding, 0, 0);
+  pawl_status status = pwi_shard_block(shard, 0, 0);
   if (status != PAWL_OK) return status;
-  for (size_t i = 0; i < count; i++) holding->keys[i] = key_at(rows, from + i);
-  status = pwi_holding_resolve(holding, vector, holding->keys, count, true, &holding->slots, NULL);
+  for (size_t i = 0; i < count; i++) shard->keys[i] = key_at(rows, from + i);
+  status = pwi_shard_resolve(shard, vector, shard->keys, count, true, &shard->slots, NULL);
   if (status != PAWL_OK) return status;
   const struct pwi_table *table = vector->table;
-  pwi_table_scatter(vector->table, PWI_APPLY_ASSIGN, &holding->slots, 0, count, rows->values + from * table->row_bytes,
+  pwi_table_scatter(vector->table, PWI_APPLY_ASSIGN, &shard->slots, 0, count, rows->values + from * table->row_bytes,
                     NULL);
-  pwi_table_assign_state(vector->table, &holding->slots, 0, count, rows->state + from * table->state_bytes);
+  pwi_table_assign_state(vector->table, &shard->slots, 0, count, rows->state + from * table->state_bytes);
   return PAWL_OK;
 }
 
 /* Consecutive rows of a dense table, without names: one copy. */
-static pawl_status take_range(struct pwi_holding *holding, struct pwi_held *vector, const struct incoming *rows) {
-  pawl_status status = pwi_rows_reserve(holding, vector, pawl_range_of(rows->first, rows->first + rows->count));
+static pawl_status take_range(struct pwi_shard *shard, struct pwi_held *vector, const struct incoming *rows) {
+  pawl_status status = pwi_rows_reserve(shard, vector, pawl_range_of(rows->first, rows->first + rows->count));
   if (status != PAWL_OK) return status;
   size_t values = rows->count * vector->table->is.width;
   return pwi_table_range_apply(vector->table, PWI_APPLY_ASSIGN, rows->first, 0, values, rows->values, NULL);
 }
 
-static pawl_status take_rows(struct pwi_holding *holding, struct pwi_held *vector, struct pwi_reader *reader) {
+static pawl_status take_rows(struct pwi_shard *shard, struct pwi_held *vector, struct pwi_reader *reader) {
   struct incoming rows = {0};
   if (!vector->table) return PAWL_CORRUPT;
   if (vector->is_hollow) return PAWL_NO_MEMORY;
   pawl_status status = read_rows(reader, vector->table, &rows);
   if (status == PAWL_OK) status = check_keys(vector, &rows);
   if (status == PAWL_OK && rows.consecutive && !vector->table->is.sparse && vector->table->state_bytes == 0)
-    return take_range(holding, vector, &rows);
+    return take_range(shard, vector, &rows);
   for (size_t done = 0; done < rows.count && status == PAWL_OK;) {
     size_t count = rows.count - done < PWI_BLOCK ? rows.count - done : PWI_BLOCK;
-    status = take_block(holding, vector, &rows, done, count);
+    status = take_block(shard, vector, &rows, done, count);
     done += count;
   }
   return status;
@@ -371,7 +371,7 @@ static pawl_status take_refusals(struct pwi_held *vector, struct pwi_reader *rea
   return status;
 }
 
-pawl_status pwi_holding_take(struct pwi_holding *holding, const void *chunk, size_t size) {
+pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t size) {
   struct pwi_reader reader;
   pwi_reader_init(&reader, chunk, size);
   uint8_t version = pwi_read_u8(&reader), what = pwi_read_u8(&reader);
@@ -379,14 +379,14 @@ pawl_status pwi_holding_take(struct pwi_holding *holding, const void *chunk, siz
   uint32_t incarnation = version == CHUNK_VERSION ? pwi_read_u32(&reader) : 0;
   if (version != CHUNK_VERSION && version != CHUNK_VERSION_OLD) return PAWL_CORRUPT;
   if (reader.status != PAWL_OK || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
-  struct pwi_held *vector = pwi_holding_vector(holding, id);
+  struct pwi_held *vector = pwi_shard_vector(shard, id);
   if (!vector) return PAWL_OK;
   bool is_old = incarnation < vector->entry.incarnation;
   if (incarnation > vector->entry.incarnation) return PAWL_CANCELLED;
   if (is_old && (what == ROWS || what == REFUSALS)) return PAWL_OK;
   switch ((enum what)what) {
   case ROWS:
-    return take_rows(holding, vector, &reader);
+    return take_rows(shard, vector, &reader);
   case TASKS:
     return take_clock(vector, PWI_TASKS, &reader, is_old);
   case TICKS:
@@ -434,19 +434,19 @@ static pawl_status what_came(struct pwi_held *vector, int which, struct pawl_ran
   return status;
 }
 
-pawl_status pwi_holding_stage_rest(struct pwi_holding *holding, struct pawl_range positions) {
+pawl_status pwi_shard_stage_rest(struct pwi_shard *shard, struct pawl_range positions) {
   pawl_status status = PAWL_OK;
-  for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++) {
-    struct pwi_held *vector = holding->vectors[i];
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
+    struct pwi_held *vector = shard->vectors[i];
     for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
       status = fill_up(&vector->staged[which], pwi_held_keys(vector, positions));
   }
   return status;
 }
 
-pawl_status pwi_holding_adopt(struct pwi_holding *holding, struct pawl_range positions) {
-  pawl_status status = pwi_holding_extend(holding, positions, what_came);
-  for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++)
-    pwi_held_forget_staged(holding->vectors[i], pwi_held_keys(holding->vectors[i], positions));
+pawl_status pwi_shard_adopt(struct pwi_shard *shard, struct pawl_range positions) {
+  pawl_status status = pwi_shard_extend(shard, positions, what_came);
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++)
+    pwi_held_forget_staged(shard->vectors[i], pwi_held_keys(shard->vectors[i], positions));
   return status;
 }

@@ -64,20 +64,20 @@ static void cancel(struct pwi_held *vector) {
   for (int which = 0; which < PWI_CLOCKS; which++) pwi_clock_fini(&vector->next[which]);
 }
 
-pawl_status pwi_holding_extend(struct pwi_holding *holding, struct pawl_range positions, pwi_more *more) {
+pawl_status pwi_shard_extend(struct pwi_shard *shard, struct pawl_range positions, pwi_more *more) {
   pawl_status status = PAWL_OK;
-  if (pwi_rangeset_intersects(&holding->held, positions)) return PAWL_INVALID;
-  for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++) {
-    struct pwi_held *vector = holding->vectors[i];
+  if (pwi_rangeset_intersects(&shard->held, positions)) return PAWL_INVALID;
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
+    struct pwi_held *vector = shard->vectors[i];
     for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
       status = prepare(vector, which, pwi_held_keys(vector, positions), more);
   }
-  if (status == PAWL_OK) status = pwi_rangeset_add(&holding->held, positions);
-  for (size_t i = 0; i < holding->vector_count; i++) {
+  if (status == PAWL_OK) status = pwi_rangeset_add(&shard->held, positions);
+  for (size_t i = 0; i < shard->vector_count; i++) {
     if (status == PAWL_OK)
-      commit(holding->vectors[i]);
+      commit(shard->vectors[i]);
     else
-      cancel(holding->vectors[i]);
+      cancel(shard->vectors[i]);
   }
   return status;
 }
@@ -94,114 +94,114 @@ void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys) {
     if (pwi_times_leave(&vector->staged[which], keys) != PAWL_OK) return;
 }
 
-static void delete_rows(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range keys) {
+static void delete_rows(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys) {
   if (!vector->table || pawl_range_is_empty(keys)) return;
   pwi_table_delete(vector->table, keys);
-  pwi_holding_count_bytes(holding, vector);
+  pwi_shard_count_bytes(shard, vector);
 }
 
 /* Should anything have been staged there, it is not what the caller means to hold. */
-pawl_status pwi_holding_hold(struct pwi_holding *holding, struct pawl_range positions) {
-  pawl_status status = pwi_holding_extend(holding, positions, nothing_yet);
-  for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++) {
-    struct pawl_range keys = pwi_held_keys(holding->vectors[i], positions);
-    pwi_held_forget_staged(holding->vectors[i], keys);
-    delete_rows(holding, holding->vectors[i], keys);
+pawl_status pwi_shard_hold(struct pwi_shard *shard, struct pawl_range positions) {
+  pawl_status status = pwi_shard_extend(shard, positions, nothing_yet);
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
+    struct pawl_range keys = pwi_held_keys(shard->vectors[i], positions);
+    pwi_held_forget_staged(shard->vectors[i], keys);
+    delete_rows(shard, shard->vectors[i], keys);
   }
   return status;
 }
 
-static pawl_status drop_vector(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range keys) {
+static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys) {
   for (int which = 0; which < PWI_CLOCKS; which++) {
     pawl_status status = pwi_times_leave(&vector->clocks[which], keys);
     if (status == PAWL_OK) status = pwi_times_leave(&vector->staged[which], keys);
     if (status != PAWL_OK) return status;
   }
   pwi_refusals_drop(&vector->refusals, keys);
-  delete_rows(holding, vector, keys);
+  delete_rows(shard, vector, keys);
   vector->ranked = false;
   return PAWL_OK;
 }
 
 /* --- frozen positions --------------------------------------------------------------------------------------------- */
 
-static pawl_status make_frozen_room(struct pwi_holding *holding, size_t wanted) {
-  if (wanted <= holding->frozen_room) return PAWL_OK;
-  struct pawl_range *grown = pwi_resize_array(holding->frozen, 2 * wanted, sizeof *grown);
+static pawl_status make_frozen_room(struct pwi_shard *shard, size_t wanted) {
+  if (wanted <= shard->frozen_room) return PAWL_OK;
+  struct pawl_range *grown = pwi_resize_array(shard->frozen, 2 * wanted, sizeof *grown);
   if (!grown) return PAWL_NO_MEMORY;
-  holding->frozen = grown;
-  holding->frozen_room = 2 * wanted;
+  shard->frozen = grown;
+  shard->frozen_room = 2 * wanted;
   return PAWL_OK;
 }
 
-static bool is_frozen_at_once(const struct pwi_holding *holding, struct pawl_range positions) {
-  for (size_t i = 0; i < holding->frozen_count; i++)
-    if (pawl_range_contains(holding->frozen[i], positions)) return true;
+static bool is_frozen_at_once(const struct pwi_shard *shard, struct pawl_range positions) {
+  for (size_t i = 0; i < shard->frozen_count; i++)
+    if (pawl_range_contains(shard->frozen[i], positions)) return true;
   return false;
 }
 
-pawl_status pwi_holding_freeze(struct pwi_holding *holding, struct pawl_range positions) {
-  if (pawl_range_is_empty(positions) || is_frozen_at_once(holding, positions)) return PAWL_OK;
-  pawl_status status = make_frozen_room(holding, holding->frozen_count + 2);
+pawl_status pwi_shard_freeze(struct pwi_shard *shard, struct pawl_range positions) {
+  if (pawl_range_is_empty(positions) || is_frozen_at_once(shard, positions)) return PAWL_OK;
+  pawl_status status = make_frozen_room(shard, shard->frozen_count + 2);
   if (status != PAWL_OK) return status;
-  holding->frozen[holding->frozen_count++] = positions;
-  pwi_groups_leave(holding, positions);
+  shard->frozen[shard->frozen_count++] = positions;
+  pwi_groups_leave(shard, positions);
   return PAWL_OK;
 }
 
 /* Without memory the place that is always free does. */
-static pawl_status freeze_for_drop(struct pwi_holding *holding, struct pawl_range positions) {
-  if (!is_frozen_at_once(holding, positions)) {
-    pawl_status status = make_frozen_room(holding, holding->frozen_count + 2);
-    if (status != PAWL_OK && holding->frozen_count == holding->frozen_room) return status;
-    holding->frozen[holding->frozen_count++] = positions;
+static pawl_status freeze_for_drop(struct pwi_shard *shard, struct pawl_range positions) {
+  if (!is_frozen_at_once(shard, positions)) {
+    pawl_status status = make_frozen_room(shard, shard->frozen_count + 2);
+    if (status != PAWL_OK && shard->frozen_count == shard->frozen_room) return status;
+    shard->frozen[shard->frozen_count++] = positions;
   }
-  pwi_groups_leave(holding, positions);
+  pwi_groups_leave(shard, positions);
   return PAWL_OK;
 }
 
 /* What is thawed in the middle of a frozen range cuts it in two. The parts behind all begin where the thawed range ends,
  * so that one place takes them all; without memory even for that, the range stays frozen, which harms nobody. */
-void pwi_holding_thaw(struct pwi_holding *holding, struct pawl_range positions) {
-  size_t kept = 0, count = holding->frozen_count;
+void pwi_shard_thaw(struct pwi_shard *shard, struct pawl_range positions) {
+  size_t kept = 0, count = shard->frozen_count;
   struct pawl_range behind = {positions.end, positions.end};
-  bool room = make_frozen_room(holding, count + 1) == PAWL_OK;
+  bool room = make_frozen_room(shard, count + 1) == PAWL_OK;
   for (size_t i = 0; i < count; i++) {
-    struct pawl_range range = holding->frozen[i];
+    struct pawl_range range = shard->frozen[i];
     bool met = !pawl_range_is_empty(pawl_range_common(range, positions));
     bool before = range.begin < positions.begin;
     bool after = range.end > positions.end;
     if (!met || (before && after && !room)) {
-      holding->frozen[kept++] = range;
+      shard->frozen[kept++] = range;
     } else if (before) {
       if (after && range.end > behind.end) behind.end = range.end;
-      holding->frozen[kept++] = pawl_range_of(range.begin, positions.begin);
+      shard->frozen[kept++] = pawl_range_of(range.begin, positions.begin);
     } else if (after) {
-      holding->frozen[kept++] = pawl_range_of(positions.end, range.end);
+      shard->frozen[kept++] = pawl_range_of(positions.end, range.end);
     }
   }
-  if (!pawl_range_is_empty(behind)) holding->frozen[kept++] = behind;
-  holding->frozen_count = kept;
+  if (!pawl_range_is_empty(behind)) shard->frozen[kept++] = behind;
+  shard->frozen_count = kept;
 }
 
-bool pwi_holding_is_frozen(const struct pwi_holding *holding, const struct pwi_held *vector, struct pawl_range keys) {
-  for (size_t i = 0; i < holding->frozen_count; i++) {
-    struct pawl_range frozen = pwi_held_keys(vector, holding->frozen[i]);
+bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_held *vector, struct pawl_range keys) {
+  for (size_t i = 0; i < shard->frozen_count; i++) {
+    struct pawl_range frozen = pwi_held_keys(vector, shard->frozen[i]);
     if (!pawl_range_is_empty(pawl_range_common(frozen, keys))) return true;
   }
   return false;
 }
 
-pawl_status pwi_holding_drop(struct pwi_holding *holding, struct pawl_range positions) {
+pawl_status pwi_shard_drop(struct pwi_shard *shard, struct pawl_range positions) {
   if (pawl_range_is_empty(positions)) return PAWL_OK;
-  pawl_status status = freeze_for_drop(holding, positions);
-  for (size_t i = 0; i < holding->vector_count && status == PAWL_OK; i++)
-    status = drop_vector(holding, holding->vectors[i], pwi_held_keys(holding->vectors[i], positions));
-  if (status == PAWL_OK) status = pwi_rangeset_remove(&holding->held, positions);
-  if (status == PAWL_OK) pwi_holding_thaw(holding, positions);
+  pawl_status status = freeze_for_drop(shard, positions);
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++)
+    status = drop_vector(shard, shard->vectors[i], pwi_held_keys(shard->vectors[i], positions));
+  if (status == PAWL_OK) status = pwi_rangeset_remove(&shard->held, positions);
+  if (status == PAWL_OK) pwi_shard_thaw(shard, positions);
   return status;
 }
 
-bool pwi_holding_holds(const struct pwi_holding *holding, struct pawl_range positions) {
-  return pwi_rangeset_contains(&holding->held, positions);
+bool pwi_shard_holds(const struct pwi_shard *shard, struct pawl_range positions) {
+  return pwi_rangeset_contains(&shard->held, positions);
 }

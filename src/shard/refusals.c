@@ -71,11 +71,11 @@ void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender
   refusals->count = kept;
 }
 
-void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_roster *roster) {
+void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_membership *membership) {
   size_t kept = 0;
   for (size_t i = 0; i < refusals->count; i++) {
     struct pwi_refusal item = refusals->items[i];
-    if (!pwi_roster_has_forgotten(roster, item.sender)) refusals->items[kept++] = item;
+    if (!pwi_membership_has_forgotten(membership, item.sender)) refusals->items[kept++] = item;
   }
   refusals->count = kept;
 }

@@ -18,12 +18,12 @@ static bool is_of_that_shape(const struct pwi_applying *rule, const struct pawl_
          rule->shape.state == is->state_width;
 }
 
-pawl_status pwi_held_open_rule(const struct pwi_holding *holding, struct pwi_held *vector) {
+pawl_status pwi_held_open_rule(const struct pwi_shard *shard, struct pwi_held *vector) {
   const struct pawl_vector_options *is = &vector->entry.is;
   struct pwi_function_problem problem;
   struct pwi_rule parsed;
   if (is->function != PAWL_RULE) return PAWL_OK;
-  vector->is_unknown = pwi_rule_parse(holding->config.functions, is->rule, &parsed, &problem) != PAWL_OK;
+  vector->is_unknown = pwi_rule_parse(shard->config.functions, is->rule, &parsed, &problem) != PAWL_OK;
   if (vector->is_unknown) return PAWL_OK;
   struct pwi_applying *rule = pwi_alloc_zero(1, sizeof *rule);
   if (!rule) return PAWL_NO_MEMORY;
@@ -59,7 +59,7 @@ typedef pawl_status visitor(struct rows *rows);
 
 /* Where a walk is in the values, and in the results. */
 struct walk {
-  struct pwi_holding *holding;
+  struct pwi_shard *shard;
   struct pwi_held *vector;
   visitor *visit;
   struct pwi_feed feed;
@@ -72,7 +72,7 @@ static pawl_status walk_named(struct walk *walk, struct pwi_rows_named named) {
   pawl_status status = PAWL_OK;
   for (size_t done = 0; done < count && !status; done += named.count) {
     struct rows rows = {.vector = walk->vector, .result = walk->result};
-    rows.pushed = pwi_feed_next(&walk->feed, walk->unit, count - done, walk->holding->row, &named.count);
+    rows.pushed = pwi_feed_next(&walk->feed, walk->unit, count - done, walk->shard->row, &named.count);
     rows.named = named;
     status = walk->visit(&rows);
     named.from += named.count;
@@ -84,21 +84,21 @@ static pawl_status walk_named(struct walk *walk, struct pwi_rows_named named) {
 
 /* Keys are there, and room to find them: each block is resolved as it was when its rows were made. */
 static pawl_status walk_blocks(struct walk *walk, uint64_t first, size_t rows) {
-  struct pwi_holding *holding = walk->holding;
+  struct pwi_shard *shard = walk->shard;
   pawl_status status = PAWL_OK;
   for (size_t done = 0, count; done < rows && !status; done += count) {
     count = rows - done < PWI_BLOCK ? rows - done : PWI_BLOCK;
-    status = pwi_holding_block(holding, first + done, count);
-    if (!status) status = pwi_table_resolve(walk->vector->table, holding->keys, count, false, &holding->slots);
-    if (!status) status = walk_named(walk, (struct pwi_rows_named){.slots = &holding->slots, .count = count});
+    status = pwi_shard_block(shard, first + done, count);
+    if (!status) status = pwi_table_resolve(walk->vector->table, shard->keys, count, false, &shard->slots);
+    if (!status) status = walk_named(walk, (struct pwi_rows_named){.slots = &shard->slots, .count = count});
   }
   return status;
 }
 
 /* All rows of the request whose keys lie in `part`. `by_list`: also those of a range have slots. */
-static pawl_status walk_part(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status walk_part(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                              const struct pwi_named *named, struct pawl_range part, bool by_list, visitor *visit) {
-  struct walk walk = {.holding = holding,
+  struct walk walk = {.shard = shard,
                       .vector = vector,
                       .visit = visit,
                       .feed = {request->values, 0},
@@ -122,7 +122,7 @@ static pawl_status walk_part(struct pwi_holding *holding, struct pwi_held *vecto
 /* --- functions that may take long --------------------------------------------------------------------------------- */
 
 struct work {
-  struct pwi_holding *holding;
+  struct pwi_shard *shard;
   struct pwi_held *vector;
   const struct pwi_request *request;
   const struct pwi_named *named;
@@ -133,12 +133,12 @@ struct work {
 
 static void do_work(void *argument) {
   struct work *work = argument;
-  work->status = walk_part(work->holding, work->vector, work->request, work->named, work->part, false, work->visit);
+  work->status = walk_part(work->shard, work->vector, work->request, work->named, work->part, false, work->visit);
 }
 
 /* Those that somebody else wrote are run where they cannot keep us from showing that we are alive. */
 static pawl_status call_function(struct work work) {
-  const struct pwi_holding_config *config = &work.holding->config;
+  const struct pwi_shard_config *config = &work.shard->config;
   uint32_t number;
   if (config->run && !pwi_function_number(work.vector->rule->rule.function, &number))
     config->run(config->run_context, do_work, &work);
@@ -169,21 +169,21 @@ static pawl_status restore(struct rows *rows) {
   return PAWL_OK;
 }
 
-pawl_status pwi_held_check(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+pawl_status pwi_held_check(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                            const struct pwi_named *named, struct pawl_range part) {
-  return call_function((struct work){holding, vector, request, named, part, check, PAWL_OK});
+  return call_function((struct work){shard, vector, request, named, part, check, PAWL_OK});
 }
 
-void pwi_held_apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_held_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                     const struct pwi_named *named, struct pawl_range part) {
-  pawl_status status = call_function((struct work){holding, vector, request, named, part, apply, PAWL_OK});
+  pawl_status status = call_function((struct work){shard, vector, request, named, part, apply, PAWL_OK});
   assert(status == PAWL_OK);
   (void)status;
 }
 
-void pwi_held_restore(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_held_restore(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part) {
-  pawl_status status = walk_part(holding, vector, request, named, part, true, restore);
+  pawl_status status = walk_part(shard, vector, request, named, part, true, restore);
   assert(status == PAWL_OK);
   (void)status;
 }

@@ -1,24 +1,24 @@
-/* Server functions on a holding: all or nothing, with what is kept beside the rows; functions that are not here; sums. */
+/* Server functions on a shard: all or nothing, with what is kept beside the rows; functions that are not here; sums. */
 #include <math.h>
 
 #include "shard/testing.h"
 
 #define KEYS 200
 
-static struct pwi_roster roster;
-static struct pwi_holding *holding;
+static struct pwi_membership membership;
+static struct pwi_shard *shard;
 
 static int start(void **state) {
   (void)state;
-  roster = roster_of(3);
-  holding = holding_of_all(&roster);
+  membership = membership_of(3);
+  shard = shard_of_all(&membership);
   return 0;
 }
 
 static int stop(void **state) {
   (void)state;
-  pwi_holding_destroy(holding);
-  pwi_roster_fini(&roster);
+  pwi_shard_destroy(shard);
+  pwi_membership_fini(&membership);
   return 0;
 }
 
@@ -51,21 +51,21 @@ static void make_push(struct push *push, uint64_t vector, uint64_t task, const d
 
 static void pull(uint64_t vector, double *values) {
   struct pwi_request request = request_of(PWI_REQUEST_PULL, vector, KEYS);
-  assert_served(holding, &request, values, PWI_CODE_OK, PAWL_OK);
+  assert_served(shard, &request, values, PWI_CODE_OK, PAWL_OK);
 }
 
 static void test_rows_of_any_layout_take_the_same_step(void **state) {
   static double gradients[KEYS], dense[KEYS], sparse[KEYS];
   struct push push;
   (void)state;
-  open_vector(holding, ruled(1, "adagrad rate=0.5 eps=1e-30", false));
-  open_vector(holding, ruled(2, "adagrad rate=0.5 eps=1e-30", true));
+  open_vector(shard, ruled(1, "adagrad rate=0.5 eps=1e-30", false));
+  open_vector(shard, ruled(2, "adagrad rate=0.5 eps=1e-30", true));
   for (uint64_t task = 1; task <= 3; task++) {
     for (size_t i = 0; i < KEYS; i++) gradients[i] = (double)(i % 9) - 4.5;
     for (uint64_t vector = 1; vector <= 2; vector++) {
       make_push(&push, vector, task, gradients, KEYS);
-      assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
-      assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK); /* once more: a duplicate */
+      assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+      assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK); /* once more: a duplicate */
     }
   }
   pull(1, dense);
@@ -80,17 +80,17 @@ static void test_one_bad_row_refuses_all_of_them(void **state) {
   static double gradients[KEYS], rows[KEYS];
   struct push push;
   (void)state;
-  open_vector(holding, ruled(1, "sgd rate=1", false));
+  open_vector(shard, ruled(1, "sgd rate=1", false));
   for (size_t i = 0; i < KEYS; i++) gradients[i] = 1;
   gradients[KEYS - 1] = NAN;
   make_push(&push, 1, 1, gradients, KEYS);
-  assert_served(holding, &push.request, NULL, PWI_CODE_REFUSED, PAWL_REFUSED);
-  assert_served(holding, &push.request, NULL, PWI_CODE_REFUSED, PAWL_REFUSED); /* its number is used up */
+  assert_served(shard, &push.request, NULL, PWI_CODE_REFUSED, PAWL_REFUSED);
+  assert_served(shard, &push.request, NULL, PWI_CODE_REFUSED, PAWL_REFUSED); /* its number is used up */
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(rows[i] == 0);
   gradients[KEYS - 1] = 1;
   make_push(&push, 1, 2, gradients, KEYS);
-  assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(rows[i] == -1);
 }
@@ -99,15 +99,15 @@ static void test_rows_are_as_wide_as_the_function_says(void **state) {
   static double pairs[2 * KEYS], rows[KEYS];
   struct push push;
   (void)state;
-  open_vector(holding, ruled(1, "block_proximal rate=1 l1=0 eps=1e-30", false));
+  open_vector(shard, ruled(1, "block_proximal rate=1 l1=0 eps=1e-30", false));
   for (size_t i = 0; i < KEYS; i++) {
     pairs[2 * i] = (double)i;
     pairs[2 * i + 1] = 2;
   }
   make_push(&push, 1, 1, pairs, KEYS); /* too few */
-  assert_served(holding, &push.request, NULL, PWI_CODE_REFUSED, PAWL_MISMATCH);
+  assert_served(shard, &push.request, NULL, PWI_CODE_REFUSED, PAWL_MISMATCH);
   make_push(&push, 1, 2, pairs, 2 * KEYS);
-  assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(fabs(rows[i] + (double)i / 2) < 1e-12);
 }
@@ -120,13 +120,13 @@ static void test_a_function_that_is_not_here_refuses_pushes_and_nothing_else(voi
   snprintf(entry.is.rule, sizeof entry.is.rule, "elsewhere");
   entry.is.function = PAWL_RULE;
   entry.is.pushed_width = entry.is.stored_width = entry.is.state_width = 1;
-  open_vector(holding, entry);
+  open_vector(shard, entry);
   make_push(&push, 1, 1, values, KEYS);
-  assert_served(holding, &push.request, NULL, PWI_CODE_REFUSED, PAWL_UNSUPPORTED);
+  assert_served(shard, &push.request, NULL, PWI_CODE_REFUSED, PAWL_UNSUPPORTED);
   for (size_t i = 0; i < 2 * KEYS; i++) values[i] = (double)i;
   make_push(&push, 1, 2, values, 2 * KEYS); /* what a checkpoint has: each row with what is kept */
   push.request.terms.kind = PWI_REQUEST_RESTORE;
-  assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(rows[i] == (double)(2 * i));
 }
@@ -137,22 +137,22 @@ static void test_what_was_kept_comes_back_with_its_row(void **state) {
   (void)state;
   for (int sparse = 0; sparse < 2; sparse++) {
     uint64_t first = 1 + 2 * (uint64_t)sparse, second = first + 1;
-    open_vector(holding, ruled(first, "momentum rate=0.1 momentum=0.9", sparse));
-    open_vector(holding, ruled(second, "momentum rate=0.1 momentum=0.9", sparse));
+    open_vector(shard, ruled(first, "momentum rate=0.1 momentum=0.9", sparse));
+    open_vector(shard, ruled(second, "momentum rate=0.1 momentum=0.9", sparse));
     for (size_t i = 0; i < KEYS; i++) gradients[i] = (double)i - 50;
     make_push(&push, first, 1, gradients, KEYS);
-    assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
-    pwi_holding_result(holding, &push.request, rows, kept);
+    assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+    pwi_shard_result(shard, &push.request, rows, kept);
     for (size_t i = 0; i < KEYS; i++) {
       both[2 * i] = rows[i];
       both[2 * i + 1] = kept[i];
     }
     make_push(&push, second, 1, both, 2 * KEYS);
     push.request.terms.kind = PWI_REQUEST_RESTORE;
-    assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+    assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
     for (uint64_t vector = first; vector <= second; vector++) {
       make_push(&push, vector, 2, gradients, KEYS);
-      assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+      assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
     }
     pull(first, wanted);
     pull(second, after);
@@ -188,28 +188,28 @@ static void test_what_others_wrote_is_run_aside(void **state) {
   struct push push;
   (void)state;
   assert_int_equal(pwi_function_set_add(&set, &theirs, &problem), PAWL_OK);
-  pwi_holding_destroy(holding);
-  holding = holding_of(&(struct pwi_holding_config){
+  pwi_shard_destroy(shard);
+  shard = shard_of(&(struct pwi_shard_config){
       .memory_max = UINT64_MAX, .functions = &set, .run = run_aside, .run_context = &calls_aside});
-  assert_int_equal(pwi_holding_hold(holding, WHOLE_RING), PAWL_OK);
-  pwi_holding_set_roster(holding, &roster);
+  assert_int_equal(pwi_shard_hold(shard, WHOLE_RING), PAWL_OK);
+  pwi_shard_set_membership(shard, &membership);
   struct pwi_entry entry = entry_of(1, PAWL_F64, 1, KEYS, false);
   snprintf(entry.is.rule, sizeof entry.is.rule, "twice");
   assert_int_equal(pwi_options_settle(&entry.is, &set, &entry.is), PAWL_OK);
-  open_vector(holding, entry);
-  open_vector(holding, ruled(2, "sgd rate=1", false));
+  open_vector(shard, entry);
+  open_vector(shard, ruled(2, "sgd rate=1", false));
   for (size_t i = 0; i < KEYS; i++) values[i] = (double)i;
   make_push(&push, 1, 1, values, KEYS);
-  assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
   assert_true(calls_aside > 0);
   size_t then = calls_aside;
   make_push(&push, 2, 1, values, KEYS); /* our own are quick */
-  assert_served(holding, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
   assert_int_equal(calls_aside, then);
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(rows[i] == (double)(2 * i));
-  pwi_holding_destroy(holding);
-  holding = NULL;
+  pwi_shard_destroy(shard);
+  shard = NULL;
   pwi_function_set_fini(&set);
 }
 
@@ -232,19 +232,19 @@ static void ignore(void *context, struct pwi_waiter waiter, const struct pwi_out
 static void settle(void) {
   struct pwi_request request;
   struct pwi_gathering *sum;
-  while ((sum = pwi_holding_next_sum(holding, &request))) {
+  while ((sum = pwi_shard_next_sum(shard, &request))) {
     struct pwi_served served;
-    pawl_status status = pwi_holding_apply_sum(holding, sum, &request, &served);
+    pawl_status status = pwi_shard_apply_sum(shard, sum, &request, &served);
     if (status) {
       assert_int_equal(status, PAWL_REFUSED);
-      pwi_holding_break_sum(holding, sum);
+      pwi_shard_break_sum(shard, sum);
     } else {
-      pwi_holding_end_sum(holding, sum, count_told, NULL);
+      pwi_shard_end_sum(shard, sum, count_told, NULL);
     }
   }
 }
 
-static struct pwi_served push_together(uint64_t sender, uint64_t task, double value) {
+static struct pwi_served push_aggregate(uint64_t sender, uint64_t task, double value) {
   static double values[KEYS];
   struct push push;
   for (size_t i = 0; i < KEYS; i++) values[i] = value;
@@ -254,7 +254,7 @@ static struct pwi_served push_together(uint64_t sender, uint64_t task, double va
   push.request.terms.other = GROUP;
   push.request.waiter = (struct pwi_waiter){.owner = sender, .number = task};
   push.request.arc = pawl_range_of(0, KEYS);
-  struct pwi_served served = serve(holding, &push.request, NULL);
+  struct pwi_served served = serve(shard, &push.request, NULL);
   settle();
   return served;
 }
@@ -263,25 +263,26 @@ static struct pwi_served push_together(uint64_t sender, uint64_t task, double va
 static void test_a_group_takes_one_step_together_and_whoever_spoils_it_is_found(void **state) {
   static double rows[KEYS];
   (void)state;
-  pwi_holding_destroy(holding);
-  holding = holding_of(&(struct pwi_holding_config){.memory_max = UINT64_MAX, .answer = ignore});
-  assert_int_equal(pwi_holding_hold(holding, WHOLE_RING), PAWL_OK);
+  pwi_shard_destroy(shard);
+  shard = shard_of(&(struct pwi_shard_config){.memory_max = UINT64_MAX, .answer = ignore});
+  assert_int_equal(pwi_shard_hold(shard, WHOLE_RING), PAWL_OK);
   for (uint64_t id = 1; id <= 3; id++)
-    assert_int_equal(pwi_roster_join(&roster, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}), PAWL_OK);
-  pwi_holding_set_roster(holding, &roster);
-  open_vector(holding, group_of(GROUP));
-  open_vector(holding, ruled(1, "adagrad rate=1 eps=1e-30", false));
-  for (uint64_t id = 1; id <= 3; id++) assert_true(push_together(id, 1, (double)id).put_off);
+    assert_int_equal(pwi_membership_join(&membership, (struct pwi_vector_id){GROUP}, 3, (struct pwi_sender){id}),
+                     PAWL_OK);
+  pwi_shard_set_membership(shard, &membership);
+  open_vector(shard, group_of(GROUP));
+  open_vector(shard, ruled(1, "adagrad rate=1 eps=1e-30", false));
+  for (uint64_t id = 1; id <= 3; id++) assert_true(push_aggregate(id, 1, (double)id).put_off);
   assert_int_equal(told, 3);
   pull(1, rows);
   for (size_t i = 0; i < KEYS; i++) assert_true(fabs(rows[i] + 1) < 1e-12); /* one step of 6 / sqrt(6 * 6) */
-  assert_true(push_together(1, 2, 1).put_off);
-  assert_true(push_together(2, 2, NAN).put_off);
-  assert_true(push_together(3, 2, 1).put_off);
+  assert_true(push_aggregate(1, 2, 1).put_off);
+  assert_true(push_aggregate(2, 2, NAN).put_off);
+  assert_true(push_aggregate(3, 2, 1).put_off);
   assert_int_equal(told, 3); /* all are asked to send again, and served one by one */
-  assert_int_equal(push_together(1, 2, 1).outcome.code, PWI_CODE_OK);
-  assert_int_equal(push_together(2, 2, NAN).outcome.status, PAWL_REFUSED);
-  assert_int_equal(push_together(3, 2, 1).outcome.code, PWI_CODE_OK);
+  assert_int_equal(push_aggregate(1, 2, 1).outcome.code, PWI_CODE_OK);
+  assert_int_equal(push_aggregate(2, 2, NAN).outcome.status, PAWL_REFUSED);
+  assert_int_equal(push_aggregate(3, 2, 1).outcome.code, PWI_CODE_OK);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)

@@ -5,14 +5,14 @@
 
 #include "base/search.h"
 
-void pwi_holding_begin_marks(struct pwi_holding *holding) { holding->is_marking = true; }
-bool pwi_holding_is_marking(const struct pwi_holding *holding) { return holding->is_marking; }
+void pwi_shard_begin_marks(struct pwi_shard *shard) { shard->is_marking = true; }
+bool pwi_shard_is_marking(const struct pwi_shard *shard) { return shard->is_marking; }
 
-void pwi_holding_mark(struct pwi_holding *holding, const struct pwi_request *request, struct pawl_range positions,
-                      uint64_t number) {
-  const struct pwi_named *named = &holding->named;
-  if (!holding->is_marking || named->count == 0) return;
-  struct pwi_held *vector = pwi_holding_vector(holding, request->terms.vector);
+void pwi_shard_mark(struct pwi_shard *shard, const struct pwi_request *request, struct pawl_range positions,
+                    uint64_t number) {
+  const struct pwi_named *named = &shard->named;
+  if (!shard->is_marking || named->count == 0) return;
+  struct pwi_held *vector = pwi_shard_vector(shard, request->terms.vector);
   if (!vector || !vector->table) return;
   struct pawl_range keys = pwi_held_keys(vector, positions);
   if (!named->keys) {
@@ -25,10 +25,10 @@ void pwi_holding_mark(struct pwi_holding *holding, const struct pwi_request *req
   if (last > first) pwi_changes_mark_keys(&vector->changes, named->keys + first, last - first, number);
 }
 
-void pwi_holding_mark_all(struct pwi_holding *holding, struct pawl_range positions, uint64_t number) {
-  if (!holding->is_marking || number == 0) return;
-  for (size_t i = 0; i < holding->vector_count; i++) {
-    struct pwi_held *vector = holding->vectors[i];
+void pwi_shard_mark_all(struct pwi_shard *shard, struct pawl_range positions, uint64_t number) {
+  if (!shard->is_marking || number == 0) return;
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    struct pwi_held *vector = shard->vectors[i];
     struct pawl_range keys = pwi_held_keys(vector, positions);
     if (vector->table && !pawl_range_is_empty(keys)) pwi_changes_mark_range(&vector->changes, keys, number);
   }

@@ -18,22 +18,21 @@
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
 /* What the memory cap leaves for lists. */
-static uint64_t spare_bytes(const struct pwi_holding *holding) {
-  uint64_t used = holding->row_bytes + holding->lists.bytes + holding->gathered_bytes;
-  uint64_t most = holding->config.memory_max;
+static uint64_t spare_bytes(const struct pwi_shard *shard) {
+  uint64_t used = shard->row_bytes + shard->lists.bytes + shard->gathered_bytes;
+  uint64_t most = shard->config.memory_max;
   return used < most ? most - used : 0;
 }
 
 /* The kept list that has just these keys. A signature that is not theirs would lead other senders to wrong keys. */
-static bool keep(struct pwi_holding *holding, const struct pwi_request *request, struct pwi_list **list_out) {
+static bool keep(struct pwi_shard *shard, const struct pwi_request *request, struct pwi_list **list_out) {
   size_t count = (size_t)request->terms.rows;
   const uint64_t *keys = request->keys;
-  struct pwi_list *list = pwi_lists_find(&holding->lists, request->terms.vector, request->signature);
+  struct pwi_list *list = pwi_lists_find(&shard->lists, request->terms.vector, request->signature);
   bool same = list && list->count == count && (count == 0 || memcmp(list->keys, keys, count * sizeof *keys) == 0);
   if (!same) {
     if (pwi_keys_signature(keys, count) != request->signature) return false;
-    list =
-        pwi_lists_keep(&holding->lists, request->terms.vector, request->signature, keys, count, spare_bytes(holding));
+    list = pwi_lists_keep(&shard->lists, request->terms.vector, request->signature, keys, count, spare_bytes(shard));
   }
   *list_out = list;
   return true;
@@ -43,20 +42,20 @@ static bool keys_in(struct pawl_range range, const uint64_t *keys, size_t count)
   return count == 0 || (pawl_range_has(range, keys[0]) && pawl_range_has(range, keys[count - 1]));
 }
 
-bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector, const struct pwi_request *request,
+bool pwi_serve_names(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
                      struct pwi_named *named_out, struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
-  struct pwi_named named = {.keys = request->keys, .count = (size_t)terms->rows, .slots = &holding->slots};
-  holding->slots.layout = 0;
+  struct pwi_named named = {.keys = request->keys, .count = (size_t)terms->rows, .slots = &shard->slots};
+  shard->slots.layout = 0;
   if (terms->keys == PWI_KEYS_RANGE) named.keys = NULL;
-  if (terms->keys == PWI_KEYS_LIST && terms->keep && !keep(holding, request, &named.list)) {
+  if (terms->keys == PWI_KEYS_LIST && terms->keep && !keep(shard, request, &named.list)) {
     pwi_served_fail(served, PAWL_INVALID);
     return false;
   }
   if (terms->keys == PWI_KEYS_SIGNED) {
-    named.list = pwi_lists_find(&holding->lists, vector->entry.id, request->signature);
+    named.list = pwi_lists_find(&shard->lists, vector->entry.id, request->signature);
     if (!named.list || named.list->count != named.count) {
-      holding->totals.wanted++;
+      shard->totals.wanted++;
       pwi_served_say(served, PWI_CODE_WANTED, 0);
       return false;
     }
@@ -75,31 +74,31 @@ bool pwi_serve_names(struct pwi_holding *holding, const struct pwi_held *vector,
 
 /* --- numbered requests -------------------------------------------------------------------------------------------- */
 
-static void apply_part(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static void apply_part(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                        const struct pwi_named *named, struct pawl_range part) {
   bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
   if (request->terms.kind == PWI_REQUEST_LINEAR)
-    pwi_linear_apply(holding, vector, request, named, part);
+    pwi_linear_apply(shard, vector, request, named, part);
   else if (restores && vector->table->state_bytes > 0)
-    pwi_held_restore(holding, vector, request, named, part);
+    pwi_held_restore(shard, vector, request, named, part);
   else if (vector->rule && !restores)
-    pwi_held_apply(holding, vector, request, named, part);
+    pwi_held_apply(shard, vector, request, named, part);
   else
-    pwi_rows_apply(holding, vector, request, named, part, restores ? PWI_APPLY_ASSIGN : vector->apply);
+    pwi_rows_apply(shard, vector, request, named, part, restores ? PWI_APPLY_ASSIGN : vector->apply);
 }
 
-static void apply(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static void apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                   const struct pwi_named *named, bool whole) {
   struct pwi_clock *clock = &vector->clocks[PWI_TASKS];
   struct pwi_clock_pieces pieces;
   struct pawl_range due;
   pawl_status status = PAWL_OK;
   if (whole) {
-    apply_part(holding, vector, request, named, request->terms.range);
+    apply_part(shard, vector, request, named, request->terms.range);
   } else {
     status = pwi_clock_walk(clock, request->sender, request->terms.claim, &pieces);
     while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due))
-      apply_part(holding, vector, request, named, due);
+      apply_part(shard, vector, request, named, due);
   }
   if (status == PAWL_OK) status = pwi_clock_set(clock, request->sender, request->terms.claim, request->task);
   assert(status == PAWL_OK);
@@ -115,7 +114,7 @@ static void say_refused(const struct pwi_held *vector, const struct pwi_request 
       (struct pwi_outcome){.code = PWI_CODE_REFUSED, .status = why, .found = keys.begin, .next = keys.end};
 }
 
-void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+void pwi_serve_refuse(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                       pawl_status why, struct pwi_served *served) {
   /* Whoever never says that it has heard fills nobody's memory, and gets no further. */
   bool has_many =
@@ -127,76 +126,76 @@ void pwi_serve_refuse(struct pwi_holding *holding, struct pwi_held *vector, cons
     pwi_served_fail(served, status);
     return;
   }
-  holding->totals.refused++;
+  shard->totals.refused++;
   served->effect = PWI_EFFECT_REFUSAL;
   say_refused(vector, request, why, served);
 }
 
 /* What the function says to all that is due, before any of it is applied. */
-static pawl_status check_rule(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status check_rule(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                               const struct pwi_named *named, bool whole) {
   struct pwi_clock_pieces pieces;
   struct pawl_range due;
-  if (whole) return pwi_held_check(holding, vector, request, named, request->terms.range);
+  if (whole) return pwi_held_check(shard, vector, request, named, request->terms.range);
   pawl_status status = pwi_clock_walk(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim, &pieces);
   while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due))
-    status = pwi_held_check(holding, vector, request, named, due);
+    status = pwi_held_check(shard, vector, request, named, due);
   return status;
 }
 
-static pawl_status make_ready(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status make_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                               const struct pwi_named *named, bool whole) {
   bool restores = request->terms.kind == PWI_REQUEST_RESTORE;
-  if (request->terms.kind == PWI_REQUEST_LINEAR) return pwi_linear_ready(holding, vector, request, named);
+  if (request->terms.kind == PWI_REQUEST_LINEAR) return pwi_linear_ready(shard, vector, request, named);
   if (vector->is_unknown && !restores) return PAWL_UNSUPPORTED;
   size_t row_bytes = pwi_held_pushed_bytes(vector, request->terms.kind);
   if (!pwi_values_match(vector, request, named->count, row_bytes)) return PAWL_MISMATCH;
-  pawl_status status = pwi_rows_ready(holding, vector, request, named, request->terms.range);
-  if (status == PAWL_OK && vector->rule && !restores) status = check_rule(holding, vector, request, named, whole);
+  pawl_status status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
+  if (status == PAWL_OK && vector->rule && !restores) status = check_rule(shard, vector, request, named, whole);
   if (status != PAWL_OK) return status;
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
 
-static void push(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request, bool whole,
+static void push(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, bool whole,
                  void *values, struct pwi_served *served) {
   struct pwi_named named;
   pawl_status status = request->refusal;
-  if (!status && !pwi_serve_names(holding, vector, request, &named, served)) {
+  if (!status && !pwi_serve_names(shard, vector, request, &named, served)) {
     if (served->outcome.code != PWI_CODE_FAILED) return;
     status = served->outcome.status;
   }
-  if (!status) status = make_ready(holding, vector, request, &named, whole);
+  if (!status) status = make_ready(shard, vector, request, &named, whole);
   if (status != PAWL_OK) {
-    pwi_serve_refuse(holding, vector, request, status, served);
+    pwi_serve_refuse(shard, vector, request, status, served);
     return;
   }
-  apply(holding, vector, request, &named, whole);
+  apply(shard, vector, request, &named, whole);
   named.has_result = whole && request->result && request->terms.kind != PWI_REQUEST_LINEAR;
-  holding->named = named;
+  shard->named = named;
   served->effect = PWI_EFFECT_ROWS;
   vector->pushes++;
-  holding->totals.pushes++;
-  holding->totals.keys_pushed += named.count;
-  holding->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, request->terms.kind);
-  pwi_samples_draw(&holding->samples, vector, named.keys, request->terms.range.begin, named.count);
+  shard->totals.pushes++;
+  shard->totals.keys_pushed += named.count;
+  shard->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, request->terms.kind);
+  pwi_samples_draw(&shard->samples, vector, named.keys, request->terms.range.begin, named.count);
   pwi_served_say(served, PWI_CODE_OK, 0);
-  if (request->terms.kind == PWI_REQUEST_PUSHPULL) pwi_serve_values(holding, vector, request, &named, values, served);
+  if (request->terms.kind == PWI_REQUEST_PUSHPULL) pwi_serve_values(shard, vector, request, &named, values, served);
 }
 
 /* Every key has had it. What a PUSHPULL brings back is then what is stored now. */
-static void repeat(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
-                   void *values, struct pwi_served *served) {
+static void repeat(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request, void *values,
+                   struct pwi_served *served) {
   struct pwi_named named;
   pawl_status refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
   if (refused != PAWL_OK) {
     say_refused(vector, request, refused, served);
   } else if (vector->is_group) {
-    pwi_serve_tick(holding, vector, request, false, served);
+    pwi_serve_tick(shard, vector, request, false, served);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL && request->refusal) {
     pwi_served_fail(served, request->refusal);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL) {
-    if (pwi_serve_names(holding, vector, request, &named, served))
-      pwi_serve_values(holding, vector, request, &named, values, served);
+    if (pwi_serve_names(shard, vector, request, &named, served))
+      pwi_serve_values(shard, vector, request, &named, values, served);
   }
 }
 
@@ -213,12 +212,12 @@ static bool is_fragment(const struct pwi_held *vector, const struct pwi_request 
   return pwi_clock_next(&pieces, &first) && !pwi_clock_next(&pieces, &first);
 }
 
-static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static void serve_numbered(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                            void *values, struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
   struct pwi_clock_claim claim = {request->sender, terms->claim, request->task, terms->prior};
   struct pwi_clock_finding finding;
-  if (!holding->roster || !pwi_roster_is_live(holding->roster, request->sender)) {
+  if (!shard->membership || !pwi_membership_is_live(shard->membership, request->sender)) {
     pwi_served_say(served, PWI_CODE_RETIRED, 0);
     return;
   }
@@ -230,47 +229,47 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
     return;
   }
   if (finding.verdict == PWI_CLAIM_GAP && pwi_is_planted(PWI_PLANTED_SKIP_ORDER)) finding.verdict = PWI_CLAIM_DUE;
-  if (pwi_terms_are_together(terms) && finding.verdict != PWI_CLAIM_BROKEN) {
-    switch (pwi_serve_together(holding, vector, request, finding.verdict, finding.whole)) {
-    case PWI_TOGETHER_ALONE:
+  if (pwi_terms_are_aggregate(terms) && finding.verdict != PWI_CLAIM_BROKEN) {
+    switch (pwi_serve_aggregate(shard, vector, request, finding.verdict, finding.whole)) {
+    case PWI_AGGREGATE_ALONE:
       break;
-    case PWI_TOGETHER_WAITS:
+    case PWI_AGGREGATE_WAITS:
       served->put_off = true;
       return;
-    case PWI_TOGETHER_APPLY:
-      push(holding, vector, request, finding.whole, values, served);
+    case PWI_AGGREGATE_APPLY:
+      push(shard, vector, request, finding.whole, values, served);
       served->put_off = served->outcome.code == PWI_CODE_OK;
       return;
-    case PWI_TOGETHER_EARLY:
-      holding->totals.gaps++;
+    case PWI_AGGREGATE_EARLY:
+      shard->totals.gaps++;
       pwi_served_say(served, PWI_CODE_GAP, finding.found);
       return;
-    case PWI_TOGETHER_LATER:
+    case PWI_AGGREGATE_LATER:
       pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
       return;
-    case PWI_TOGETHER_FULL:
-      pwi_serve_refuse(holding, vector, request, PAWL_NODE_FULL, served);
+    case PWI_AGGREGATE_FULL:
+      pwi_serve_refuse(shard, vector, request, PAWL_NODE_FULL, served);
       return;
-    case PWI_TOGETHER_NO_MEMORY:
+    case PWI_AGGREGATE_NO_MEMORY:
       pwi_served_fail(served, PAWL_NO_MEMORY);
       return;
     }
   }
   if (terms->kind == PWI_REQUEST_LINEAR && finding.verdict == PWI_CLAIM_DUE && !request->refusal &&
-      pwi_linear_has_gap(holding, vector, request, &finding.found))
+      pwi_linear_has_gap(shard, vector, request, &finding.found))
     finding.verdict = PWI_CLAIM_GAP;
   switch (finding.verdict) {
   case PWI_CLAIM_DUE:
     if (vector->is_group)
-      pwi_serve_tick(holding, vector, request, true, served);
+      pwi_serve_tick(shard, vector, request, true, served);
     else
-      push(holding, vector, request, finding.whole, values, served);
+      push(shard, vector, request, finding.whole, values, served);
     break;
   case PWI_CLAIM_DONE:
-    repeat(holding, vector, request, values, served);
+    repeat(shard, vector, request, values, served);
     break;
   case PWI_CLAIM_GAP:
-    holding->totals.gaps++;
+    shard->totals.gaps++;
     pwi_served_say(served, PWI_CODE_GAP, finding.found);
     break;
   case PWI_CLAIM_BROKEN:
@@ -280,12 +279,12 @@ static void serve_numbered(struct pwi_holding *holding, struct pwi_held *vector,
 }
 
 /* A number that was sent has to be used up, whatever came with it: whatever its sender sends later names it as its predecessor. */
-static void serve_senseless(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static void serve_senseless(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                             pawl_status why, struct pwi_served *served) {
   struct pwi_request refused = *request;
   if (!refused.refusal) refused.refusal = why;
   refused.terms.rows = 0;
-  serve_numbered(holding, vector, &refused, NULL, served);
+  serve_numbered(shard, vector, &refused, NULL, served);
 }
 
 /* --- all requests ------------------------------------------------------------------------------------------------- */
@@ -312,8 +311,8 @@ static pawl_status check_rows(const struct pwi_held *vector, const struct pwi_te
   return terms->rows == pawl_range_size(terms->range) ? PAWL_OK : PAWL_INVALID;
 }
 
-pawl_status pwi_holding_inspect(const struct pwi_holding *holding, const struct pwi_request *request) {
-  const struct pwi_held *vector = pwi_holding_vector(holding, request->terms.vector);
+pawl_status pwi_shard_inspect(const struct pwi_shard *shard, const struct pwi_request *request) {
+  const struct pwi_held *vector = pwi_shard_vector(shard, request->terms.vector);
   enum pwi_request_kind kind = request->terms.kind;
   if (!vector || check_claim(vector, &request->terms)) return PAWL_OK; /* serving it takes no memory */
   pawl_status status = check_rows(vector, &request->terms);
@@ -323,16 +322,16 @@ pawl_status pwi_holding_inspect(const struct pwi_holding *holding, const struct 
   return pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes) ? PAWL_OK : PAWL_MISMATCH;
 }
 
-static struct pwi_held *find_vector(struct pwi_holding *holding, struct pwi_vector_id id) {
-  if (!holding->recent || holding->recent->entry.id.id != id.id) holding->recent = pwi_holding_vector(holding, id);
-  return holding->recent;
+static struct pwi_held *find_vector(struct pwi_shard *shard, struct pwi_vector_id id) {
+  if (!shard->recent || shard->recent->entry.id.id != id.id) shard->recent = pwi_shard_vector(shard, id);
+  return shard->recent;
 }
 
-void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *request, void *values,
-                       struct pwi_served *served_out) {
+void pwi_shard_serve(struct pwi_shard *shard, const struct pwi_request *request, void *values,
+                     struct pwi_served *served_out) {
   const struct pwi_terms *terms = &request->terms;
-  struct pwi_held *vector = find_vector(holding, terms->vector);
-  holding->named = (struct pwi_named){0};
+  struct pwi_held *vector = find_vector(shard, terms->vector);
+  shard->named = (struct pwi_named){0};
   *served_out = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
   pawl_status status = vector ? check_claim(vector, terms) : PAWL_NOT_FOUND;
   pawl_status rows = status == PAWL_OK ? check_rows(vector, terms) : PAWL_OK;
@@ -340,24 +339,24 @@ void pwi_holding_serve(struct pwi_holding *holding, const struct pwi_request *re
   if (status != PAWL_OK || (rows != PAWL_OK && !is_numbered))
     pwi_served_fail(served_out, status != PAWL_OK ? status : rows);
   else if (!pwi_rangeset_contains(&vector->clocks[PWI_TASKS].held, terms->claim) ||
-           pwi_holding_is_frozen(holding, vector, terms->claim))
+           pwi_shard_is_frozen(shard, vector, terms->claim))
     pwi_served_say(served_out, PWI_CODE_NOT_HERE, 0);
   else if (rows != PAWL_OK)
-    serve_senseless(holding, vector, request, rows, served_out);
+    serve_senseless(shard, vector, request, rows, served_out);
   else if (is_numbered)
-    serve_numbered(holding, vector, request, values, served_out);
+    serve_numbered(shard, vector, request, values, served_out);
   else if (vector->is_hollow)
     pwi_served_fail(served_out, PAWL_NODE_FULL);
   else if (terms->kind == PWI_REQUEST_PULL)
-    pwi_serve_pull(holding, vector, request, values, served_out);
+    pwi_serve_pull(shard, vector, request, values, served_out);
   else if (terms->kind == PWI_REQUEST_AWAIT)
-    pwi_serve_await(holding, vector, request, served_out);
+    pwi_serve_await(shard, vector, request, served_out);
   else if (terms->kind == PWI_REQUEST_COLLECT)
-    pwi_serve_collect(holding, vector, request, served_out);
+    pwi_serve_collect(shard, vector, request, served_out);
   else if (terms->kind == PWI_REQUEST_SCAN)
-    pwi_serve_scan(holding, vector, request, values, served_out);
+    pwi_serve_scan(shard, vector, request, values, served_out);
   else if (terms->kind == PWI_REQUEST_FOLD)
-    pwi_serve_fold(holding, vector, request, served_out);
+    pwi_serve_fold(shard, vector, request, served_out);
   else
     pwi_served_fail(served_out, PAWL_INVALID);
   if (terms->kind == PWI_REQUEST_LINEAR) served_out->outcome.next = terms->claim.end;

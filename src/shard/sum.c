@@ -49,13 +49,13 @@ static struct pwi_bundle *only_bundle(const struct pwi_gathering *gathering) {
 }
 
 /* All bundles as one list. */
-static void unite(struct pwi_holding *holding, struct pwi_gathering *gathering, struct pwi_request *request_out) {
-  const struct pwi_held *vector = pwi_holding_vector(holding, gathering->vector);
+static void unite(struct pwi_shard *shard, struct pwi_gathering *gathering, struct pwi_request *request_out) {
+  const struct pwi_held *vector = pwi_shard_vector(shard, gathering->vector);
   struct pwi_union *all = &gathering->all;
   size_t row_bytes = vector ? pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH) : 0;
   all->rows = 0;
   gathering->united = PAWL_NOT_FOUND;
-  if (vector) gathering->united = pwi_bundles_unite(holding, gathering->bundles, gathering->now, row_bytes, all);
+  if (vector) gathering->united = pwi_bundles_unite(shard, gathering->bundles, gathering->now, row_bytes, all);
   request_out->terms = gathering->bundles->terms;
   request_out->terms.keys = PWI_KEYS_LIST;
   request_out->terms.keep = false;
@@ -72,8 +72,8 @@ static void unite(struct pwi_holding *holding, struct pwi_gathering *gathering, 
   request_out->value_parts = gathering->values.iov_len > 0 ? 1 : 0;
 }
 
-struct pwi_gathering *pwi_holding_next_sum(struct pwi_holding *holding, struct pwi_request *request_out) {
-  struct pwi_gathering *it = holding->gatherings;
+struct pwi_gathering *pwi_shard_next_sum(struct pwi_shard *shard, struct pwi_request *request_out) {
+  struct pwi_gathering *it = shard->gatherings;
   while (it && !it->is_complete) it = it->next;
   if (!it) return NULL;
   it->now = next_range(it);
@@ -83,7 +83,7 @@ struct pwi_gathering *pwi_holding_next_sum(struct pwi_holding *holding, struct p
   if (only)
     *request_out = pwi_bundle_request(only, &it->values);
   else if (it->bundles)
-    unite(holding, it, request_out);
+    unite(shard, it, request_out);
   request_out->terms.kind = PWI_REQUEST_PUSH;
   request_out->tick = it->tick;
   request_out->arc = it->arc;
@@ -106,12 +106,12 @@ size_t pwi_gathering_stamps(const struct pwi_gathering *gathering, struct pwi_st
   return count;
 }
 
-static pawl_status ready_sum(struct pwi_holding *holding, struct pwi_held *vector, const struct pwi_request *request,
+static pawl_status ready_sum(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
                              const struct pwi_gathering *gathering, struct pwi_named *named,
                              struct pwi_served *served) {
-  if (!pwi_serve_names(holding, vector, request, named, served)) return PAWL_CORRUPT;
-  pawl_status status = pwi_rows_ready(holding, vector, request, named, request->terms.range);
-  if (!status && vector->rule && pwi_held_check(holding, vector, request, named, request->terms.range))
+  if (!pwi_serve_names(shard, vector, request, named, served)) return PAWL_CORRUPT;
+  pawl_status status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
+  if (!status && vector->rule && pwi_held_check(shard, vector, request, named, request->terms.range))
     status = PAWL_REFUSED; /* whose part it was is seen when each is served by itself */
   for (size_t i = 0; i < gathering->count && !status; i++)
     if (is_stamped(gathering, &gathering->parts[i]))
@@ -120,32 +120,32 @@ static pawl_status ready_sum(struct pwi_holding *holding, struct pwi_held *vecto
 }
 
 /* Rows, then all clocks: nothing fails any more once the first is changed. */
-pawl_status pwi_holding_apply_sum(struct pwi_holding *holding, struct pwi_gathering *gathering,
-                                  const struct pwi_request *request, struct pwi_served *served) {
-  struct pwi_held *vector = pwi_holding_vector(holding, gathering->vector);
+pawl_status pwi_shard_apply_sum(struct pwi_shard *shard, struct pwi_gathering *gathering,
+                                const struct pwi_request *request, struct pwi_served *served) {
+  struct pwi_held *vector = pwi_shard_vector(shard, gathering->vector);
   struct pwi_named named;
   *served = (struct pwi_served){.outcome = {.code = PWI_CODE_OK}};
-  holding->named = (struct pwi_named){0};
+  shard->named = (struct pwi_named){0};
   if (gathering->united) return gathering->united;
   if (pwi_gathering_stamps(gathering, NULL) == 0) return PAWL_OK;
-  pawl_status status = ready_sum(holding, vector, request, gathering, &named, served);
+  pawl_status status = ready_sum(shard, vector, request, gathering, &named, served);
   if (status) return status;
   if (vector->rule)
-    pwi_held_apply(holding, vector, request, &named, request->terms.range);
+    pwi_held_apply(shard, vector, request, &named, request->terms.range);
   else
-    pwi_rows_apply(holding, vector, request, &named, request->terms.range, vector->apply);
+    pwi_rows_apply(shard, vector, request, &named, request->terms.range, vector->apply);
   for (size_t i = 0; i < gathering->count; i++) {
     const struct part *part = &gathering->parts[i];
     if (!is_stamped(gathering, part)) continue;
     status = pwi_clock_set(&vector->clocks[PWI_TASKS], part->sender, gathering->now, part->task);
     assert(status == PAWL_OK);
     vector->pushes++;
-    holding->totals.pushes++;
-    holding->totals.keys_pushed += named.count;
-    holding->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
+    shard->totals.pushes++;
+    shard->totals.keys_pushed += named.count;
+    shard->totals.bytes_in += named.count * pwi_held_pushed_bytes(vector, PWI_REQUEST_PUSH);
   }
   named.has_result = request->result;
-  holding->named = named;
+  shard->named = named;
   served->effect = PWI_EFFECT_ROWS;
   return PAWL_OK;
 }
@@ -165,9 +165,9 @@ static struct pwi_request pull_of(const struct part *part) {
   return pull;
 }
 
-static void tell_one(struct pwi_holding *holding, const struct part *part, pwi_tell_in *tell, void *context) {
+static void tell_one(struct pwi_shard *shard, const struct part *part, pwi_tell_in *tell, void *context) {
   if (part->wants_rows && !part->bundle) {
-    pwi_gathering_say(holding, part->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
+    pwi_gathering_say(shard, part->waiter, PWI_CODE_NOT_HERE, PAWL_OK);
   } else if (part->wants_rows) {
     struct pwi_request pull = pull_of(part);
     tell(context, part->waiter, part->task, &pull);
@@ -177,10 +177,10 @@ static void tell_one(struct pwi_holding *holding, const struct part *part, pwi_t
 }
 
 /* Whether nobody is missing who was there when the group began. */
-static bool is_full_strength(const struct pwi_holding *holding, const struct pwi_gathering *gathering) {
+static bool is_full_strength(const struct pwi_shard *shard, const struct pwi_gathering *gathering) {
   size_t count = 0;
-  const struct pwi_roster_group *known = pwi_roster_group(holding->roster, gathering->group);
-  pwi_roster_members(holding->roster, gathering->group, &count);
+  const struct pwi_membership_group *known = pwi_membership_group(shard->membership, gathering->group);
+  pwi_membership_members(shard->membership, gathering->group, &count);
   return known && count >= known->size;
 }
 
@@ -199,44 +199,42 @@ static void outlive(struct pwi_gathering *gathering) {
   gathering->bundles = NULL;
 }
 
-void pwi_holding_end_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, pwi_tell_in *tell,
-                         void *context) {
+void pwi_shard_end_sum(struct pwi_shard *shard, struct pwi_gathering *gathering, pwi_tell_in *tell, void *context) {
   gathering->done = gathering->now.end;
   if (gathering->done < gathering->arc.end) return; /* the next range is next */
   for (size_t i = 0; i < gathering->count; i++)
-    if (waits(&gathering->parts[i])) tell_one(holding, &gathering->parts[i], tell, context);
+    if (waits(&gathering->parts[i])) tell_one(shard, &gathering->parts[i], tell, context);
   struct pwi_gathering place = *gathering;
-  bool is_over = !gathering->early && pwi_gathering_has_all(holding, gathering) && is_full_strength(holding, gathering);
+  bool is_over = !gathering->early && pwi_gathering_has_all(shard, gathering) && is_full_strength(shard, gathering);
   if (is_over)
-    pwi_gathering_forget(holding, gathering);
+    pwi_gathering_forget(shard, gathering);
   else
     outlive(gathering);
-  pwi_gatherings_take_in(holding, &place);
+  pwi_gatherings_take_in(shard, &place);
 }
 
-static void tell_parts(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
+static void tell_parts(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
                        pawl_status status) {
   for (size_t i = 0; i < gathering->count; i++)
-    if (waits(&gathering->parts[i])) pwi_gathering_say(holding, gathering->parts[i].waiter, code, status);
+    if (waits(&gathering->parts[i])) pwi_gathering_say(shard, gathering->parts[i].waiter, code, status);
 }
 
 /* Everybody who waits is told, also those who would have followed. */
-static void tell_all(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
-                     pawl_status status) {
-  tell_parts(holding, gathering, code, status);
-  for (struct pwi_gathering *it = holding->gatherings; it; it = it->next)
+static void tell_all(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code, pawl_status status) {
+  tell_parts(shard, gathering, code, status);
+  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next)
     if (pwi_is_beside(it, gathering) && it->tick >= gathering->tick)
-      pwi_gathering_dismiss_early(holding, it, code, status);
+      pwi_gathering_dismiss_early(shard, it, code, status);
 }
 
-void pwi_holding_drop_sum(struct pwi_holding *holding, struct pwi_gathering *gathering, enum pwi_code code,
-                          pawl_status status) {
-  tell_all(holding, gathering, code, status);
-  pwi_gathering_forget(holding, gathering);
+void pwi_shard_drop_sum(struct pwi_shard *shard, struct pwi_gathering *gathering, enum pwi_code code,
+                        pawl_status status) {
+  tell_all(shard, gathering, code, status);
+  pwi_gathering_forget(shard, gathering);
 }
 
-void pwi_holding_break_sum(struct pwi_holding *holding, struct pwi_gathering *gathering) {
-  tell_all(holding, gathering, PWI_CODE_NOT_HERE, PAWL_OK);
+void pwi_shard_break_sum(struct pwi_shard *shard, struct pwi_gathering *gathering) {
+  tell_all(shard, gathering, PWI_CODE_NOT_HERE, PAWL_OK);
   gathering->count = 0;
   gathering->is_complete = false;
   gathering->is_broken = true;
@@ -246,17 +244,17 @@ void pwi_holding_break_sum(struct pwi_holding *holding, struct pwi_gathering *ga
 
 /* --- other ends ----------------------------------------------------------------------------------------------------------- */
 
-void pwi_together_leave(struct pwi_holding *holding, struct pwi_held *vector, struct pawl_range keys,
-                        enum pwi_code code, pawl_status status) {
-  for (struct pwi_gathering *it = holding->gatherings, *next; it; it = next) {
+void pwi_aggregate_leave(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys, enum pwi_code code,
+                         pawl_status status) {
+  for (struct pwi_gathering *it = shard->gatherings, *next; it; it = next) {
     next = it->next;
     if (it->vector.id != vector->entry.id.id || pawl_range_is_empty(pawl_range_common(it->arc, keys))) continue;
-    pwi_holding_drop_sum(holding, it, code, status);
+    pwi_shard_drop_sum(shard, it, code, status);
   }
 }
 
-void pwi_together_forget_waiters(struct pwi_holding *holding, uint64_t owner) {
-  for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
+void pwi_aggregate_forget_waiters(struct pwi_shard *shard, uint64_t owner) {
+  for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
     for (size_t i = 0; i < it->count; i++)
       if (it->parts[i].waiter.owner == owner) it->parts[i].waiter.owner = 0;
     for (struct early *early = it->early; early; early = early->next)
@@ -264,6 +262,6 @@ void pwi_together_forget_waiters(struct pwi_holding *holding, uint64_t owner) {
   }
 }
 
-void pwi_together_fini(struct pwi_holding *holding) {
-  while (holding->gatherings) pwi_gathering_forget(holding, holding->gatherings);
+void pwi_aggregate_fini(struct pwi_shard *shard) {
+  while (shard->gatherings) pwi_gathering_forget(shard, shard->gatherings);
 }

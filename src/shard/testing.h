@@ -1,4 +1,4 @@
-/* For tests of holdings: vectors, a roster and requests in few words. */
+/* For tests of shards: vectors, a membership and requests in few words. */
 #ifndef PWI_SHARD_TESTING_H
 #define PWI_SHARD_TESTING_H
 
@@ -39,31 +39,31 @@ static inline struct pwi_entry group_of(uint64_t id) {
 }
 
 /* Senders 1 to `count`, all live. */
-static inline struct pwi_roster roster_of(uint64_t count) {
-  struct pwi_roster roster = {0};
+static inline struct pwi_membership membership_of(uint64_t count) {
+  struct pwi_membership membership = {0};
   for (uint64_t id = 1; id <= count; id++) {
-    struct pwi_roster_sender sender = {.sender = {id}, .job = "test"};
-    assert_int_equal(pwi_roster_add(&roster, &sender), PAWL_OK);
+    struct pwi_membership_sender sender = {.sender = {id}, .job = "test"};
+    assert_int_equal(pwi_membership_add(&membership, &sender), PAWL_OK);
   }
-  return roster;
+  return membership;
 }
 
-static inline struct pwi_holding *holding_of(const struct pwi_holding_config *config) {
-  struct pwi_holding *holding;
-  assert_int_equal(pwi_holding_create(config, &holding), PAWL_OK);
-  return holding;
+static inline struct pwi_shard *shard_of(const struct pwi_shard_config *config) {
+  struct pwi_shard *shard;
+  assert_int_equal(pwi_shard_create(config, &shard), PAWL_OK);
+  return shard;
 }
 
-/* A holding without a cap that has the whole ring. */
-static inline struct pwi_holding *holding_of_all(const struct pwi_roster *roster) {
-  struct pwi_holding *holding = holding_of(&(struct pwi_holding_config){.memory_max = UINT64_MAX});
-  assert_int_equal(pwi_holding_hold(holding, WHOLE_RING), PAWL_OK);
-  pwi_holding_set_roster(holding, roster);
-  return holding;
+/* A shard without a cap that has the whole ring. */
+static inline struct pwi_shard *shard_of_all(const struct pwi_membership *membership) {
+  struct pwi_shard *shard = shard_of(&(struct pwi_shard_config){.memory_max = UINT64_MAX});
+  assert_int_equal(pwi_shard_hold(shard, WHOLE_RING), PAWL_OK);
+  pwi_shard_set_membership(shard, membership);
+  return shard;
 }
 
-static inline void open_vector(struct pwi_holding *holding, struct pwi_entry entry) {
-  assert_int_equal(pwi_holding_open(holding, &entry), PAWL_OK);
+static inline void open_vector(struct pwi_shard *shard, struct pwi_entry entry) {
+  assert_int_equal(pwi_shard_open(shard, &entry), PAWL_OK);
 }
 
 /* A request of sender 1 on all of a vector of `size` keys, by range. */
@@ -74,15 +74,15 @@ static inline struct pwi_request request_of(enum pwi_request_kind kind, uint64_t
   };
 }
 
-static inline struct pwi_served serve(struct pwi_holding *holding, const struct pwi_request *request, void *values) {
+static inline struct pwi_served serve(struct pwi_shard *shard, const struct pwi_request *request, void *values) {
   struct pwi_served served;
-  pwi_holding_serve(holding, request, values, &served);
+  pwi_shard_serve(shard, request, values, &served);
   return served;
 }
 
-static inline void assert_served(struct pwi_holding *holding, const struct pwi_request *request, void *values,
+static inline void assert_served(struct pwi_shard *shard, const struct pwi_request *request, void *values,
                                  enum pwi_code code, pawl_status status) {
-  struct pwi_served served = serve(holding, request, values);
+  struct pwi_served served = serve(shard, request, values);
   assert_string_equal(pwi_code_text(served.outcome.code), pwi_code_text(code));
   assert_string_equal(pawl_status_name(served.outcome.status), pawl_status_name(status));
 }

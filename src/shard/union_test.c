@@ -28,8 +28,8 @@ static struct step steps[MEMBERS][TICKS];
 static double model[2 * SIZE];
 
 static struct {
-  struct pwi_roster roster;
-  struct pwi_holding *holding;
+  struct pwi_membership membership;
+  struct pwi_shard *shard;
   struct pwi_random random;
   uint64_t given[MEMBERS]; /* ticks whose parts are here */
   uint64_t answered[MEMBERS];
@@ -47,19 +47,20 @@ static void note_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
 }
 
 static void start(bool sparse) {
-  struct pwi_holding_config config = {.memory_max = UINT64_MAX, .answer = note_answer};
+  struct pwi_shard_config config = {.memory_max = UINT64_MAX, .answer = note_answer};
   struct pwi_entry entry = entry_of(VECTOR, PAWL_F64, 1, SIZE, sparse), settled = entry;
   snprintf(entry.is.rule, sizeof entry.is.rule, "block_newton l1=%g l2=%g eps=1e-9", L1, L2);
   assert_int_equal(pwi_options_settle(&entry.is, NULL, &settled.is), PAWL_OK);
-  scene.roster = roster_of(MEMBERS);
-  scene.holding = holding_of(&config);
-  assert_int_equal(pwi_holding_hold(scene.holding, WHOLE_RING), PAWL_OK);
-  open_vector(scene.holding, settled);
-  open_vector(scene.holding, group_of(GROUP));
+  scene.membership = membership_of(MEMBERS);
+  scene.shard = shard_of(&config);
+  assert_int_equal(pwi_shard_hold(scene.shard, WHOLE_RING), PAWL_OK);
+  open_vector(scene.shard, settled);
+  open_vector(scene.shard, group_of(GROUP));
   for (uint64_t id = 1; id <= MEMBERS; id++)
-    assert_int_equal(pwi_roster_join(&scene.roster, (struct pwi_vector_id){GROUP}, MEMBERS, (struct pwi_sender){id}),
-                     PAWL_OK);
-  pwi_holding_set_roster(scene.holding, &scene.roster);
+    assert_int_equal(
+        pwi_membership_join(&scene.membership, (struct pwi_vector_id){GROUP}, MEMBERS, (struct pwi_sender){id}),
+        PAWL_OK);
+  pwi_shard_set_membership(scene.shard, &scene.membership);
   memset(scene.given, 0, sizeof scene.given);
   memset(scene.answered, 0, sizeof scene.answered);
   memset(model, 0, sizeof model);
@@ -67,8 +68,8 @@ static void start(bool sparse) {
 }
 
 static void stop(void) {
-  pwi_holding_destroy(scene.holding);
-  pwi_roster_fini(&scene.roster);
+  pwi_shard_destroy(scene.shard);
+  pwi_membership_fini(&scene.membership);
 }
 
 /* Whole numbers: their sums are exact in any order. */
@@ -119,11 +120,11 @@ static void step_model(uint64_t tick) {
 static void settle(void) {
   struct pwi_request request;
   struct pwi_gathering *sum;
-  while ((sum = pwi_holding_next_sum(scene.holding, &request))) {
+  while ((sum = pwi_shard_next_sum(scene.shard, &request))) {
     struct pwi_served served;
-    assert_int_equal(pwi_holding_apply_sum(scene.holding, sum, &request, &served), PAWL_OK);
+    assert_int_equal(pwi_shard_apply_sum(scene.shard, sum, &request, &served), PAWL_OK);
     if (served.effect == PWI_EFFECT_ROWS) scene.sums++;
-    pwi_holding_end_sum(scene.holding, sum, note_in, NULL);
+    pwi_shard_end_sum(scene.shard, sum, note_in, NULL);
   }
 }
 
@@ -153,7 +154,7 @@ static void give(size_t member, uint64_t tick, struct pawl_range claim) {
   request.values = &values;
   request.value_parts = 1;
   for (int times = pwi_random_chance(&scene.random, 0.2) ? 2 : 1; times > 0; times--) { /* also again */
-    struct pwi_served served = serve(scene.holding, &request, NULL);
+    struct pwi_served served = serve(scene.shard, &request, NULL);
     assert_true(served.put_off);
     if (served.effect != PWI_EFFECT_NONE) scene.alone++;
   }
@@ -176,7 +177,7 @@ static uint64_t least(const uint64_t *numbers) {
 static void compare(uint64_t seed, uint64_t tick) {
   struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
   double out[2 * SIZE];
-  assert_served(scene.holding, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_served(scene.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
   for (size_t i = 0; i < 2 * SIZE; i++)
     if (fabs(out[i] - model[i]) > 1e-12 * (1 + fabs(model[i])))
       fail_msg("seed %u tick %u value %zu: %.17g, not %.17g", (unsigned)seed, (unsigned)tick, i, out[i], model[i]);

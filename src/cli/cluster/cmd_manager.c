@@ -199,10 +199,10 @@ static bool is_local(const char *listen) {
 /* Where checkpoints may go that others ask for: to the directories that the operator has named, and if there is none anywhere,
  * provided that whoever asks is on this machine. */
 static void settle_places(const struct pwi_role_options *options, struct pwi_run_manager_config *config) {
-  struct pwi_depot_places *places = &config->checkpoint_places;
+  struct pwi_disk_queue_places *places = &config->checkpoint_places;
   *places = options->checkpoints;
   if (places->count == 0 && is_local(options->listen)) return;
-  if (config->checkpoint_directory && places->count < PWI_DEPOT_PLACES_MAX)
+  if (config->checkpoint_directory && places->count < PWI_DISK_QUEUE_PLACES_MAX)
     places->items[places->count++] = config->checkpoint_directory;
   places->none = places->count == 0;
 }

@@ -8,7 +8,7 @@
 #include "data/words.h"
 
 /* Words are looked up several at a time, because memory takes its time: while one is fetched the others are asked for. */
-#define TOGETHER 16
+#define AGGREGATE 16
 
 struct document {
   const struct pwi_parse_rule *rule;
@@ -27,11 +27,11 @@ static inline void add(struct document *document, uint64_t id) {
 
 static void look_up(struct document *document) {
   const struct pawl_words *words = document->rule->words;
-  char letters[TOGETHER][PWI_TEXT_ROOM];
-  size_t lengths[TOGETHER], count;
-  uint64_t hashes[TOGETHER];
+  char letters[AGGREGATE][PWI_TEXT_ROOM];
+  size_t lengths[AGGREGATE], count;
+  uint64_t hashes[AGGREGATE];
   do {
-    for (count = 0; count < TOGETHER; count++) {
+    for (count = 0; count < AGGREGATE; count++) {
       lengths[count] = pwi_text_next(&document->text, letters[count]);
       if (lengths[count] == 0) break;
       hashes[count] = pwi_word_hash(letters[count], lengths[count]);
@@ -45,7 +45,7 @@ static void look_up(struct document *document) {
       else
         add(document, number + 1);
     }
-  } while (count == TOGETHER);
+  } while (count == AGGREGATE);
 }
 
 static void hash(struct document *document) {

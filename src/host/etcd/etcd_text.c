@@ -75,7 +75,7 @@ pawl_status pwi_etcd_place_parse(const char *text, struct pwi_etcd_place *place_
 
 /* --- base64 ------------------------------------------------------------------------------------------------------------- */
 
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char controls[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void pwi_base64_write(struct pwi_text *text, const void *bytes, size_t size) {
   const unsigned char *from = bytes;
@@ -86,10 +86,10 @@ void pwi_base64_write(struct pwi_text *text, const void *bytes, size_t size) {
     uint32_t word = (uint32_t)from[i] << 16;
     if (left > 1) word |= (uint32_t)from[i + 1] << 8;
     if (left > 2) word |= from[i + 2];
-    block[filled++] = letters[word >> 18];
-    block[filled++] = letters[word >> 12 & 63];
-    block[filled++] = left > 1 ? letters[word >> 6 & 63] : '=';
-    block[filled++] = left > 2 ? letters[word & 63] : '=';
+    block[filled++] = controls[word >> 18];
+    block[filled++] = controls[word >> 12 & 63];
+    block[filled++] = left > 1 ? controls[word >> 6 & 63] : '=';
+    block[filled++] = left > 2 ? controls[word & 63] : '=';
     if (filled < sizeof block) continue;
     pwi_text_add_bytes(text, block, filled);
     filled = 0;
@@ -97,11 +97,11 @@ void pwi_base64_write(struct pwi_text *text, const void *bytes, size_t size) {
   pwi_text_add_bytes(text, block, filled);
 }
 
-static int value_of(char letter) {
-  if (letter >= 'A' && letter <= 'Z') return letter - 'A';
-  if (letter >= 'a' && letter <= 'z') return letter - 'a' + 26;
-  if (letter >= '0' && letter <= '9') return letter - '0' + 52;
-  return letter == '+' ? 62 : letter == '/' ? 63 : -1;
+static int value_of(char control) {
+  if (control >= 'A' && control <= 'Z') return control - 'A';
+  if (control >= 'a' && control <= 'z') return control - 'a' + 26;
+  if (control >= '0' && control <= '9') return control - '0' + 52;
+  return control == '+' ? 62 : control == '/' ? 63 : -1;
 }
 
 /* Four letters, of which the last two may be padding; how many bytes they make, 0 if none. */

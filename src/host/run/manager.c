@@ -29,7 +29,7 @@
 
 struct pwi_run_manager {
   struct pwi_net *net;
-  struct pwi_depot *depot;
+  struct pwi_disk_queue *disk_queue;
   struct pwi_run_log run_log;
   struct pwi_random random;
   struct pwi_log log;
@@ -160,7 +160,8 @@ static pawl_status seed(struct pwi_random *random) {
 static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              const char *host, struct pwi_run_problem *problem) {
   pawl_status status = seed(&manager->random);
-  if (!status && !manager->depot) status = pwi_host_depot_open(&config->checkpoint_places, &manager->depot);
+  if (!status && !manager->disk_queue)
+    status = pwi_host_disk_queue_open(&config->checkpoint_places, &manager->disk_queue);
   struct pwi_manager_config role = {.net = manager->net,
                                     .journal = manager->run_log.journal,
                                     .random = &manager->random,
@@ -172,7 +173,7 @@ static pawl_status open_role(struct pwi_run_manager *manager, const struct pwi_r
                                     .first_processes = config->first_servers,
                                     .client_grace_ns = config->client_grace_ns,
                                     .replicas = config->replicas,
-                                    .depot = manager->depot,
+                                    .disk_queue = manager->disk_queue,
                                     .checkpoint_directory = config->checkpoint_directory,
                                     .checkpoint_every_ns = config->checkpoint_every_ns,
                                     .checkpoint_keep = config->checkpoint_keep,
@@ -346,7 +347,7 @@ void pwi_run_manager_close(struct pwi_run_manager *manager) {
   pwi_http_guard_close(manager->guard);
   close_net(manager);
   pwi_manager_destroy(manager->role);
-  pwi_host_depot_close(manager->depot);
+  pwi_host_disk_queue_close(manager->disk_queue);
   pwi_run_log_close(&manager->run_log);
   pwi_run_audit_close(manager->audit);
   pwi_run_access_close(manager->access);

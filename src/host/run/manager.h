@@ -34,10 +34,10 @@ struct pwi_run_manager_config {
   int64_t client_grace_ns;    /* 0: the manager's default */
   struct pwi_run_store store; /* that managers share, in place of a log; zeros: none */
 
-  struct pwi_depot_places checkpoint_places; /* that may be written to */
-  const char *checkpoint_directory;          /* absolute; NULL: none but those that are asked for go somewhere */
-  int64_t checkpoint_every_ns;               /* 0: only when asked for */
-  uint32_t checkpoint_keep;                  /* 0: all */
+  struct pwi_disk_queue_places checkpoint_places; /* that may be written to */
+  const char *checkpoint_directory;               /* absolute; NULL: none but those that are asked for go somewhere */
+  int64_t checkpoint_every_ns;                    /* 0: only when asked for */
+  uint32_t checkpoint_keep;                       /* 0: all */
   bool checkpoint_incremental;
   uint64_t checkpoint_rate; /* bytes a second; 0: no limit */
 

@@ -95,7 +95,7 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   gauge(&metrics, "pawl_stopped", "1 if the manager decides nothing any more.", figures->stopped != PAWL_OK);
   gauge(&metrics, "pawl_epoch", "Number of the view.", figures->epoch);
   gauge(&metrics, "pawl_catalogue", "Number of the catalogue.", figures->catalogue);
-  gauge(&metrics, "pawl_roster", "Number of the roster.", figures->roster);
+  gauge(&metrics, "pawl_membership", "Number of the membership.", figures->membership);
   print_nodes(&metrics, figures);
   gauge(&metrics, "pawl_arcs", "Arcs of the ring.", figures->arcs);
   print_chains(&metrics, figures);

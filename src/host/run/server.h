@@ -35,9 +35,9 @@ struct pwi_run_server_config {
   uint64_t memory_max;    /* bytes, divided over the shards; UINT64_MAX: no cap */
   const char *http;       /* NULL: none */
   const char *http_token; /* file of tokens for its pages; NULL: none. Its certificates are those of `net` */
-  struct pwi_depot_places checkpoint_places; /* that may be written to */
-  int64_t drain_ns;                          /* how long handing arcs over may take */
-  const struct pwi_function_set *functions;  /* of shared objects; borrowed. NULL: none */
+  struct pwi_disk_queue_places checkpoint_places; /* that may be written to */
+  int64_t drain_ns;                               /* how long handing arcs over may take */
+  const struct pwi_function_set *functions;       /* of shared objects; borrowed. NULL: none */
 };
 
 struct pwi_run_server;

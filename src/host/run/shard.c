@@ -77,7 +77,7 @@ static pawl_status open_net(struct pwi_run_shard *shard) {
 /* As in host/run/manager.c: no callback runs before the role is told to its net. */
 static pawl_status open_role(struct pwi_run_shard *shard) {
   const struct pwi_run_server_config *config = shard->config;
-  pawl_status status = pwi_host_depot_open(&config->checkpoint_places, &shard->depot);
+  pawl_status status = pwi_host_disk_queue_open(&config->checkpoint_places, &shard->disk_queue);
   struct pwi_server_config role = {.net = shard->net,
                                    .log = &shard->log,
                                    .manager = config->manager,
@@ -92,7 +92,7 @@ static pawl_status open_role(struct pwi_run_shard *shard) {
                                    .rights = pwi_run_access_rights,
                                    .rights_context = shard->access,
                                    .auditor = pwi_run_auditor(shard->audit),
-                                   .depot = shard->depot,
+                                   .disk_queue = shard->disk_queue,
                                    .functions = config->functions};
   bool has_functions = config->functions && config->functions->count > 0;
   if (!status && has_functions) status = pwi_aside_init(&shard->aside, shard->net);
@@ -199,7 +199,7 @@ static void *run_shard(void *argument) {
   pwi_net_destroy(shard->net);
   if (shard->has_aside) pwi_aside_fini(&shard->aside);
   pwi_server_destroy(shard->role);
-  pwi_host_depot_close(shard->depot);
+  pwi_host_disk_queue_close(shard->disk_queue);
   pwi_run_orders_tell(shard->orders);
   return NULL;
 }

@@ -74,7 +74,7 @@ struct pwi_run_shard {
   struct pwi_log log;
   struct pwi_net *net;
   struct pwi_server *role;
-  struct pwi_depot *depot;
+  struct pwi_disk_queue *disk_queue;
   struct pwi_aside aside; /* where functions run that others wrote */
   bool has_aside;
   int reviewed; /* of orders->reviews */

@@ -22,7 +22,7 @@ static_assert(PWI_NET_ADDRESS_MAX == PWI_LABEL_MAX + 1, "an address travels as a
 struct caller {
   struct pwi_link link;
   struct pwi_peering peering;
-  struct pwi_letter letter;
+  struct pwi_control control;
   int64_t since;
 };
 
@@ -31,7 +31,7 @@ struct pwi_standby {
   char prefix[PWI_PREFIX_MAX + 1];
   char host[PWI_HELLO_HOST_MAX + 1];
   struct pwi_greeting greeting;
-  struct pwi_mailer mailer;
+  struct pwi_messenger messenger;
   struct pwi_idmap callers;
   struct pwi_timer sweep;
   enum pwi_standby_phase phase;
@@ -116,7 +116,8 @@ static void say_standby(struct pwi_standby *standby, struct caller *caller) {
     memcpy(joined.leader, standby->election.leader, sizeof joined.leader);
   pwi_joined_encode(&joined, &payload);
   struct pwi_enclosure enclosure = {PWI_SECTION_PAYLOAD, payload.data, payload.size};
-  if (!payload.status) pwi_mail_send(&standby->mailer, caller->link, &caller->peering.link, &head, &enclosure, 1);
+  if (!payload.status)
+    pwi_messenger_send(&standby->messenger, caller->link, &caller->peering.link, &head, &enclosure, 1);
   pwi_writer_fini(&payload);
 }
 
@@ -152,8 +153,8 @@ static void sweep(struct pwi_standby *standby) {
 }
 
 static void hear_caller(struct pwi_standby *standby, struct caller *caller, const void *data, size_t size) {
-  pawl_status status = pwi_letter_open(&caller->letter, data, size, &caller->peering.link);
-  if (!status && caller->letter.head.kind != PWI_SAY_JOIN) status = PAWL_LINK_PROTOCOL;
+  pawl_status status = pwi_control_open(&caller->control, data, size, &caller->peering.link);
+  if (!status && caller->control.head.kind != PWI_SAY_JOIN) status = PAWL_LINK_PROTOCOL;
   if (!status) say_standby(standby, caller);
   pwi_net_close(standby->config.manager.net, caller->link, status);
 }
@@ -191,7 +192,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {
   struct pwi_standby *standby = self;
   struct caller *caller = pwi_idmap_get(&standby->callers, link.id);
-  if (caller && about->lane == PWI_LANE_LINK) return pwi_letter_begin(&caller->letter, about, &caller->peering.link);
+  if (caller && about->lane == PWI_LANE_LINK) return pwi_control_begin(&caller->control, about, &caller->peering.link);
   if (!caller && leads(standby)) return pwi_manager_actor.message(standby->manager, link, about);
   return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
 }
@@ -269,7 +270,7 @@ pawl_status pwi_standby_create(const struct pwi_standby_config *config, struct p
   memcpy(standby->host, host, strnlen(host, sizeof standby->host - 1));
   standby->config.prefix = standby->prefix;
   standby->config.manager.host = standby->host;
-  pwi_mailer_init(&standby->mailer, config->manager.net);
+  pwi_messenger_init(&standby->messenger, config->manager.net);
   pawl_status status = begin(standby);
   if (status) {
     pwi_standby_destroy(standby);
@@ -287,7 +288,7 @@ void pwi_standby_destroy(struct pwi_standby *standby) {
   for (size_t i = 0; i < standby->callers.room; i++)
     if (standby->callers.slots[i].id) pwi_free(standby->callers.slots[i].item);
   pwi_idmap_fini(&standby->callers);
-  pwi_mailer_fini(&standby->mailer);
+  pwi_messenger_fini(&standby->messenger);
   pwi_free(standby);
 }
 

@@ -21,10 +21,10 @@
 /* Somebody who connects to a manager and says one thing, or nothing. */
 struct caller {
   struct pwi_net *net;
-  struct pwi_mailer mailer;
+  struct pwi_messenger messenger;
   struct pwi_greeting greeting;
   struct pwi_peering peering;
-  struct pwi_letter letter;
+  struct pwi_control control;
   enum pwi_say says; /* 0: nothing */
   uint64_t knows;    /* the highest term that it says it has heard of */
   struct pwi_joined joined;
@@ -54,7 +54,7 @@ static void caller_up(void *self, struct pwi_link link, const struct pwi_link_in
   if (!caller->says) return;
   pwi_join_encode(&join, &payload);
   struct pwi_enclosure enclosure = {PWI_SECTION_PAYLOAD, payload.data, payload.size};
-  OK(pwi_mail_send(&caller->mailer, link, &caller->peering.link, &head, &enclosure, 1));
+  OK(pwi_messenger_send(&caller->messenger, link, &caller->peering.link, &head, &enclosure, 1));
   pwi_writer_fini(&payload);
 }
 
@@ -68,7 +68,7 @@ static void caller_down(void *self, struct pwi_link link, pawl_status why) {
 static struct pwi_receive caller_message(void *self, struct pwi_link link, const struct pwi_message *message) {
   struct caller *caller = self;
   (void)link;
-  return pwi_letter_begin(&caller->letter, message, &caller->peering.link);
+  return pwi_control_begin(&caller->control, message, &caller->peering.link);
 }
 
 static void caller_piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data,
@@ -76,12 +76,12 @@ static void caller_piece(void *self, struct pwi_link link, void *context, size_t
   struct caller *caller = self;
   size_t payload_size;
   (void)link, (void)context, (void)offset;
-  OK(pwi_letter_open(&caller->letter, data, size, &caller->peering.link));
-  assert_true(caller->letter.head.kind == PWI_SAY_JOINED || caller->letter.head.kind == PWI_SAY_NEWS);
-  if (caller->letter.head.kind != PWI_SAY_JOINED) return;
-  const void *payload = pwi_letter_find(&caller->letter, data, PWI_SECTION_PAYLOAD, &payload_size);
+  OK(pwi_control_open(&caller->control, data, size, &caller->peering.link));
+  assert_true(caller->control.head.kind == PWI_SAY_JOINED || caller->control.head.kind == PWI_SAY_NEWS);
+  if (caller->control.head.kind != PWI_SAY_JOINED) return;
+  const void *payload = pwi_control_find(&caller->control, data, PWI_SECTION_PAYLOAD, &payload_size);
   OK(pwi_joined_decode(payload, payload_size, &caller->joined));
-  caller->term = caller->letter.head.tick;
+  caller->term = caller->control.head.tick;
   caller->answers++;
 }
 
@@ -93,7 +93,7 @@ static pawl_status boot_caller(void *context, const struct pwi_sim_boot *boot, c
   struct scene *scene = context;
   scene->caller.net = boot->net;
   scene->caller.greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = "c"};
-  pwi_mailer_init(&scene->caller.mailer, boot->net);
+  pwi_messenger_init(&scene->caller.messenger, boot->net);
   *actor_out = &caller_actor;
   *self_out = &scene->caller;
   return pwi_greeting_set(boot->net, &scene->caller.greeting);
@@ -155,7 +155,7 @@ static void scene_open(struct scene *scene, uint64_t seed) {
 static void scene_close(struct scene *scene) {
   pwi_sim_destroy(scene->sim);
   pwi_sim_meta_destroy(scene->store);
-  pwi_mailer_fini(&scene->caller.mailer);
+  pwi_messenger_fini(&scene->caller.messenger);
 }
 
 static void run_for(struct scene *scene, int64_t duration) {

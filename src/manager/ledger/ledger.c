@@ -8,7 +8,7 @@
 
 void pwi_ledger_fini(struct pwi_ledger *ledger) {
   pwi_catalogue_fini(&ledger->catalogue);
-  pwi_roster_fini(&ledger->roster);
+  pwi_membership_fini(&ledger->membership);
   pwi_view_release(ledger->view);
   pwi_free(ledger->nodes);
   for (size_t i = 0; i < ledger->sender_count; i++) pwi_free(ledger->senders[i].answers);
@@ -96,7 +96,7 @@ void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct
 }
 
 void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *space,
-                       const struct pwi_roster_sender *sender) {
+                       const struct pwi_membership_sender *sender) {
   begin(record, PWI_RECORD_SENDER);
   pwi_write_u64(record, sender->sender.id);
   pwi_write_u64(record, secret);
@@ -272,7 +272,7 @@ static pawl_status make_sender_room(struct pwi_ledger *ledger) {
 }
 
 static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader) {
-  struct pwi_roster_sender sender = {.sender = {pwi_read_u64(reader)}};
+  struct pwi_membership_sender sender = {.sender = {pwi_read_u64(reader)}};
   struct pwi_ledger_sender known = {.id = sender.sender.id, .secret = pwi_read_u64(reader)};
   pwi_read_text(reader, sender.job, sizeof sender.job);
   pwi_read_text(reader, sender.address, sizeof sender.address);
@@ -283,7 +283,7 @@ static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *re
   if (status) return status;
   if (sender.sender.id <= ledger->last_sender) return PAWL_INVALID;
   status = make_sender_room(ledger);
-  if (!status) status = pwi_roster_add(&ledger->roster, &sender);
+  if (!status) status = pwi_membership_add(&ledger->membership, &sender);
   if (status) return status;
   ledger->senders[ledger->sender_count++] = known;
   ledger->last_sender = sender.sender.id;
@@ -293,13 +293,13 @@ static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *re
 static pawl_status apply_retire(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_sender sender = {pwi_read_u64(reader)};
   pawl_status status = pwi_reader_end(reader);
-  return status ? status : pwi_roster_retire(&ledger->roster, sender);
+  return status ? status : pwi_membership_retire(&ledger->membership, sender);
 }
 
 static pawl_status apply_forget(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_sender sender = {pwi_read_u64(reader)};
   pawl_status status = pwi_reader_end(reader);
-  if (!status) status = pwi_roster_forget(&ledger->roster, sender);
+  if (!status) status = pwi_membership_forget(&ledger->membership, sender);
   if (status) return status;
   size_t place = sender_place(ledger, sender.id);
   pwi_free(ledger->senders[place].answers);
@@ -310,11 +310,11 @@ static pawl_status apply_forget(struct pwi_ledger *ledger, struct pwi_reader *re
 }
 
 static pawl_status apply_address(struct pwi_ledger *ledger, struct pwi_reader *reader) {
-  char address[sizeof ledger->roster.senders->address];
+  char address[sizeof ledger->membership.senders->address];
   struct pwi_sender sender = {pwi_read_u64(reader)};
   pwi_read_text(reader, address, sizeof address);
   pawl_status status = pwi_reader_end(reader);
-  return status ? status : pwi_roster_set_address(&ledger->roster, sender, address);
+  return status ? status : pwi_membership_set_address(&ledger->membership, sender, address);
 }
 
 /* --- vectors and groups ------------------------------------------------------------------------------------------- */
@@ -332,7 +332,7 @@ static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *rea
   return status;
 }
 
-/* Groups stay: the roster lists them by id, and their ticks are kept. */
+/* Groups stay: the membership lists them by id, and their ticks are kept. */
 static pawl_status apply_remove(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_vector_id id = {pwi_read_u64(reader)};
   pawl_status status = pwi_reader_end(reader);
@@ -361,14 +361,14 @@ static pawl_status apply_member(struct pwi_ledger *ledger, struct pwi_reader *re
   if (status) return status;
   const struct pwi_entry *entry = pwi_catalogue_find(&ledger->catalogue, group);
   if (!entry || entry->kind != PWI_ENTRY_GROUP) return PAWL_NOT_FOUND;
-  return pwi_roster_join(&ledger->roster, group, size, sender);
+  return pwi_membership_join(&ledger->membership, group, size, sender);
 }
 
 static pawl_status apply_unmember(struct pwi_ledger *ledger, struct pwi_reader *reader) {
   struct pwi_vector_id group = {pwi_read_u64(reader)};
   struct pwi_sender sender = {pwi_read_u64(reader)};
   pawl_status status = pwi_reader_end(reader);
-  return status ? status : pwi_roster_leave(&ledger->roster, group, sender);
+  return status ? status : pwi_membership_leave(&ledger->membership, group, sender);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */

@@ -58,11 +58,11 @@ struct pwi_ledger {
   uint64_t cluster; /* 0: before the first record, and then `view` is NULL */
   uint64_t last_node, last_process, last_sender, last_vector, last_move; /* the highest that were ever given out */
   struct pwi_catalogue catalogue;
-  struct pwi_roster roster;
+  struct pwi_membership membership;
   struct pwi_view *view;
   struct pwi_ledger_node *nodes; /* exactly those of the view, by rising id */
   size_t node_count, node_room;
-  struct pwi_ledger_sender *senders; /* exactly those of the roster, by rising id */
+  struct pwi_ledger_sender *senders; /* exactly those of the membership, by rising id */
   size_t sender_count, sender_room;
 };
 
@@ -100,7 +100,7 @@ bool pwi_ledger_refused(pawl_status status);
   X(ADDRESS, 11, "u64 sender, text address")                                                                           \
   X(SNAPSHOT, 12, "all of a ledger, see below; only ever the first record")                                            \
   X(RESTORE, 16, "u64 id of a vector, u32 its incarnation from now on")                                                \
-  X(ENTRY, 17, "u64 id, u8 kind, text name, options as in protocol/catalogue.h")                                           \
+  X(ENTRY, 17, "u64 id, u8 kind, text name, options as in protocol/catalogue.h")                                       \
   X(ANSWER, 18,                                                                                                        \
     "u64 sender, u64 ask, u64 heard, u32 status, u64 id; u32 size and a record that is applied with it, or 0")
 
@@ -114,7 +114,7 @@ void pwi_record_born(struct pwi_writer *record, uint64_t cluster);
 void pwi_record_node(struct pwi_writer *record, const struct pwi_ledger_node *node, const struct pwi_view *view);
 void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct pwi_view *view);
 void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *space,
-                       const struct pwi_roster_sender *sender);
+                       const struct pwi_membership_sender *sender);
 void pwi_record_retire(struct pwi_writer *record, uint64_t sender);
 void pwi_record_forget(struct pwi_writer *record, uint64_t sender);
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry);
@@ -131,7 +131,7 @@ void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t hear
 
 /* Of a ledger that has a cluster. u64 cluster; u64 last node, process, sender, vector, move; u32 count and per node u64 id,
  * u64 secret, u64 nonce, u32 shard count, u64 memory max; u32 count and per sender u64 id, u64 secret, text space, u64 heard, u32 count
- * and per answer u64 number, u32 status, u64 id; u64 size and the catalogue; u64 size and the roster; the view. Whoever applies it to a ledger of zeros has the same ledger. */
+ * and per answer u64 number, u32 status, u64 id; u64 size and the catalogue; u64 size and the membership; the view. Whoever applies it to a ledger of zeros has the same ledger. */
 void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *ledger);
 
 /* What follows the kind, for pwi_ledger_apply. Safe on any bytes; any error but PAWL_NO_MEMORY means that they are no

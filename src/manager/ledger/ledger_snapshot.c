@@ -62,7 +62,7 @@ void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *led
   pwi_catalogue_encode(&ledger->catalogue, record);
   end_part(record, begin);
   begin = begin_part(record);
-  pwi_roster_encode(&ledger->roster, record);
+  pwi_membership_encode(&ledger->membership, record);
   end_part(record, begin);
   void *room = pwi_write_room(record, pwi_view_encoded_size(ledger->view));
   if (room) pwi_view_encode(ledger->view, room);
@@ -137,7 +137,7 @@ static pawl_status read_lists(struct pwi_ledger *ledger, struct pwi_reader *read
   pawl_status status = pwi_catalogue_decode(part, size, &ledger->catalogue);
   if (status) return status;
   part = read_part(reader, &size);
-  return reader->status ? reader->status : pwi_roster_decode(part, size, &ledger->roster);
+  return reader->status ? reader->status : pwi_membership_decode(part, size, &ledger->membership);
 }
 
 static pawl_status read_all(struct pwi_ledger *ledger, struct pwi_reader *reader) {
@@ -168,10 +168,10 @@ static bool are_sound_nodes(const struct pwi_ledger *ledger) {
 }
 
 static bool are_sound_senders(const struct pwi_ledger *ledger) {
-  const struct pwi_roster *roster = &ledger->roster;
-  if (ledger->sender_count != roster->sender_count) return false;
+  const struct pwi_membership *membership = &ledger->membership;
+  if (ledger->sender_count != membership->sender_count) return false;
   for (size_t i = 0; i < ledger->sender_count; i++) {
-    if (ledger->senders[i].id != roster->senders[i].sender.id) return false;
+    if (ledger->senders[i].id != membership->senders[i].sender.id) return false;
   }
   return ledger->sender_count == 0 || ledger->senders[ledger->sender_count - 1].id <= ledger->last_sender;
 }
@@ -179,8 +179,8 @@ static bool are_sound_senders(const struct pwi_ledger *ledger) {
 /* Groups stay in the catalogue, whose entries rise with their ids. */
 static bool are_sound_lists(const struct pwi_ledger *ledger) {
   const struct pwi_catalogue *catalogue = &ledger->catalogue;
-  for (size_t i = 0; i < ledger->roster.group_count; i++) {
-    const struct pwi_entry *entry = pwi_catalogue_find(catalogue, ledger->roster.groups[i].group);
+  for (size_t i = 0; i < ledger->membership.group_count; i++) {
+    const struct pwi_entry *entry = pwi_catalogue_find(catalogue, ledger->membership.groups[i].group);
     if (!entry || entry->kind != PWI_ENTRY_GROUP) return false;
   }
   return catalogue->count == 0 || catalogue->entries[catalogue->count - 1].id.id <= ledger->last_vector;

@@ -28,7 +28,7 @@ static void write_ledger(const struct pwi_ledger *ledger, struct pwi_writer *wri
                               ledger->last_sender, ledger->last_vector, ledger->last_move};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) pwi_write_u64(writer, numbers[i]);
   pwi_catalogue_encode(&ledger->catalogue, writer);
-  pwi_roster_encode(&ledger->roster, writer);
+  pwi_membership_encode(&ledger->membership, writer);
   if (ledger->view) pwi_view_encode(ledger->view, pwi_write_room(writer, pwi_view_encoded_size(ledger->view)));
   for (size_t i = 0; i < ledger->node_count; i++) {
     pwi_write_u64(writer, ledger->nodes[i].id);
@@ -99,8 +99,8 @@ static void tell_node(struct story *story, uint64_t id) {
   pwi_view_release(view);
 }
 
-static void tell_arcs(struct story *story, uint64_t holder) {
-  struct pwi_arc arc = {.count = 1, .chain = {{.node = {holder}}}};
+static void tell_arcs(struct story *story, uint64_t handler) {
+  struct pwi_arc arc = {.count = 1, .chain = {{.node = {handler}}}};
   const struct pwi_view *present = story->ledger.view;
   struct pwi_view *view;
   assert_int_equal(pwi_view_create_next(present, present->nodes, present->node_count, &arc, 1, NULL, &view), PAWL_OK);
@@ -121,7 +121,7 @@ static void tell_entry(struct story *story, uint64_t id, enum pwi_entry_kind kin
 }
 
 static void tell_sender(struct story *story, uint64_t id) {
-  struct pwi_roster_sender sender = {.sender = {id}, .job = "job"};
+  struct pwi_membership_sender sender = {.sender = {id}, .job = "job"};
   pwi_record_sender(next_record(story), 1000 + id, "ads", &sender);
 }
 
@@ -197,9 +197,9 @@ static void test_records_add_up_to_what_they_say(void **state) {
   assert_int_equal(ledger->sender_count, 2);
   assert_int_equal(pwi_ledger_sender(ledger, 3)->secret, 1003);
   assert_null(pwi_ledger_sender(ledger, 2));
-  assert_true(pwi_roster_is_live(&ledger->roster, (struct pwi_sender){1}));
-  assert_true(pwi_roster_is_retired(&ledger->roster, (struct pwi_sender){3}));
-  assert_string_equal(pwi_roster_find(&ledger->roster, (struct pwi_sender){1})->address, "there:9");
+  assert_true(pwi_membership_is_live(&ledger->membership, (struct pwi_sender){1}));
+  assert_true(pwi_membership_is_retired(&ledger->membership, (struct pwi_sender){3}));
+  assert_string_equal(pwi_membership_find(&ledger->membership, (struct pwi_sender){1})->address, "there:9");
   close_story(&story);
 }
 
@@ -398,7 +398,7 @@ static void test_records_with_changed_bytes_do_no_harm(void **state) {
         assert_int_equal(pwi_view_check(ledger.view, NULL), PAWL_OK);
         assert_int_equal(ledger.node_count, ledger.view->node_count);
       }
-      assert_int_equal(ledger.sender_count, ledger.roster.sender_count);
+      assert_int_equal(ledger.sender_count, ledger.membership.sender_count);
       pwi_ledger_fini(&ledger);
     }
   }
@@ -497,7 +497,7 @@ static void test_a_snapshot_with_changed_bytes_does_no_harm(void **state) {
       if (status) continue;
       sound++;
       assert_int_equal(ledger.node_count, ledger.view->node_count);
-      assert_int_equal(ledger.sender_count, ledger.roster.sender_count);
+      assert_int_equal(ledger.sender_count, ledger.membership.sender_count);
       assert_true(ledger.node_count == 0 || ledger.last_node >= ledger.nodes[ledger.node_count - 1].id);
       pwi_ledger_fini(&ledger);
     }

@@ -1,4 +1,4 @@
-/* Checkpoints of the manager: what touches the disk. Each function here is an errand (checkpoint/disk_queue.h), or part of one. */
+/* Checkpoints of the manager: what touches the disk. Each function here is a disk job (checkpoint/disk_queue.h), or part of one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,18 +7,18 @@
 #define NAME "checkpoint"
 #define AUTO_NAME "auto"
 
-static struct pwi_checkpointing *saving_of(struct pwi_errand *errand) {
-  return (struct pwi_checkpointing *)((char *)errand - offsetof(struct pwi_checkpointing, errand));
+static struct pwi_checkpointing *saving_of(struct pwi_disk_job *disk_job) {
+  return (struct pwi_checkpointing *)((char *)disk_job - offsetof(struct pwi_checkpointing, disk_job));
 }
 
-static pawl_status open_depot(struct pwi_checkpointing *saving, struct pwi_files **files_out) {
-  struct pwi_depot *depot = saving->manager->config.depot;
-  return depot->ops->open(depot, saving->directory, true, files_out);
+static pawl_status open_disk_queue(struct pwi_checkpointing *saving, struct pwi_files **files_out) {
+  struct pwi_disk_queue *disk_queue = saving->manager->config.disk_queue;
+  return disk_queue->ops->open(disk_queue, saving->directory, true, files_out);
 }
 
-static void close_depot(struct pwi_checkpointing *saving, struct pwi_files *files) {
-  struct pwi_depot *depot = saving->manager->config.depot;
-  depot->ops->close(depot, files);
+static void close_disk_queue(struct pwi_checkpointing *saving, struct pwi_files *files) {
+  struct pwi_disk_queue *disk_queue = saving->manager->config.disk_queue;
+  disk_queue->ops->close(disk_queue, files);
 }
 
 static const struct pwi_saved_item *item_named(const struct pwi_saved_list *list, const char *name) {
@@ -90,13 +90,13 @@ static pawl_status prepare(struct pwi_checkpointing *saving, struct pwi_files *f
   return status ? status : pwi_saved_begin(files, manifest->name, manifest->cluster, saving->salt, saving->folder);
 }
 
-void pwi_saving_prepare(struct pwi_errand *errand) {
-  struct pwi_checkpointing *saving = saving_of(errand);
+void pwi_saving_prepare(struct pwi_disk_job *disk_job) {
+  struct pwi_checkpointing *saving = saving_of(disk_job);
   struct pwi_files *files;
-  saving->status = open_depot(saving, &files);
+  saving->status = open_disk_queue(saving, &files);
   if (saving->status) return;
   saving->status = prepare(saving, files);
-  close_depot(saving, files);
+  close_disk_queue(saving, files);
 }
 
 static bool is_base_of(const struct pwi_saved_list *list, const char *name) {
@@ -123,23 +123,23 @@ static void forget_old(struct pwi_checkpointing *saving, struct pwi_files *files
   pwi_saved_list_fini(&list);
 }
 
-void pwi_saving_write(struct pwi_errand *errand) {
-  struct pwi_checkpointing *saving = saving_of(errand);
-  struct pwi_depot *depot = saving->manager->config.depot;
+void pwi_saving_write(struct pwi_disk_job *disk_job) {
+  struct pwi_checkpointing *saving = saving_of(disk_job);
+  struct pwi_disk_queue *disk_queue = saving->manager->config.disk_queue;
   struct pwi_files *files;
-  saving->manifest.time_s = depot->ops->wall_s(depot);
-  saving->status = open_depot(saving, &files);
+  saving->manifest.time_s = disk_queue->ops->wall_s(disk_queue);
+  saving->status = open_disk_queue(saving, &files);
   if (saving->status) return;
   saving->status = pwi_saved_finish(files, saving->folder, &saving->manifest);
   if (!saving->status && saving->is_periodic) forget_old(saving, files);
-  close_depot(saving, files);
+  close_disk_queue(saving, files);
 }
 
-void pwi_saving_sweep(struct pwi_errand *errand) {
-  struct pwi_checkpointing *saving = saving_of(errand);
+void pwi_saving_sweep(struct pwi_disk_job *disk_job) {
+  struct pwi_checkpointing *saving = saving_of(disk_job);
   struct pwi_files *files;
-  if (open_depot(saving, &files)) return;
+  if (open_disk_queue(saving, &files)) return;
   pawl_status status = pwi_saved_sweep(files, saving->folder);
   (void)status; /* what stays behind is no checkpoint */
-  close_depot(saving, files);
+  close_disk_queue(saving, files);
 }

@@ -38,13 +38,13 @@ void pwi_saving_fail(struct pwi_checkpointing *saving, pawl_status status, const
     snprintf(saving->why, sizeof saving->why, "%s: %s", who, pawl_status_text(status));
 }
 
-static void send_errand(struct pwi_checkpointing *saving, enum save_phase phase,
-                        void (*run)(struct pwi_errand *errand)) {
-  struct pwi_depot *depot = saving->manager->config.depot;
+static void send_disk_job(struct pwi_checkpointing *saving, enum save_phase phase,
+                          void (*run)(struct pwi_disk_job *disk_job)) {
+  struct pwi_disk_queue *disk_queue = saving->manager->config.disk_queue;
   saving->phase = phase;
-  saving->errand.run = run;
-  atomic_store_explicit(&saving->errand.is_done, false, memory_order_relaxed);
-  depot->ops->send(depot, &saving->errand);
+  saving->disk_job.run = run;
+  atomic_store_explicit(&saving->disk_job.is_done, false, memory_order_relaxed);
+  disk_queue->ops->send(disk_queue, &saving->disk_job);
   tick_later(saving->manager);
 }
 
@@ -118,7 +118,7 @@ static void end(struct pwi_checkpointing *saving) {
 
 static void give_up(struct pwi_checkpointing *saving) {
   pwi_saving_cancel_orders(saving);
-  send_errand(saving, PHASE_SWEEPING, pwi_saving_sweep);
+  send_disk_job(saving, PHASE_SWEEPING, pwi_saving_sweep);
 }
 
 /* It is saved whole instead. */
@@ -145,7 +145,7 @@ static void save_on(struct pwi_checkpointing *saving) {
   if (!saving->status && pwi_rangeset_contains(&saving->covered, pawl_range_of(0, PWI_RING_END))) {
     check_vectors(saving);
     if (!saving->status) {
-      send_errand(saving, PHASE_WRITING, pwi_saving_write);
+      send_disk_job(saving, PHASE_WRITING, pwi_saving_write);
       return;
     }
   }
@@ -164,7 +164,7 @@ static void tick(struct pwi_manager *manager) {
     save_on(saving);
     return;
   }
-  if (!pwi_errand_is_done(&saving->errand)) return;
+  if (!pwi_disk_job_is_done(&saving->disk_job)) return;
   if (saving->status && !saving->why[0])
     snprintf(saving->why, sizeof saving->why, "the manager: %s", pawl_status_text(saving->status));
   if (saving->phase == PHASE_PREPARING && !saving->status)
@@ -179,7 +179,7 @@ static void tick(struct pwi_manager *manager) {
 
 static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoint_wish *wish,
                          struct pwi_checkpointing **saving_out) {
-  if (!manager->config.depot) return PAWL_UNSUPPORTED;
+  if (!manager->config.disk_queue) return PAWL_UNSUPPORTED;
   if (manager->checkpointing) return PAWL_EXISTS;
   if (wish->name[0] && !pwi_checkpoint_name_is_valid(wish->name)) return PAWL_INVALID;
   const char *directory = wish->directory[0] ? wish->directory : manager->config.checkpoint_directory;
@@ -199,7 +199,7 @@ static pawl_status begin(struct pwi_manager *manager, const struct pwi_checkpoin
   saving->keep = wish->keep;
   manager->checkpointing = saving;
   *saving_out = saving;
-  send_errand(saving, PHASE_PREPARING, pwi_saving_prepare);
+  send_disk_job(saving, PHASE_PREPARING, pwi_saving_prepare);
   return PAWL_OK;
 }
 
@@ -299,7 +299,7 @@ static void begin_periodic(struct pwi_manager *manager) {
 
 void pwi_manager_checkpoints_begin(struct pwi_manager *manager) {
   int64_t every = manager->config.checkpoint_every_ns;
-  if (every > 0 && manager->config.depot) set_timer(manager, every, 1, &manager->checkpoint_timer);
+  if (every > 0 && manager->config.disk_queue) set_timer(manager, every, 1, &manager->checkpoint_timer);
 }
 
 void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which) {
@@ -314,7 +314,7 @@ void pwi_manager_save_timer(struct pwi_manager *manager, uint64_t which) {
 
 void pwi_manager_save_fini(struct pwi_manager *manager) {
   if (!manager->checkpointing) return;
-  manager->config.depot->ops->settle(manager->config.depot);
+  manager->config.disk_queue->ops->settle(manager->config.disk_queue);
   free_saving(manager->checkpointing);
   manager->checkpointing = NULL;
 }
@@ -325,7 +325,7 @@ static json_t *going_json(const struct pwi_checkpointing *saving) {
   uint64_t bytes = saving->bytes;
   for (size_t i = 0; i < saving->order_count; i++) bytes += saving->orders[i].bytes;
   double part = (double)pwi_rangeset_size(&saving->covered) / (double)PWI_RING_END;
-  bool is_known = saving->phase != PHASE_PREPARING; /* else an errand is at it */
+  bool is_known = saving->phase != PHASE_PREPARING; /* else a disk job is at it */
   return json_pack("{s:s, s:I, s:s, s:o, s:I, s:I, s:f}", "state", phase_names[saving->phase], "number",
                    (json_int_t)(is_known ? saving->manifest.number : 0), "name", is_known ? saving->manifest.name : "",
                    "directory", pwi_json_string(saving->directory), "bytes", (json_int_t)bytes, "files",

@@ -27,7 +27,7 @@ enum save_phase { PHASE_PREPARING, PHASE_SAVING, PHASE_WRITING, PHASE_SWEEPING }
 struct pwi_checkpointing {
   struct pwi_manager *manager;
   enum save_phase phase;
-  struct pwi_errand errand; /* under way unless SAVING */
+  struct pwi_disk_job disk_job; /* under way unless SAVING */
   char directory[PWI_SAVE_PATH_MAX + 1];
   bool is_incremental, is_packed, is_periodic;
   uint64_t rate, node_rate;
@@ -48,7 +48,7 @@ struct pwi_checkpointing {
   uint64_t bytes; /* of files that are finished */
   int64_t moved;  /* when there was progress last */
 
-  pawl_status status; /* of the errand, and in the end of all */
+  pawl_status status; /* of the disk job, and in the end of all */
   char why[256];
 };
 
@@ -68,8 +68,8 @@ void pwi_saving_cancel_orders(struct pwi_checkpointing *saving);
 void pwi_saving_orders_fini(struct pwi_checkpointing *saving); /* tells nobody */
 
 /* manager/saving/jobs.c: not run in the manager's thread. How it went is in the checkpoint's `status`. */
-void pwi_saving_prepare(struct pwi_errand *errand); /* number, name, base, folder */
-void pwi_saving_write(struct pwi_errand *errand);   /* the manifest, and the name */
-void pwi_saving_sweep(struct pwi_errand *errand);   /* the folder, after a failure */
+void pwi_saving_prepare(struct pwi_disk_job *disk_job); /* number, name, base, folder */
+void pwi_saving_write(struct pwi_disk_job *disk_job);   /* the manifest, and the name */
+void pwi_saving_sweep(struct pwi_disk_job *disk_job);   /* the folder, after a failure */
 
 #endif
