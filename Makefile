@@ -62,9 +62,9 @@ bench: ## measure the network, push and pull, and everything in bench/; one JSON
 	$(call configure,$(BUILD))
 	$(call build,$(BUILD),pawl_command bench)
 	@status=0; \
-	for transport in $(BENCH_TRANSPORTS); do $(BUILD)/pawl bench net --transport $$transport --json || status=1; done; \
-	for transport in auto tcp; do $(BUILD)/pawl bench kv --transport $$transport --json || status=1; done; \
-	$(BUILD)/pawl bench wait --json || status=1; \
+	for transport in $(BENCH_TRANSPORTS); do $(BUILD)/pawl-bench net --transport $$transport --json || status=1; done; \
+	for transport in auto tcp; do $(BUILD)/pawl-bench kv --transport $$transport --json || status=1; done; \
+	$(BUILD)/pawl-bench wait --json || status=1; \
 	for source in $(wildcard bench/*.c); do $(BUILD)/bench/$$(basename $$source .c) || status=1; done; \
 	exit $$status
 

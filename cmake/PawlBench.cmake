@@ -1,3 +1,23 @@
+# pawl-bench, the program of benchmarks, and pawl-storm, the workers and the verifier of tests with real faults. Neither is
+# installed.
+file(GLOB storm_sources CONFIGURE_DEPENDS tests/storm/harness/*.c)
+list(FILTER storm_sources EXCLUDE REGEX "(_test|/main)\\.c$")
+add_library(pawl_storm_harness OBJECT ${storm_sources})
+target_include_directories(pawl_storm_harness PRIVATE include src .)
+target_link_libraries(pawl_storm_harness PRIVATE pawl_flags pawl_parts)
+
+add_executable(pawl_storm tests/storm/harness/main.c)
+target_link_libraries(pawl_storm PRIVATE pawl_storm_harness pawl_cli pawl_inside)
+set_target_properties(pawl_storm PROPERTIES OUTPUT_NAME pawl-storm)
+
+file(GLOB bench_command_sources CONFIGURE_DEPENDS bench/command/*.c)
+list(FILTER bench_command_sources EXCLUDE REGEX "_test\\.c$")
+add_executable(pawl_bench ${bench_command_sources})
+target_include_directories(pawl_bench PRIVATE .)
+target_link_libraries(pawl_bench PRIVATE pawl_storm_harness pawl_cli pawl_inside)
+add_dependencies(pawl_bench pawl_command pawl_storm) # it starts them
+set_target_properties(pawl_bench PROPERTIES OUTPUT_NAME pawl-bench)
+
 # bench/keys.c becomes build/bench/keys, and bench/osdi/x.c build/bench/x. Benchmarks are built by the target `bench` and not by
 # default.
 add_custom_target(bench)

@@ -23,6 +23,7 @@ enable_testing()
 
 set(test_environment
   PAWL_COMMAND=${PROJECT_BINARY_DIR}/pawl PAWL_PLANTED_COMMAND=${PROJECT_BINARY_DIR}/pawl-planted
+  PAWL_BENCH=${PROJECT_BINARY_DIR}/pawl-bench PAWL_STORM=${PROJECT_BINARY_DIR}/pawl-storm
   PAWL_SOURCE=${PROJECT_SOURCE_DIR} PAWL_BUILD=${PROJECT_BINARY_DIR})
 if(PAWL_SANITIZE)
   list(APPEND test_environment UCX_HANDLE_ERRORS=none) # its own handlers would hide what the sanitizer has to say
@@ -51,7 +52,7 @@ add_library(pawl_planted STATIC
 target_include_directories(pawl_planted PUBLIC include src)
 target_link_libraries(pawl_planted PUBLIC pawl_flags pawl_parts)
 set_target_properties(pawl_planted PROPERTIES LINKER_LANGUAGE C)
-add_executable(pawl_planted_command $<TARGET_OBJECTS:pawl_command>)
+add_executable(pawl_planted_command $<TARGET_OBJECTS:pawl_command> $<TARGET_OBJECTS:pawl_cli>)
 target_link_libraries(pawl_planted_command PRIVATE pawl_planted pawl_apps)
 set_target_properties(pawl_planted_command PROPERTIES OUTPUT_NAME pawl-planted LINKER_LANGUAGE C)
 
@@ -86,8 +87,10 @@ function(pawl_test_name source root result)
   set(${result} ${name} PARENT_SCOPE)
 endfunction()
 
+# ARGN: what the name begins with.
 function(pawl_add_test source root)
   pawl_test_name(${source} ${root} name)
+  set(name ${ARGN}${name})
   add_executable(test.${name} ${source})
   pawl_test_wish(${source} planted is_planted)
   if(is_planted)
@@ -96,7 +99,8 @@ function(pawl_add_test source root)
     target_link_libraries(test.${name} PRIVATE pawl_inside PkgConfig::CMOCKA)
   endif()
   if(source MATCHES "/src/cli/") # the command is no library: its tests take its objects, but for main
-    target_sources(test.${name} PRIVATE $<FILTER:$<TARGET_OBJECTS:pawl_command>,EXCLUDE,/main\\.c>)
+    target_sources(test.${name} PRIVATE
+      $<TARGET_OBJECTS:pawl_cli> $<FILTER:$<TARGET_OBJECTS:pawl_command>,EXCLUDE,/main\\.c>)
     target_link_libraries(test.${name} PRIVATE pawl_apps)
   endif()
   set_target_properties(test.${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
@@ -116,5 +120,12 @@ foreach(source ${app_test_sources}) # apps/linear/model_test.c becomes `apps.lin
   pawl_add_test(${source} ${PROJECT_SOURCE_DIR})
   pawl_test_name(${source} ${PROJECT_SOURCE_DIR} name)
   target_link_libraries(test.${name} PRIVATE pawl_apps)
+endforeach()
+file(GLOB bench_tests CONFIGURE_DEPENDS bench/command/*_test.c) # bench/command/wait_run_test.c becomes `bench.wait_run`
+foreach(source ${bench_tests})
+  pawl_add_test(${source} ${PROJECT_SOURCE_DIR}/bench/command bench.)
+  pawl_test_name(${source} ${PROJECT_SOURCE_DIR}/bench/command name)
+  target_sources(test.bench.${name} PRIVATE $<TARGET_OBJECTS:pawl_cli> $<TARGET_OBJECTS:pawl_storm_harness>
+    $<FILTER:$<TARGET_OBJECTS:pawl_bench>,EXCLUDE,/main\\.c>)
 endforeach()
 add_subdirectory(tests)

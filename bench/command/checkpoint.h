@@ -1,4 +1,4 @@
-/* `pawl bench checkpoint`. */
+/* `pawl-bench checkpoint`. */
 #ifndef BENCH_COMMAND_CHECKPOINT_H
 #define BENCH_COMMAND_CHECKPOINT_H
 

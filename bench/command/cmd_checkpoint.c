@@ -1,4 +1,4 @@
-/* `pawl bench checkpoint`: how fast a checkpoint is saved and loaded, and what pushes notice of it. */
+/* `pawl-bench checkpoint`: how fast a checkpoint is saved and loaded, and what pushes notice of it. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -325,7 +325,7 @@ static const struct pwi_cli_option options[] = {
 };
 
 const struct pwi_command pwi_command_bench_checkpoint = {
-    .name = "bench checkpoint",
+    .name = "checkpoint",
     .summary = "measure saving and loading, and what pushes notice of it",
     .text = "Starts a cluster on this machine, saves a vector as fast as it goes and loads it\n"
             "again; then pushes without pause, alone and while a checkpoint is saved at a\n"

@@ -1,4 +1,4 @@
-/* `pawl bench failover`: servers are lost while workers push without pause. */
+/* `pawl-bench failover`: servers are lost while workers push without pause. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,15 +190,15 @@ static const struct pwi_cli_option options[] = {
 };
 
 const struct pwi_command pwi_command_bench_failover = {
-    .name = "bench failover",
+    .name = "failover",
     .summary = "measure how long pushes stand still when servers are lost",
     .text = "Starts a cluster and workers on this machine. While the workers push without\n"
             "pause, one server after another is lost; each time the cluster is whole again\n"
             "before the next. Prints the longest time that any worker's pushes stood still\n"
             "around each, and how many acknowledged pushes are not there, or are there twice.\n"
             "Exits with 1 if any is.\n\n"
-            "  pawl bench failover --replicas 1\n"
-            "  pawl bench failover --replicas 1 --gigabytes 4 --mode pause --json\n",
+            "  pawl-bench failover --replicas 1\n"
+            "  pawl-bench failover --replicas 1 --gigabytes 4 --mode pause --json\n",
     .options = options,
     .run = run,
 };

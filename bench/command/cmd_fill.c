@@ -1,4 +1,4 @@
-/* `pawl bench fill`: a server joins while workers push. */
+/* `pawl-bench fill`: a server joins while workers push. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -162,15 +162,15 @@ static const struct pwi_cli_option options[] = {
 };
 
 const struct pwi_command pwi_command_bench_fill = {
-    .name = "bench fill",
+    .name = "fill",
     .summary = "measure how fast a server that joins gets its share",
     .text = "Starts a cluster and workers on this machine and fills a vector. While the\n"
             "workers push to all of it, another server joins. Prints how fast it got its\n"
             "share, how much slower pushes were meanwhile, and how much was moved for it, over\n"
             "the share that it ought to have.\n\n"
-            "  pawl bench fill\n"
-            "  pawl bench fill --rate 1\n"
-            "  pawl bench fill --replicas 1 --gigabytes 4 --json\n",
+            "  pawl-bench fill\n"
+            "  pawl-bench fill --rate 1\n"
+            "  pawl-bench fill --replicas 1 --gigabytes 4 --json\n",
     .options = options,
     .run = run,
 };

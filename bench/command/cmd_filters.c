@@ -1,4 +1,4 @@
-/* `pawl bench filters`: bytes with filters and without. */
+/* `pawl-bench filters`: bytes with filters and without. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -131,15 +131,15 @@ static const struct pwi_cli_option options[] = {
 };
 
 const struct pwi_command pwi_command_bench_filters = {
-    .name = "bench filters",
+    .name = "filters",
     .summary = "measure what filters save",
     .text = "Starts a cluster on this machine. Pushes a list of keys again and again with and\n"
             "without key caching; then learns l1-regularised logistic regression with one chain\n"
             "of filters after another. Prints the bytes of all messages, the objective that was\n"
             "reached, how many features kkt left out in the last iteration, and how many of its\n"
             "conditions a last pass without filters finds violated.\n\n"
-            "  pawl bench filters\n"
-            "  pawl bench filters --data a9a --l1 0.05 --json\n",
+            "  pawl-bench filters\n"
+            "  pawl-bench filters --data a9a --l1 0.05 --json\n",
     .options = options,
     .run = run,
 };

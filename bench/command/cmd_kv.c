@@ -1,4 +1,4 @@
-/* `pawl bench kv`: push and pull against servers in other processes, beside what the machine can do. */
+/* `pawl-bench kv`: push and pull against servers in other processes, beside what the machine can do. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -312,13 +312,13 @@ static const struct pwi_cli_option options[] = {
 };
 
 const struct pwi_command pwi_command_bench_kv = {
-    .name = "bench kv",
+    .name = "kv",
     .summary = "measure push and pull with servers and workers in processes of their own",
     .text = "Starts a cluster and workers on this machine, pushes and pulls f32 values, and\n"
             "prints each figure beside what one thread does to an array of its own. Values\n"
             "are medians of five rounds.\n\n"
-            "  pawl bench kv --case dense4m,onekey\n"
-            "  pawl bench kv --case cached1e6 --workers 2 --transport tcp --json\n",
+            "  pawl-bench kv --case dense4m,onekey\n"
+            "  pawl-bench kv --case cached1e6 --workers 2 --transport tcp --json\n",
     .options = options,
     .run = run,
 };

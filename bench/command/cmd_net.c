@@ -1,6 +1,5 @@
-/* `pawl bench net`: the network between two processes of this machine, beside what the machine can do. */
+/* `pawl-bench net`: the network between two processes of this machine, beside what the machine can do. */
 #include <ctype.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,25 +8,14 @@
 
 #include "net.h"
 
-static const char help[] =
-    "Usage: pawl bench net [OPTION]...\n"
-    "\n"
-    "Start two nodes on this machine, in two processes, and measure the network between\n"
-    "them. Each figure stands beside a baseline measured in the same run: a plain blocking\n"
-    "send/recv loop on the same kind of socket, or for ucx a memcpy out of a shared mapping.\n"
-    "\n"
-    "  -t, --transport LIST  of tcp, tls, unix, ucx; comma-separated (default: all there are)\n"
-    "  -s, --size LIST       bytes of a message, as in 64k,1m (default: 1m)\n"
-    "      --seconds S       length of each measurement (default: 0.5)\n"
-    "      --rounds N        ours and the baseline take turns N times, medians count (default: 5)\n"
-    "      --memory KIND     send from a shared region or from private memory: region, private\n"
-    "                        (default: region; matters for ucx only)\n"
-    "      --json            one JSON object a line\n"
-    "  -h, --help            this text\n";
-
 static const char *const transports[] = {"tcp", "tls", "unix", "ucx"};
 #define TRANSPORTS (sizeof transports / sizeof *transports)
 #define LIST_MAX 16
+#define LIST_TEXT_MAX 256
+#define SECONDS_MAX 60
+#define ROUNDS_MAX 15
+
+enum { LETTER_SECONDS = 300, LETTER_ROUNDS, LETTER_MEMORY };
 
 struct plan {
   struct pwi_bench_net_options options;
@@ -37,11 +25,6 @@ struct plan {
   size_t size_count;
   bool json, all;
 };
-
-static int usage_error(const char *what, const char *value) {
-  fprintf(stderr, "pawl bench net: %s '%s'\ntry 'pawl bench net --help'\n", what, value);
-  return 2;
-}
 
 static bool read_size(const char *text, size_t *size_out) {
   char *end;
@@ -63,76 +46,54 @@ static bool read_positive(const char *text, double most, double *value_out) {
   return true;
 }
 
-static int add_transports(struct plan *plan, char *list) {
+/* The readers of lists take the text apart. */
+static bool add_transports(struct plan *plan, char *list) {
   for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
     size_t known = 0;
     while (known < TRANSPORTS && strcmp(name, transports[known]) != 0) known++;
-    if (known == TRANSPORTS || plan->transport_count == LIST_MAX) return usage_error("unknown transport", name);
+    if (known == TRANSPORTS || plan->transport_count == LIST_MAX) return false;
     plan->transports[plan->transport_count++] = transports[known];
   }
-  return 0;
+  return true;
 }
 
-static int add_sizes(struct plan *plan, char *list) {
+static bool add_sizes(struct plan *plan, char *list) {
   for (char *text = strtok(list, ","); text; text = strtok(NULL, ",")) {
-    if (plan->size_count == LIST_MAX || !read_size(text, &plan->sizes[plan->size_count]))
-      return usage_error("not a size between 1 byte and 256m:", text);
+    if (plan->size_count == LIST_MAX || !read_size(text, &plan->sizes[plan->size_count])) return false;
     plan->size_count++;
   }
-  return 0;
+  return true;
 }
 
-static int set_memory(struct plan *plan, const char *kind) {
+static bool set_memory(struct plan *plan, const char *kind) {
   plan->options.private_memory = strcmp(kind, "private") == 0;
-  return plan->options.private_memory || strcmp(kind, "region") == 0 ? 0 : usage_error("unknown kind of memory", kind);
+  return plan->options.private_memory || strcmp(kind, "region") == 0;
 }
 
-static int read_options(int argc, char **argv, struct plan *plan, bool *help_out) {
-  enum { SECONDS = 1000, ROUNDS, MEMORY, JSON };
-  static const struct option known[] = {{"transport", required_argument, NULL, 't'},
-                                        {"size", required_argument, NULL, 's'},
-                                        {"seconds", required_argument, NULL, SECONDS},
-                                        {"rounds", required_argument, NULL, ROUNDS},
-                                        {"memory", required_argument, NULL, MEMORY},
-                                        {"json", no_argument, NULL, JSON},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {0}};
-  double rounds;
-  int failed = 0;
-  optind = 1;
-  for (int option; !failed && (option = getopt_long(argc, argv, "t:s:h", known, NULL)) != -1;) {
-    switch (option) {
-    case 't':
-      failed = add_transports(plan, optarg);
-      break;
-    case 's':
-      failed = add_sizes(plan, optarg);
-      break;
-    case SECONDS:
-      if (!read_positive(optarg, 60, &plan->options.seconds)) failed = usage_error("not a time in seconds:", optarg);
-      break;
-    case ROUNDS:
-      if (!read_positive(optarg, 15, &rounds))
-        failed = usage_error("not a number from 1 to 15:", optarg);
-      else
-        plan->options.rounds = (int)ceil(rounds);
-      break;
-    case MEMORY:
-      failed = set_memory(plan, optarg);
-      break;
-    case JSON:
-      plan->json = true;
-      break;
-    case 'h':
-      *help_out = true;
-      break;
-    default:
-      fputs("try 'pawl bench net --help'\n", stderr);
-      failed = 2;
-    }
+static bool set_rounds(struct plan *plan, const char *text) {
+  uint64_t rounds;
+  if (!pwi_cli_number(text, &rounds) || rounds < 1 || rounds > ROUNDS_MAX) return false;
+  plan->options.rounds = (int)rounds;
+  return true;
+}
+
+static bool read_option(struct plan *plan, int letter, const char *value) {
+  char list[LIST_TEXT_MAX];
+  switch (letter) {
+  case 't':
+    return snprintf(list, sizeof list, "%s", value) < LIST_TEXT_MAX && add_transports(plan, list);
+  case 's':
+    return snprintf(list, sizeof list, "%s", value) < LIST_TEXT_MAX && add_sizes(plan, list);
+  case LETTER_SECONDS:
+    return read_positive(value, SECONDS_MAX, &plan->options.seconds);
+  case LETTER_ROUNDS:
+    return set_rounds(plan, value);
+  case LETTER_MEMORY:
+    return set_memory(plan, value);
+  default:
+    plan->json = true;
+    return true;
   }
-  if (!failed && optind < argc) failed = usage_error("unexpected argument", argv[optind]);
-  return failed;
 }
 
 static double rounded(double value) { return round(value * 1000) / 1000; }
@@ -164,17 +125,14 @@ static void print_row(const struct pwi_bench_net_options *options, const struct 
 }
 
 /* One line of figures. A transport that is not there is an error only if it was asked for by name. */
-static int run_one(const struct plan *plan) {
+static int run_one(const struct pwi_command *command, const struct plan *plan) {
   struct pwi_bench_net_result result;
   int failed = pwi_bench_net(&plan->options, &result);
   if (failed == PWI_BENCH_SKIPPED) {
-    fprintf(stderr, "pawl bench net: %s is not available here ('pawl env' says why)\n", plan->options.transport);
-    return plan->all ? 0 : 1;
+    int missing = pwi_cli_failure(command, "%s is not available here ('pawl env' says why)", plan->options.transport);
+    return plan->all ? PWI_EXIT_OK : missing;
   }
-  if (failed) {
-    fprintf(stderr, "pawl bench net: %s could not be measured\n", plan->options.transport);
-    return 1;
-  }
+  if (failed) return pwi_cli_failure(command, "%s could not be measured", plan->options.transport);
   if (plan->json)
     print_json(&plan->options, &result);
   else
@@ -182,25 +140,52 @@ static int run_one(const struct plan *plan) {
   return 0;
 }
 
-int pwi_cmd_bench_net(int argc, char **argv) {
-  struct plan plan = {0};
-  bool wants_help = false;
-  pwi_bench_net_options_init(&plan.options);
-  int failed = read_options(argc, argv, &plan, &wants_help);
-  if (failed) return failed;
-  if (wants_help) {
-    fputs(help, stdout);
-    return 0;
-  }
-  if (plan.size_count == 0) plan.sizes[plan.size_count++] = plan.options.size;
-  plan.all = plan.transport_count == 0;
-  for (size_t i = 0; plan.all && i < TRANSPORTS; i++) plan.transports[plan.transport_count++] = transports[i];
-  if (!plan.json) print_head();
-  for (size_t i = 0; i < plan.transport_count; i++)
-    for (size_t j = 0; j < plan.size_count; j++) {
-      plan.options.transport = plan.transports[i];
-      plan.options.size = plan.sizes[j];
-      failed |= run_one(&plan);
+static int measure(const struct pwi_command *command, struct plan *plan) {
+  int exit_code = PWI_EXIT_OK;
+  if (plan->size_count == 0) plan->sizes[plan->size_count++] = plan->options.size;
+  plan->all = plan->transport_count == 0;
+  for (size_t i = 0; plan->all && i < TRANSPORTS; i++) plan->transports[plan->transport_count++] = transports[i];
+  if (!plan->json) print_head();
+  for (size_t i = 0; i < plan->transport_count; i++)
+    for (size_t j = 0; j < plan->size_count; j++) {
+      plan->options.transport = plan->transports[i];
+      plan->options.size = plan->sizes[j];
+      exit_code |= run_one(command, plan);
     }
-  return failed;
+  return exit_code;
 }
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  struct plan plan = {0};
+  struct pwi_cli_args args;
+  int letter;
+  pwi_bench_net_options_init(&plan.options);
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(&plan, letter, args.value))
+      return pwi_cli_usage(command, "'%s' is no value of this option", args.value);
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  return measure(command, &plan);
+}
+
+static const struct pwi_cli_option cli_options[] = {
+    {'t', "transport", "LIST", "of tcp, tls, unix, ucx; comma-separated (default: all there are)"},
+    {'s', "size", "LIST", "bytes of a message, as in 64k,1m, up to 256m (default: 1m)"},
+    {LETTER_SECONDS, "seconds", "S", "length of each measurement, up to 60 (default: 0.5)"},
+    {LETTER_ROUNDS, "rounds", "N", "ours and the baseline take turns N times, up to 15; medians count\n(default: 5)"},
+    {LETTER_MEMORY, "memory", "KIND",
+     "send from a shared region or from private memory: region or\nprivate (default: region; matters for ucx only)"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_bench_net = {
+    .name = "net",
+    .summary = "measure the network between two processes of this machine",
+    .text = "Starts two nodes on this machine, in two processes, and measures the network\n"
+            "between them. Each figure stands beside a baseline measured in the same run: a\n"
+            "plain blocking send/recv loop on the same kind of socket, or for ucx a memcpy\n"
+            "out of a shared mapping.\n",
+    .options = cli_options,
+    .run = run,
+};

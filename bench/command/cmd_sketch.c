@@ -1,4 +1,4 @@
-/* `pawl bench sketch`: things a second into a sketch. */
+/* `pawl-bench sketch`: things a second into a sketch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,14 +82,14 @@ static const struct pwi_cli_option options[] = {
 };
 
 const struct pwi_command pwi_command_bench_sketch = {
-    .name = "bench sketch",
+    .name = "sketch",
     .summary = "measure how fast a sketch counts",
     .text = "Starts one server process and adds things from this one: a Zipf stream, and\n"
             "numbers of 64 bits that are all different, which are not added up on the way.\n"
             "Beside it stand what Redis does on this machine, if it is here, and what one\n"
             "thread does with the same sketch in its own memory.\n\n"
-            "  pawl bench sketch\n"
-            "  pawl bench sketch --kill --data stream/ --json\n",
+            "  pawl-bench sketch\n"
+            "  pawl-bench sketch --kill --data stream/ --json\n",
     .options = options,
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* `pawl bench wait`: bounded delay, from none to any. */
+/* `pawl-bench wait`: bounded delay, from none to any. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +161,7 @@ static const struct pwi_cli_option options[] = {
 };
 
 const struct pwi_command pwi_command_bench_wait = {
-    .name = "bench wait",
+    .name = "wait",
     .summary = "measure how much workers wait under bounded delay",
     .text = "Trains l1-regularised logistic regression by Algorithm 3 of OSDI'14 on generated\n"
             "data, once for each bound tau: so many iterations of a worker may be under way\n"
@@ -171,9 +171,9 @@ const struct pwi_command pwi_command_bench_wait = {
             "reached.\n\n"
             "Roles and numbers are real, network and time are simulated: the same seed gives\n"
             "the same figures on any machine.\n\n"
-            "  pawl bench wait\n"
-            "  pawl bench wait --tau 0,8,inf --json\n"
-            "  pawl bench wait --svg wait.svg\n",
+            "  pawl-bench wait\n"
+            "  pawl-bench wait --tau 0,8,inf --json\n"
+            "  pawl-bench wait --svg wait.svg\n",
     .options = options,
     .run = run,
 };

@@ -31,7 +31,7 @@ void pwi_failover_progress(const char *format, ...) {
   va_list arguments;
   if (!isatty(STDERR_FILENO) && !pwi_log_wants(PAWL_LOG_INFO)) return;
   va_start(arguments, format);
-  fputs("pawl bench failover: ", stderr);
+  fputs("pawl-bench failover: ", stderr);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);

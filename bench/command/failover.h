@@ -1,4 +1,4 @@
-/* `pawl bench failover`, inside: how long pushes stand still when a server is lost, and whether any is lost with it. */
+/* `pawl-bench failover`, inside: how long pushes stand still when a server is lost, and whether any is lost with it. */
 #ifndef BENCH_COMMAND_FAILOVER_H
 #define BENCH_COMMAND_FAILOVER_H
 

@@ -1,4 +1,4 @@
-/* `pawl bench fill`, inside: how fast a server that joins is filled while workers push, what the workers notice of it, and
+/* `pawl-bench fill`, inside: how fast a server that joins is filled while workers push, what the workers notice of it, and
  * how much is moved for it. */
 #ifndef BENCH_COMMAND_FILL_H
 #define BENCH_COMMAND_FILL_H

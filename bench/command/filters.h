@@ -1,4 +1,4 @@
-/* `pawl bench filters`, inside: what filters save, on keys alone and on l1-regularised logistic regression.
+/* `pawl-bench filters`, inside: what filters save, on keys alone and on l1-regularised logistic regression.
  *
  * A cluster is started on this machine and everything goes through the public API. Bytes are those of whole messages, as
  * the session counts them for a vector (pawl_vector_traffic).

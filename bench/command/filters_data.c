@@ -1,4 +1,4 @@
-/* What `pawl bench filters` learns from: examples that are drawn, or read from a file in LIBSVM format. */
+/* What `pawl-bench filters` learns from: examples that are drawn, or read from a file in LIBSVM format. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

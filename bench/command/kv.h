@@ -1,4 +1,4 @@
-/* `pawl bench kv`, inside: push and pull against a cluster of processes on this machine.
+/* `pawl-bench kv`, inside: push and pull against a cluster of processes on this machine.
  *
  * Three kinds of process take part. This one leads: it starts the cluster as an embedded session, makes vectors, measures
  * what the machine can do by itself (the limit), and prints. Servers are children of that session. Workers are forked

@@ -1,4 +1,4 @@
-/* The cases of `pawl bench kv` that measure speed: rounds of the workers, and of the limit, in turn. */
+/* The cases of `pawl-bench kv` that measure speed: rounds of the workers, and of the limit, in turn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

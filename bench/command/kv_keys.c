@@ -1,4 +1,4 @@
-/* Keys of `pawl bench kv`, and vectors that hold them. */
+/* Keys of `pawl-bench kv`, and vectors that hold them. */
 #include <inttypes.h>
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* The cases of `pawl bench kv` that look at servers: how evenly bytes and requests lie on them, and what a sparse key
+/* The cases of `pawl-bench kv` that look at servers: how evenly bytes and requests lie on them, and what a sparse key
  * costs in memory.
  *
  * BALANCE. A load is a vector with keys in it and one-key pulls, at first as the manager has dealt the ring; it is asked to

@@ -280,7 +280,7 @@ static int open_session(struct session *session, const struct pwi_bench_net_opti
   if (!told || make_node(&session->node, options->transport, keys) != PAWL_OK) return 1;
   if (pwi_net_connect(session->node.net, address, &session->node.link) != PAWL_OK) return 1;
   if (!wait_for(&session->node, &session->node.is_up)) {
-    fprintf(stderr, "pawl bench net: cannot connect to %s: %s\n", address, pawl_status_text(session->node.why));
+    fprintf(stderr, "pawl-bench net: cannot connect to %s: %s\n", address, pawl_status_text(session->node.why));
     return 1;
   }
   return open_source(session, options) ? 0 : 1;
@@ -370,14 +370,4 @@ int pwi_bench_net(const struct pwi_bench_net_options *options, struct pwi_bench_
   pwi_keyring_destroy(keys);
   if (!failed) *result_out = result;
   return failed;
-}
-
-int pwi_bench_net_quick(const char *transport, struct pwi_bench_net_result *result_out) {
-  struct pwi_bench_net_options options;
-  pwi_bench_net_options_init(&options);
-  options.transport = transport;
-  options.seconds = 0.15;
-  options.idle_pings = 50;
-  options.rounds = 3;
-  return pwi_bench_net(&options, result_out);
 }

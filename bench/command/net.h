@@ -11,6 +11,8 @@
 
 #include <pawl/status.h>
 
+#include "cli/cli.h"
+
 #define PWI_BENCH_SKIPPED 77
 
 struct pwi_bench_net_options {
@@ -35,9 +37,6 @@ void pwi_bench_net_options_init(struct pwi_bench_net_options *options);
 /* 0; PWI_BENCH_SKIPPED if this build or machine does not have the transport; 1 after an error, which was printed. */
 int pwi_bench_net(const struct pwi_bench_net_options *options, struct pwi_bench_net_result *result_out);
 
-/* The same in about two seconds, for a first impression. */
-int pwi_bench_net_quick(const char *transport, struct pwi_bench_net_result *result_out);
-
 /* The baseline: bench/command/baseline.c. Ends with the child that it starts. */
 struct pwi_baseline;
 struct pwi_baseline *pwi_baseline_start(const char *transport, size_t size);
@@ -45,7 +44,6 @@ double pwi_baseline_rate(struct pwi_baseline *baseline, double seconds);        
 double pwi_baseline_rtt(struct pwi_baseline *baseline, int count, double pause_us); /* us, median */
 void pwi_baseline_stop(struct pwi_baseline *baseline);
 
-/* `pawl bench net`. */
-int pwi_cmd_bench_net(int argc, char **argv);
+extern const struct pwi_command pwi_command_bench_net;
 
 #endif

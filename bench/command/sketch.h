@@ -1,4 +1,4 @@
-/* `pawl bench sketch`, inside: things a second into a sketch, beside what one thread does in memory and what Redis does.
+/* `pawl-bench sketch`, inside: things a second into a sketch, beside what one thread does in memory and what Redis does.
  *
  * This process is the one worker; the one server is the child of an embedded session. Streams are made before the clock starts,
  * and lie in memory. Times end when everything was answered: a flush is part of them.

@@ -1,4 +1,4 @@
-/* `pawl bench wait`: how long workers wait under bounded delay, and what it costs them not to (OSDI'14 5.1, figure 10).
+/* `pawl-bench wait`: how long workers wait under bounded delay, and what it costs them not to (OSDI'14 5.1, figure 10).
  *
  * Algorithm 3 of the paper, delayed block proximal gradient for l1-regularised logistic regression:
  *

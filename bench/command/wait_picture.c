@@ -1,4 +1,4 @@
-/* The picture of `pawl bench wait`: one bar for each tau, computing below and waiting on top of it (OSDI'14, figure 10). */
+/* The picture of `pawl-bench wait`: one bar for each tau, computing below and waiting on top of it (OSDI'14, figure 10). */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* The data of `pawl bench wait`, its gradients and its objective.
+/* The data of `pawl-bench wait`, its gradients and its objective.
  *
  * Examples have features drawn by a power law, spread over all blocks, as words and pages are: so blocks depend on one another, and
  * a step from old weights is worse than one from new ones. Labels come from weights of which most are zero. */

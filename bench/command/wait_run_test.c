@@ -1,4 +1,4 @@
-/* The numbers of `pawl bench wait`: gradients against differences, products against sums, and what the bound does. */
+/* The numbers of `pawl-bench wait`: gradients against differences, products against sums, and what the bound does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -56,13 +56,19 @@ struct pwi_command {
 
 extern const struct pwi_command pwi_command_version, pwi_command_env, pwi_command_key, pwi_command_bench,
     pwi_command_demo, pwi_command_sim, pwi_command_manager, pwi_command_server, pwi_command_status, pwi_command_get,
-    pwi_command_put, pwi_command_vector, pwi_command_sketch, pwi_command_checkpoint, pwi_command_storm,
-    pwi_command_server_drain, pwi_command_server_forget, pwi_command_train, pwi_command_worker, pwi_command_predict,
-    pwi_command_model, pwi_command_convert, pwi_command_lda, pwi_command_completion;
+    pwi_command_put, pwi_command_vector, pwi_command_sketch, pwi_command_checkpoint, pwi_command_server_drain,
+    pwi_command_server_forget, pwi_command_train, pwi_command_worker, pwi_command_predict, pwi_command_model,
+    pwi_command_convert, pwi_command_lda, pwi_command_completion;
 
 /* What every command understands besides its own options; all commands, which end with NULL, and the options of `pawl` without one. */
 extern const struct pwi_cli_option pwi_cli_common_options[], pwi_cli_root_options[];
 extern const struct pwi_command *const pwi_cli_commands[];
+
+/* What messages begin with: "pawl", "pawl-bench" or "pawl-storm". Each program defines it. */
+extern const char pwi_cli_program[];
+
+/* The main of a program: readies signals and the log, calls `run`, and checks that the output could be written. The exit code. */
+int pwi_cli_main(int (*run)(int argc, char **argv), int argc, char **argv);
 
 /* Run a command, or that of its children which argv[1] names. */
 int pwi_cli_run(const struct pwi_command *command, int argc, char **argv);

@@ -1,6 +1,4 @@
 /* pawl, the command: the list of subcommands, and what happens before and after one runs. */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +39,7 @@ static void print_overview(void) {
                                                    &pwi_command_vector, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
-  static const struct pwi_command *const measure[] = {&pwi_command_bench, &pwi_command_sim, NULL};
+  static const struct pwi_command *const measure[] = {&pwi_command_sim, NULL};
   printf("pawl %s shares model parameters between machines, so that learning can use many of them.\n\n"
          "usage: pawl COMMAND [options]\n",
          pawl_version());
@@ -52,7 +50,7 @@ static void print_overview(void) {
   print_group("look into a cluster", look);
   print_group("count very many things", count);
   print_group("keep what was learned", keep);
-  print_group("measure and simulate", measure);
+  print_group("plan a cluster", measure);
   printf("\nevery command takes:\n"
          "  -h, --help         explain the command and its options; also 'pawl help COMMAND'\n"
          "  -v, --verbose      log more to standard error; twice for everything\n"
@@ -100,15 +98,4 @@ static int run(int argc, char **argv) {
   return pwi_cli_run(&root, argc - args.rest + 1, argv + args.rest - 1);
 }
 
-int main(int argc, char **argv) {
-  signal(SIGPIPE, SIG_IGN); /* a peer or a reader that is gone is an error of one call */
-  pwi_cli_log_start();
-  int exit_code = run(argc, argv);
-  errno = 0;
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    /* `pawl env | head -1` is nobody's mistake. */
-    if (errno != EPIPE) fprintf(stderr, "pawl: cannot write the output: %s\n", strerror(errno ? errno : EIO));
-    return exit_code ? exit_code : PWI_EXIT_FAILURE;
-  }
-  return exit_code;
-}
+int main(int argc, char **argv) { return pwi_cli_main(run, argc, argv); }

@@ -33,7 +33,7 @@ static void complain(const struct pwi_command *command, const char *format, va_l
 
 static void complain(const struct pwi_command *command, const char *format, va_list arguments) {
   fflush(stdout);
-  fprintf(stderr, "pawl%s%s: ", *command->name ? " " : "", command->name);
+  fprintf(stderr, "%s%s%s: ", pwi_cli_program, *command->name ? " " : "", command->name);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
 }
@@ -43,7 +43,7 @@ int pwi_cli_usage(const struct pwi_command *command, const char *format, ...) {
   va_start(arguments, format);
   complain(command, format, arguments);
   va_end(arguments);
-  fprintf(stderr, "try 'pawl%s%s --help'\n", *command->name ? " " : "", command->name);
+  fprintf(stderr, "try '%s%s%s --help'\n", pwi_cli_program, *command->name ? " " : "", command->name);
   return PWI_EXIT_USAGE;
 }
 
@@ -95,15 +95,17 @@ void pwi_cli_help(const struct pwi_command *command) {
     command->help();
     return;
   }
-  printf("pawl %s: %s\n\nusage: pawl %s", command->name, command->summary, command->name);
+  const char *blank = *command->name ? " " : "";
+  printf("%s%s%s: %s\n\nusage: %s%s%s", pwi_cli_program, blank, command->name, command->summary, pwi_cli_program, blank,
+         command->name);
   printf("%s", command->children ? " COMMAND [options]\n" : " [options]");
   if (!command->children) printf("%s%s\n", command->arguments ? " " : "", command->arguments ? command->arguments : "");
   if (command->text) printf("\n%s", command->text);
   if (command->children) {
     printf("\ncommands:\n");
     for (const struct pwi_command *const *child = command->children; *child; child++)
-      printf("  pawl %-18s %s\n", (*child)->name, (*child)->summary);
-    printf("\n'pawl %s COMMAND --help' explains one.\n", command->name);
+      printf("  %s %-18s %s\n", pwi_cli_program, (*child)->name, (*child)->summary);
+    printf("\n'%s%s%s COMMAND --help' explains one.\n", pwi_cli_program, blank, command->name);
     return;
   }
   const struct pwi_cli_option *own = own_options(command);

@@ -3,6 +3,7 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,20 @@ int pwi_cli_print_json(const struct pwi_command *command, json_t *object) {
   puts(text);
   free(text); /* jansson's own memory */
   return PWI_EXIT_OK;
+}
+
+int pwi_cli_main(int (*run)(int argc, char **argv), int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN); /* a peer or a reader that is gone is an error of one call */
+  pwi_cli_log_start();
+  int exit_code = run(argc, argv);
+  errno = 0;
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    /* `pawl env | head -1` is nobody's mistake. */
+    if (errno != EPIPE)
+      fprintf(stderr, "%s: cannot write the output: %s\n", pwi_cli_program, strerror(errno ? errno : EIO));
+    return exit_code ? exit_code : PWI_EXIT_FAILURE;
+  }
+  return exit_code;
 }
 
 static int terminal_width(void) {

@@ -125,7 +125,7 @@ static bool has_told; /* that keys wait */
 static void tell_waiting(const struct pwi_command *command) {
   if (!opened || has_told || pawl_session_check(opened) != PAWL_CLUSTER_WAITING) return;
   has_told = true;
-  fprintf(stderr, "pawl %s: the cluster is not whole: %s\n", command->name, pawl_error_text());
+  fprintf(stderr, "%s %s: the cluster is not whole: %s\n", pwi_cli_program, command->name, pawl_error_text());
 }
 
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,

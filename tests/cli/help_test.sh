@@ -23,7 +23,7 @@ said() { grep -q -e "$1" "$work/out" || fail "'$1' is not in: $(cat "$work/out")
 complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work/err")"; }
 
 expect 0 "$pawl" --help
-for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl bench net' 'pawl sim demo' \
+for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl vector delete' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
   'pawl sketch insert' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
   'pawl train linear' 'pawl train lda' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
@@ -83,7 +83,6 @@ explains 'lda infer' --top --all --output --alpha --iterations --vocab --format 
 explains 'lda evaluate' --alpha --iterations --seed --vocab --format --skip-bad --threads --json 'MODEL DATA'
 explains 'lda export' --output --counts --json MODEL
 explains convert --output --format --hash-bits --label --vocab --binary --unit-rows --skip-bad --threads --json INPUT
-explains 'bench sketch' --seconds --things --data --kill --transport --json
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train lda'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
   --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows \
@@ -100,13 +99,6 @@ explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkp
 explains 'checkpoint list' --json DIR/NAME
 explains 'checkpoint verify' --json DIR/NAME
 explains 'checkpoint export' --format --json FILE
-explains bench 'pawl bench net'
-explains 'bench net' --transport --json
-explains 'bench kv' --case --workers --servers --transport --json
-explains 'bench failover' --servers --workers --replicas --kills --mode --gigabytes --seed --json
-explains storm 'pawl storm work' 'pawl storm verify'
-explains 'storm work' --worker --journal --plant --cluster
-explains 'storm verify' JOURNAL --cluster --json
 explains sim 'pawl sim demo' 'pawl sim faults'
 explains 'sim demo' --seed --bug --json
 explains 'sim faults' --seeds --seed --replicas --jobs --bug --json
@@ -122,13 +114,12 @@ refuses() {
 }
 
 refuses 'which command' 
-refuses "did you mean 'bench'" bnech
+refuses "did you mean 'train'" tarin
 refuses "did you mean 'env'" evn --json
 refuses "unknown command 'frobnicate'" frobnicate
 refuses "unknown command 'frobnicate'" help frobnicate
 refuses "did you mean '--help'" --hepl
 refuses "did you mean 'new'" key nwe
-refuses "did you mean 'net'" bench nte
 refuses 'which command' key
 refuses 'which command' sim
 refuses "did you mean '--json'" env --jsno
@@ -165,7 +156,8 @@ refuses '-o FILE is missing' convert a
 refuses 'libsvm, vw' convert a -o b --format arff
 refuses 'from 1 to 62' convert a -o b --hash-bits 63
 refuses 'from 1 to 1024' convert a -o b --threads 0
-refuses 'bench net' bench net --no-such-option
+refuses 'build/pawl-bench net' bench net --json
+refuses 'make bench' bench
 refuses 'DIR/NAME is missing' checkpoint verify
 refuses 'which format' checkpoint export a/b c/d e.txt
 refuses 'which format' checkpoint export a/b c/d e.npy --format csv

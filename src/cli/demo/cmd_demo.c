@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/demo/net.h"
 #include "cli/demo/sim.h"
 #include "cli/demo/train.h"
 
@@ -191,20 +190,17 @@ static void print_next(const struct demo *demo) {
          "  %s predict words.model %s/%s\n"
          "      the same by hand; README.md goes on from there, with accidents\n",
          pawl, demo->data, PWI_DEMO_TRAIN, pawl, demo->data, PWI_DEMO_TEST);
-  if (!demo->all)
-    printf("  %s demo --all\n      also the network of this machine, and a simulated cluster under faults\n", pawl);
+  if (!demo->all) printf("  %s demo --all\n      also a simulated cluster under faults\n", pawl);
   printf("  %s --help\n      all commands; docs/commands.md has a page for each\n"
          "  make test\n      the tests; docs/architecture.md is the way into the source\n",
          pawl);
 }
 
 static int show_rest(struct demo *demo) {
-  int network = pwi_demo_net_show(demo->command, &demo->paint, demo->json);
-  if (!demo->json)
-    print_heading(demo, "3. The same network, simulated: a store, three clients that keep writing, and faults");
+  if (!demo->json) print_heading(demo, "2. A simulated network: a store, three clients that keep writing, and faults");
   int simulated = pwi_demo_sim_show(demo->command, &demo->sim);
   if (!demo->json) printf("\n");
-  return network ? network : simulated;
+  return simulated;
 }
 
 static int show(struct demo *demo) {
@@ -238,8 +234,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option cli_options[] = {
-    {'a', "all", NULL,
-     "also measure the network of this machine by each transport, and\nreplay a simulated schedule of faults"},
+    {'a', "all", NULL, "also replay a simulated schedule of faults"},
     {'s', "seed", "NUMBER", "of the simulated faults"},
     {'d', "data", "FOLDER",
      "where the data is (default: examples/data of the source tree, or\nshare/pawl of the installation)"},

@@ -171,7 +171,7 @@ static void fill_vectors(struct pwi_run_shard_page *page, const struct pwi_serve
   for (size_t i = 0; i < catalogue->count && page->count < PWI_RUN_VECTORS_MAX; i++) {
     const struct pwi_entry *entry = &catalogue->entries[i];
     struct pwi_run_vector *vector = entry->kind == PWI_ENTRY_VECTOR ? next_vector(page) : NULL;
-    if (!vector || pwi_holding_figures(pwi_server_holding(server), entry->id, &vector->figures)) continue;
+    if (!vector || pwi_shard_figures(pwi_server_shard(server), entry->id, &vector->figures)) continue;
     memcpy(vector->name, entry->name, sizeof vector->name);
     page->count++;
   }
@@ -180,7 +180,7 @@ static void fill_vectors(struct pwi_run_shard_page *page, const struct pwi_serve
 void pwi_run_shard_page_fill(struct pwi_run_shard_page *page, const struct pwi_server *server,
                              const struct pwi_net *net, bool is_leaving, int64_t now_ns) {
   pwi_server_state(server, &page->state);
-  pwi_holding_report(pwi_server_holding(server), &page->report);
+  pwi_shard_report(pwi_server_shard(server), &page->report);
   pwi_net_counts(net, &page->counts);
   fill_vectors(page, server);
   page->is_leaving = is_leaving;

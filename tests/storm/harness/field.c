@@ -54,6 +54,9 @@ static bool prepare(struct pwi_storm *storm, bool *is_unable_out) {
   unsetenv("PAWL_ADDRESS");
   if (pwi_child_command(storm->command, sizeof storm->command))
     return pwi_storm_fail(storm, "the pawl command cannot be found: set PAWL_COMMAND to its path");
+  snprintf(storm->worker_command, sizeof storm->worker_command, "%s-storm", storm->command); /* beside it */
+  if (access(storm->worker_command, X_OK) != 0)
+    return pwi_storm_fail(storm, "there is no %s: build the target pawl_storm", storm->worker_command);
   if (!storm->config.has_cells) return true;
   if (!pwi_storm_cells_open(&storm->cells, &why)) {
     *is_unable_out = true;
@@ -164,7 +167,7 @@ static void order_server(const struct pwi_storm *storm, const struct pwi_storm_e
 
 static void order_worker(const struct pwi_storm *storm, const struct pwi_storm_extra *extra,
                          const struct pwi_storm_member *member, struct order *order) {
-  say(order, "storm", "work");
+  say(order, "work", NULL);
   say(order, "--cluster", storm->address);
   say(order, "--timeout", "30");
   say_number(order, "--worker", (long long)member->number);
@@ -213,7 +216,8 @@ bool pwi_storm_add(struct pwi_storm *storm, enum pwi_storm_role role, const stru
   say_number(&order, "--parent", getpid());
   if (storm->config.is_tcp) say(&order, "--transport", "tcp");
   say_environment(storm, extra, &order);
-  if (!start(storm, member, extra->command ? extra->command : storm->command, &order)) return false;
+  const char *pawl = extra->command ? extra->command : storm->command;
+  if (!start(storm, member, role == PWI_STORM_WORKER ? storm->worker_command : pawl, &order)) return false;
   if (member_out) *member_out = storm->count;
   storm->count++;
   return role != PWI_STORM_MANAGER || pwi_storm_settle(storm, 10 * PWI_HOST_SECOND);

@@ -1,4 +1,4 @@
-/* A storm: a cluster and workers as processes of this machine, faults done to them, and the verdict at the end. What `pawl bench
+/* A storm: a cluster and workers as processes of this machine, faults done to them, and the verdict at the end. What `pawl-bench
  * failover` and tests/storm are written with.
  *
  * Members are the manager, servers and workers, numbered as they come. Each is a child process that ends with this one; only

@@ -25,8 +25,9 @@ struct pwi_storm {
   char folder[PATH_MAX];
   bool is_folder_ours;
   char command[PATH_MAX];
-  char address[PWI_NET_ADDRESS_MAX]; /* the manager's; "" before it is there */
-  char key[PWI_KEY_TEXT_MAX];        /* "": none */
+  char worker_command[PATH_MAX + sizeof "-storm"]; /* pawl-storm */
+  char address[PWI_NET_ADDRESS_MAX];               /* the manager's; "" before it is there */
+  char key[PWI_KEY_TEXT_MAX];                      /* "": none */
   struct pwi_storm_cells *cells;
   struct pawl_session *session;
   size_t count;

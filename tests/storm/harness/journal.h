@@ -1,4 +1,4 @@
-/* Journals of `pawl storm work`: what a worker is about to push, and what it was told is done.
+/* Journals of `pawl-storm work`: what a worker is about to push, and what it was told is done.
  *
  * WHAT IS PUSHED. Push number s of a worker (its serial: 1, 2, 3, …) adds the row {1, s, s*s, mix(s)} to some of the keys
  * that only this worker pushes to. So a key must read as the sum of the rows of certain serials, and where it does not, the

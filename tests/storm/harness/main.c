@@ -1,5 +1,6 @@
-/* `pawl storm work` and `pawl storm verify`: the two ends of a test with real faults (docs/testing.md). They stand in no list of
- * commands: `pawl bench failover` and the tests start them. Against a cluster of one's own they may be run by hand. */
+/* pawl-storm, a program for tests with real faults (docs/testing.md): `pawl-storm work` pushes and keeps a journal, `pawl-storm
+ * verify` compares the journals with what the cluster holds. `pawl-bench failover` and the tests in tests/storm start it; it
+ * may be run by hand against a cluster of one's own. It is not installed. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,7 +154,7 @@ static const struct pwi_cli_option work_options[] = {
 };
 
 static const struct pwi_command command_work = {
-    .name = "storm work",
+    .name = "work",
     .summary = "push without pause, and keep a journal of it",
     .text = "Pushes integers to keys of its own, several pushes at a time, until SIGTERM. Each\n"
             "push is written to the journal before it is sent, and its end when it is known.\n"
@@ -219,10 +220,10 @@ static int run_verify(const struct pwi_command *command, int argc, char **argv) 
 static const struct pwi_cli_option verify_options[] = {PWI_SESSION_OPTIONS, PWI_CLI_JSON, {0}};
 
 static const struct pwi_command command_verify = {
-    .name = "storm verify",
+    .name = "verify",
     .arguments = "JOURNAL...",
     .summary = "compare what is stored with the journals of workers",
-    .text = "Reads journals of 'pawl storm work', pulls the keys of their workers, and says\n"
+    .text = "Reads journals of 'pawl-storm work', pulls the keys of their workers, and says\n"
             "which acknowledged pushes are not there and which pushes are there twice. Pushes\n"
             "that had not ended when their worker was killed may be there once. Exits with 1\n"
             "if anything is lost, double, or cannot be read.\n",
@@ -232,9 +233,15 @@ static const struct pwi_command command_verify = {
 
 static const struct pwi_command *const children[] = {&command_work, &command_verify, NULL};
 
-const struct pwi_command pwi_command_storm = {
-    .name = "storm",
+static const struct pwi_command root = {
+    .name = "",
     .summary = "push without pause, and look what was lost",
-    .text = "What 'pawl bench failover' and the tests are made of.\n",
+    .text = "What 'pawl-bench failover' and the tests in tests/storm are made of.\n",
     .children = children,
 };
+
+const char pwi_cli_program[] = "pawl-storm";
+
+static int run(int argc, char **argv) { return pwi_cli_run(&root, argc, argv); }
+
+int main(int argc, char **argv) { return pwi_cli_main(run, argc, argv); }

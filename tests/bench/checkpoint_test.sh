@@ -1,8 +1,8 @@
 #!/bin/sh
-# `pawl bench checkpoint` runs in a small size and prints the line that is promised. No figure is judged.
+# `pawl-bench checkpoint` runs in a small size and prints the line that is promised. No figure is judged.
 # timeout: 120
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
+bench=${PAWL_BENCH:?the path of pawl-bench}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
@@ -17,7 +17,7 @@ number='-\{0,1\}[0-9][0-9.]*\(e[-+]\{0,1\}[0-9]*\)\{0,1\}'
 mkdir "$work/saved"
 
 run() {
-  "$pawl" bench checkpoint --gigabytes 0.04 --seconds 0.1 --rounds 2 --dir "$work/saved" "$@" \
+  "$bench" checkpoint --gigabytes 0.04 --seconds 0.1 --rounds 2 --dir "$work/saved" "$@" \
     >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"
   [ -z "$(ls "$work/saved")" ] || fail "something is left: $(ls "$work/saved")"
 }
@@ -34,6 +34,6 @@ grep -q 'in the median of 2 rounds' "$work/out" || fail "no such words in: $(cat
 for wrong in '--servers 0' '--gigabytes 0' '--rounds 0' '--rounds 1000' '--rate fast' '--dir here' 'word'; do
   code=0
   # shellcheck disable=SC2086
-  "$pawl" bench checkpoint $wrong >"$work/out" 2>"$work/err" || code=$?
+  "$bench" checkpoint $wrong >"$work/out" 2>"$work/err" || code=$?
   [ "$code" -eq 2 ] || fail "'$wrong' exits with $code"
 done

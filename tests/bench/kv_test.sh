@@ -1,8 +1,8 @@
 #!/bin/sh
-# Every case of `pawl bench kv` runs, in small sizes, and prints the lines that are promised. No figure is judged.
+# Every case of `pawl-bench kv` runs, in small sizes, and prints the lines that are promised. No figure is judged.
 # timeout: 240
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
+bench=${PAWL_BENCH:?the path of pawl-bench}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
@@ -25,7 +25,7 @@ line() {
   grep -q -e "$said" "$work/out" || fail "no line of $1 $2 in: $(cat "$work/out")"
 }
 
-run() { "$pawl" bench kv --quick --json "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
+run() { "$bench" kv --quick --json "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
 
 count() { [ "$(wc -l <"$work/out")" -eq "$1" ] || fail "not $1 lines: $(cat "$work/out")"; }
 
@@ -67,15 +67,15 @@ line dense4m pull GB/s 2 tcp
 line onekey pull us 2 tcp
 count 3
 
-"$pawl" bench kv --quick --case onekey --op push >"$work/out" 2>"$work/err" || fail 'no table'
+"$bench" kv --quick --case onekey --op push >"$work/out" 2>"$work/err" || fail 'no table'
 grep -q '^case  *op  *value' "$work/out" || fail "no head: $(cat "$work/out")"
 grep -q '^onekey  *push  *[0-9.]* us ' "$work/out" || fail "no row: $(cat "$work/out")"
 
 for wrong in '--case nothing' '--workers 0' '--workers many' '--transport ether' '--seconds -1' '--op poke' 'word'; do
   code=0
   # shellcheck disable=SC2086
-  "$pawl" bench kv $wrong >"$work/out" 2>"$work/err" || code=$?
+  "$bench" kv $wrong >"$work/out" 2>"$work/err" || code=$?
   [ "$code" -eq 2 ] || fail "'$wrong' exits with $code"
 done
-"$pawl" bench kv --quick --case onekey --cluster 127.0.0.1:1 >"$work/out" 2>"$work/err" && fail 'nobody is there'
-grep -q 'pawl bench kv: cannot ' "$work/err" || fail 'it does not say why'
+"$bench" kv --quick --case onekey --cluster 127.0.0.1:1 >"$work/out" 2>"$work/err" && fail 'nobody is there'
+grep -q 'pawl-bench kv: cannot ' "$work/err" || fail 'it does not say why'

@@ -1,8 +1,8 @@
 #!/bin/sh
-# `pawl bench filters` runs in a small size: it prints the lines that are promised, and filters change no objective.
+# `pawl-bench filters` runs in a small size: it prints the lines that are promised, and filters change no objective.
 # timeout: 120
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
+bench=${PAWL_BENCH:?the path of pawl-bench}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
@@ -13,7 +13,7 @@ fail() {
   exit 1
 }
 
-run() { "$pawl" bench filters "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
+run() { "$bench" filters "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
 
 number='-\{0,1\}[0-9][0-9.]*\(e[-+]\{0,1\}[0-9]*\)\{0,1\}'
 
@@ -39,13 +39,13 @@ run --data "$work/data" --iterations 3 --l1 0.5
 grep -q '^learning  tcp     kkt | keys ' "$work/out" || fail "no table: $(cat "$work/out")"
 
 printf '+1 3:1\n-1 5=1\n' >"$work/data"
-"$pawl" bench filters --data "$work/data" >"$work/out" 2>"$work/err" && fail 'that is no LIBSVM'
+"$bench" filters --data "$work/data" >"$work/out" 2>"$work/err" && fail 'that is no LIBSVM'
 grep -q 'line 2: not in LIBSVM format' "$work/err" || fail 'it does not say why'
-"$pawl" bench filters --data "$work/nothing" >"$work/out" 2>"$work/err" && fail 'there is no such file'
+"$bench" filters --data "$work/nothing" >"$work/out" 2>"$work/err" && fail 'there is no such file'
 
 for wrong in '--l1 0' '--l1 1' '--iterations 0' '--nonzeros 0' '--features 0' 'word'; do
   code=0
   # shellcheck disable=SC2086
-  "$pawl" bench filters $wrong >"$work/out" 2>"$work/err" || code=$?
+  "$bench" filters $wrong >"$work/out" 2>"$work/err" || code=$?
   [ "$code" -eq 2 ] || fail "'$wrong' exits with $code"
 done

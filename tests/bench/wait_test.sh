@@ -1,9 +1,9 @@
 #!/bin/sh
-# `pawl bench wait` prints one object for each bound, draws them, and says the same each time.
+# `pawl-bench wait` prints one object for each bound, draws them, and says the same each time.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-measure() { "$PAWL_COMMAND" bench wait --blocks 4 --workers 2 "$@"; }
+measure() { "$PAWL_BENCH" wait --blocks 4 --workers 2 "$@"; }
 
 fail() {
   echo "$1"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# `pawl bench fill` runs in a small size and prints the line that is promised. No figure is judged.
+# `pawl-bench fill` runs in a small size and prints the line that is promised. No figure is judged.
 # timeout: 120
 set -eu
-pawl=${PAWL_COMMAND:?the path of the command}
+bench=${PAWL_BENCH:?the path of pawl-bench}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset PAWL_ADDRESS PAWL_KEY PAWL_KEY_FILE PAWL_LOG_LEVEL
@@ -15,7 +15,7 @@ fail() {
 
 number='-\{0,1\}[0-9][0-9.]*\(e[-+]\{0,1\}[0-9]*\)\{0,1\}'
 
-run() { "$pawl" bench fill --gigabytes 0.02 --seconds 0.2 "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
+run() { "$bench" fill --gigabytes 0.02 --seconds 0.2 "$@" >"$work/out" 2>"$work/err" || fail "'$*' exits with $?"; }
 
 # line SERVERS REPLICAS REPLICAS_MOVED [RATE]
 line() {
@@ -43,8 +43,8 @@ grep -q 'it was filled with  *[0-9.]* GB in [0-9.]* s' "$work/out" || fail "no t
 for wrong in '--servers 0' '--servers 2 --replicas 2' '--gigabytes 0' '--rate 0' '--outstanding 100' '--transport ether' 'word'; do
   code=0
   # shellcheck disable=SC2086
-  "$pawl" bench fill $wrong >"$work/out" 2>"$work/err" || code=$?
+  "$bench" fill $wrong >"$work/out" 2>"$work/err" || code=$?
   [ "$code" -eq 2 ] || fail "'$wrong' exits with $code"
 done
-"$pawl" bench fill --gigabytes 900 >"$work/out" 2>"$work/err" && fail 'there is no such machine'
+"$bench" fill --gigabytes 900 >"$work/out" 2>"$work/err" && fail 'there is no such machine'
 grep -q 'GB are free' "$work/err" || fail 'it does not say why'

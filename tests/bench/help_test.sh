@@ -1,0 +1,41 @@
+#!/bin/sh
+# pawl-bench and pawl-storm explain their commands and refuse what they do not know.
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/../cli/scene.sh"
+
+# explains PROGRAM COMMAND WORD…: --help exits with 0 and names every word.
+explains() {
+  program=$1 command=$2
+  shift 2
+  # shellcheck disable=SC2086
+  expect 0 "$program" $command --help
+  for word in "$@"; do said "$word"; done
+}
+bench=${PAWL_BENCH:?the path of pawl-bench}
+storm=${PAWL_STORM:?the path of pawl-storm}
+explains "$bench" '' 'usage: pawl-bench COMMAND' 'pawl-bench net' 'pawl-bench kv' 'pawl-bench failover' 'pawl-bench wait'
+explains "$bench" net 'usage: pawl-bench net' --transport --size --json
+explains "$bench" kv --case --workers --servers --transport --json
+explains "$bench" failover --servers --workers --replicas --kills --mode --gigabytes --seed --json
+explains "$bench" sketch --seconds --things --data --kill --transport --json
+explains "$storm" '' 'pawl-storm work' 'pawl-storm verify'
+explains "$storm" work --worker --journal --plant --cluster
+explains "$storm" verify JOURNAL --cluster --json
+
+# refuses HINT PROGRAM WORD…: exit code 2, nothing on standard output, and where to read more.
+refuses() {
+  hint=$1
+  shift
+  expect 2 "$@"
+  complained "$hint"
+  complained "^try 'pawl-.*--help'"
+  [ ! -s out ] || fail "'$*' is refused and prints: $(cat out)"
+}
+refuses 'which command' "$bench"
+refuses "did you mean 'net'" "$bench" nte
+refuses "'pigeon'" "$bench" net --transport pigeon
+refuses "'1g'" "$bench" net --size 1g
+refuses "'16'" "$bench" net --rounds 16
+refuses 'one argument too many' "$bench" net here
+refuses 'which command' "$storm"
