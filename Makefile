@@ -60,7 +60,7 @@ test-long: ## the same, with the tests that take minutes
 bench: ## measure the network, push and pull, and everything in bench/; one JSON object a line
 	@tools/deps build
 	$(call configure,$(BUILD))
-	$(call build,$(BUILD),pawl_command bench)
+	$(call build,$(BUILD),pawl_bench bench)
 	@status=0; \
 	for transport in $(BENCH_TRANSPORTS); do $(BUILD)/pawl-bench net --transport $$transport --json || status=1; done; \
 	for transport in auto tcp; do $(BUILD)/pawl-bench kv --transport $$transport --json || status=1; done; \
