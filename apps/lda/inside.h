@@ -16,7 +16,7 @@
 #include "apps/lda/block.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
-#include "apps/resume.h"
+#include "apps/common/resume.h"
 
 #define LDA_TIMEOUT (60 * PAWL_SECOND) /* for opening what should be there */
 

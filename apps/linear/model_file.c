@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/errors.h"
+#include "apps/common/errors.h"
 #include "apps/linear/model_inside.h"
 
 #define READ_STEP ((size_t)1 << 16) /* the least that is read at once */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "apps/linear/train_inside.h"
-#include "apps/news.h"
+#include "apps/common/news.h"
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */
 

@@ -18,7 +18,7 @@
 
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
-#include "apps/scene_test.h"
+#include "apps/common/scene_test.h"
 
 /* --- data ----------------------------------------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
 /* The scheduler's side of <pawl/job.h>: binds job/scheduler.h to calls.
  *
- * Only the thread that is in a call of the job touches the scheduler: it reads the letters that came (api/job_box.h), lets time pass, and
+ * Only the thread that is in a call of the job touches the scheduler: it reads the letters that came (api/job/box.h), lets time pass, and
  * does what the scheduler then wants done. Orders are calls of the worker's desk. That a worker is gone is seen by a task of the
  * worker's own, which the scheduler waits for all the time; and a worker waits for one of the scheduler's. The scheduler hears of a loss
- * when the worker is fenced (api/job_fence.h), so pieces move only then.
+ * when the worker is fenced (api/job/fence.h), so pieces move only then.
  */
 #include <pawl/job.h>
 
@@ -13,9 +13,9 @@
 
 #include <pawl/group.h>
 
-#include "api/job_box.h"
-#include "api/job_fence.h"
-#include "api/job_round.h"
+#include "api/job/box.h"
+#include "api/job/fence.h"
+#include "api/job/round.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"

@@ -7,8 +7,8 @@
  * ours stands behind it, and has a fixed size at the very end. Reading is safe on any bytes: PAWL_TRUNCATED, PAWL_CORRUPT,
  * PAWL_UNSUPPORTED (another version).
  */
-#ifndef PWI_API_JOB_MAIL_H
-#define PWI_API_JOB_MAIL_H
+#ifndef PWI_JOB_MESSAGES_H
+#define PWI_JOB_MESSAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

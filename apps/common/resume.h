@@ -4,8 +4,8 @@
  * with sizes and times of modification, which names the one that has changed; and as a digest of the rows themselves, a sum over pieces
  * that does not depend on who has read which.
  */
-#ifndef APPS_RESUME_H
-#define APPS_RESUME_H
+#ifndef APPS_COMMON_RESUME_H
+#define APPS_COMMON_RESUME_H
 
 #include <stdbool.h>
 #include <stdint.h>

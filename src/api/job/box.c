@@ -1,4 +1,4 @@
-#include "api/job_box.h"
+#include "api/job/box.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What tests of whole trainings share: a folder, and a cluster of servers that are processes. */
-#ifndef APPS_SCENE_TEST_H
-#define APPS_SCENE_TEST_H
+#ifndef APPS_COMMON_SCENE_TEST_H
+#define APPS_COMMON_SCENE_TEST_H
 
 #include <dirent.h>
 #include <setjmp.h>

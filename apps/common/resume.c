@@ -1,5 +1,5 @@
-/* Options and data of a run, remembered and compared: see resume.h. */
-#include "apps/resume.h"
+/* Options and data of a run, remembered and compared: see apps/common/resume.h. */
+#include "apps/common/resume.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-#include "apps/json.h"
+#include "apps/common/json.h"
 
 /* --- rows ------------------------------------------------------------------------------------------------------------------ */
 

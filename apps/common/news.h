@@ -1,6 +1,6 @@
 /* What happens to a job, as lines for people: what applications share. */
-#ifndef APPS_NEWS_H
-#define APPS_NEWS_H
+#ifndef APPS_COMMON_NEWS_H
+#define APPS_COMMON_NEWS_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#include "api/job_round.h"
+#include "api/job/round.h"
 
 #include <pawl/call.h>
 
 #include "api/error.h"
-#include "api/job_mail.h"
+#include "job/messages.h"
 #include "base/memory.h"
 
 struct pawl_round {

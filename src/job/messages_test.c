@@ -5,7 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "api/job_mail.h"
+#include "job/messages.h"
 #include "base/memory.h"
 #include "base/random.h"
 
@@ -155,5 +155,5 @@ int main(void) {
       cmocka_unit_test(test_ranges_keep_their_ends),
       cmocka_unit_test(test_damaged_letters_are_refused_or_read),
   };
-  return cmocka_run_group_tests_name("api.job_mail", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("job.messages", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* What a system call's errno is as a status: what applications share. */
-#ifndef APPS_ERRORS_H
-#define APPS_ERRORS_H
+#ifndef APPS_COMMON_ERRORS_H
+#define APPS_COMMON_ERRORS_H
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "api/job_mail.h"
+#include "job/messages.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "api/job_fence.h"
+#include "api/job/fence.h"
 
 #include "api/session.h"
 

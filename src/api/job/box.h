@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "api/driver.h"
-#include "api/job_mail.h"
+#include "job/messages.h"
 
 struct pawl_session;
 struct pawl_task;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "api/job_mail.h"
+#include "job/messages.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"

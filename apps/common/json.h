@@ -1,6 +1,6 @@
 /* JSON as the programs of a job send it to one another: what applications share. What is read comes from another process, and is looked at. */
-#ifndef APPS_JSON_H
-#define APPS_JSON_H
+#ifndef APPS_COMMON_JSON_H
+#define APPS_COMMON_JSON_H
 
 #include <inttypes.h>
 #include <jansson.h>

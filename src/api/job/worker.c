@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "api/group.h"
-#include "api/job_mail.h"
+#include "job/messages.h"
 #include "api/session.h"
 #include "base/memory.h"
 #include "host/clock.h"
