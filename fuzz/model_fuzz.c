@@ -90,7 +90,7 @@ static void check(pawl_status status, struct linear_model *model, char *why) {
 
 static void decode_npy(const char *bytes, size_t size) {
   struct linear_model model = {0};
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   if (size < 2) return;
   size_t about_size = (size_t)(uint8_t)bytes[0] | (size_t)(uint8_t)bytes[1] << 8;
   if (about_size > size - 2) about_size = size - 2;
@@ -101,7 +101,7 @@ static void decode_npy(const char *bytes, size_t size) {
 
 static void decode_pawl(char *bytes, size_t size) {
   struct linear_model model = {0};
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   if (!linear_pawl_is(bytes, size)) return;
   check(linear_pawl_decode(bytes, size, &model, why), &model, why);
   if (size < 8) return;
@@ -117,7 +117,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct linear_model model = {0};
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   if (size < 1 || size > SIZE_MOST) return 0;
   char *bytes = malloc(size); /* one 0 behind what comes after the first byte, and then the end */
   assert(bytes);

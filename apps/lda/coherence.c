@@ -10,7 +10,7 @@
 #include <pawl/session.h>
 
 #include "apps/lda/model_inside.h"
-#include "apps/linear/model_inside.h"
+#include "apps/common/model_file.h"
 
 #define TOP_MAX 1000
 
@@ -132,19 +132,19 @@ static struct pawl_lda_coherence judge(const struct counting *counting, uint32_t
 static pawl_status count_all(struct counting *counting, const struct pawl_lda_model *model, struct pawl_data *data,
                              uint32_t threads, char *error) {
   struct pawl_data_info info;
-  if (!allocate(counting)) return linear_say(error, PAWL_NO_MEMORY, "out of memory");
+  if (!allocate(counting)) return apps_say(error, PAWL_NO_MEMORY, "out of memory");
   lda_model_tops(model, counting->top, counting->tops);
   index_places(counting);
   pawl_data_info(data, &info);
   pawl_status status = pawl_data_read_all(data, 0, info.pieces, threads, take, counting);
   const char *text = pawl_error_text();
-  return status ? linear_say(error, status, "%s", text[0] ? text : pawl_status_text(status)) : PAWL_OK;
+  return status ? apps_say(error, status, "%s", text[0] ? text : pawl_status_text(status)) : PAWL_OK;
 }
 
 pawl_status pawl_lda_coherence(const struct pawl_lda_model *model, struct pawl_data *data, size_t top, uint32_t threads,
                                struct pawl_lda_coherence *topics_out, char error[PAWL_LDA_TEXT]) {
   struct counting counting = {.words = model->about.words, .topics = model->about.topics, .top = top};
-  if (top > TOP_MAX) return linear_say(error, PAWL_INVALID, "coherence is of at most %d words of a topic", TOP_MAX);
+  if (top > TOP_MAX) return apps_say(error, PAWL_INVALID, "coherence is of at most %d words of a topic", TOP_MAX);
   if (counting.top > counting.words) counting.top = (size_t)counting.words;
   if (counting.top < 2) {
     for (uint32_t k = 0; k < counting.topics; k++)

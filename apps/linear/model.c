@@ -69,14 +69,13 @@ static bool weights_are_sound(const struct linear_model *model, char *why) {
   uint64_t least = model->zero_based ? 0 : 1;
   for (size_t i = 0; i < model->count; i++) {
     if (model->ids[i] < least || model->ids[i] > model->features) {
-      linear_say(why, PAWL_CORRUPT, "the ids of its weights do not rise from %d to %llu", model->zero_based ? 0 : 1,
-                 (unsigned long long)model->features);
+      apps_say(why, PAWL_CORRUPT, "the ids of its weights do not rise from %d to %llu", model->zero_based ? 0 : 1,
+               (unsigned long long)model->features);
       return false;
     }
     least = model->ids[i] + 1;
     if (isfinite(model->weights[i])) continue;
-    linear_say(why, PAWL_CORRUPT, "the weight of feature %llu is not a finite number",
-               (unsigned long long)model->ids[i]);
+    apps_say(why, PAWL_CORRUPT, "the weight of feature %llu is not a finite number", (unsigned long long)model->ids[i]);
     return false;
   }
   return true;
@@ -98,7 +97,7 @@ bool linear_model_is_sound(const struct linear_model *model, char *why) {
   else if (model->features > PAWL_ID_MAX || model->count > linear_model_width(model))
     what = "it has more weights than features, or more features than there can be";
   if (!what) return weights_are_sound(model, why);
-  linear_say(why, PAWL_CORRUPT, "%s", what);
+  apps_say(why, PAWL_CORRUPT, "%s", what);
   return false;
 }
 
@@ -128,13 +127,13 @@ static pawl_status read_npy(const char *path, const char *bytes, size_t size, st
                             char *error) {
   char *beside = about_path(path), *about = NULL;
   size_t about_size = 0;
-  if (!beside) return linear_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
-  pawl_status status = linear_file_read(beside, &about, &about_size, error);
+  if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
+  pawl_status status = apps_file_read(beside, &about, &about_size, error);
   if (status == PAWL_NOT_FOUND)
-    linear_say(error, status, "%s: the .json that belongs beside it, %s, is not there", path, beside);
+    apps_say(error, status, "%s: the .json that belongs beside it, %s, is not there", path, beside);
   if (status == PAWL_OK) {
     status = linear_npy_decode(bytes, size, about, about_size, model, why);
-    if (status) linear_say(error, status, "%s: %s", path, why);
+    if (status) apps_say(error, status, "%s: %s", path, why);
   }
   free(about);
   free(beside);
@@ -142,19 +141,19 @@ static pawl_status read_npy(const char *path, const char *bytes, size_t size, st
 }
 
 static pawl_status decode(const char *path, const char *bytes, size_t size, struct linear_model *model, char *error) {
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   pawl_status status;
   if (linear_npy_is(bytes, size)) return read_npy(path, bytes, size, model, why, error);
   if (size == 0)
-    status = linear_say(why, PAWL_TRUNCATED, "it is empty");
+    status = apps_say(why, PAWL_TRUNCATED, "it is empty");
   else if (linear_pawl_is(bytes, size))
     status = linear_pawl_decode(bytes, size, model, why);
   else if (linear_liblinear_is(bytes, size))
     status = linear_liblinear_decode(bytes, size, model, why);
   else
-    status = linear_say(why, PAWL_CORRUPT, "it is no model: neither pawl's, nor LIBLINEAR's, nor .npy");
-  if (status == PAWL_NO_MEMORY && !why[0]) linear_say(why, status, "out of memory");
-  return status ? linear_say(error, status, "%s: %s", path, why) : PAWL_OK;
+    status = apps_say(why, PAWL_CORRUPT, "it is no model: neither pawl's, nor LIBLINEAR's, nor .npy");
+  if (status == PAWL_NO_MEMORY && !why[0]) apps_say(why, status, "out of memory");
+  return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
 }
 
 /* Numbers in text have points, whatever the language of the program around us. */
@@ -170,12 +169,12 @@ static void leave_c(locale_t c, locale_t before) {
   freelocale(c);
 }
 
-pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[LINEAR_TEXT_MAX]) {
+pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[APPS_TEXT_MAX]) {
   struct linear_model model = {0};
   locale_t before, c;
   char *bytes;
   size_t size;
-  pawl_status status = linear_file_read(path, &bytes, &size, error);
+  pawl_status status = apps_file_read(path, &bytes, &size, error);
   if (status) return status;
   c = enter_c(&before);
   status = decode(path, bytes, size, &model, error);
@@ -190,37 +189,37 @@ pawl_status linear_model_read(const char *path, struct linear_model *model_out, 
 
 static pawl_status write_npy(const struct linear_model *model, const char *path, char *error) {
   char *beside = about_path(path);
-  if (!beside) return linear_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
+  if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
   /* What explains an array is there before it. */
-  pawl_status status = linear_file_write(beside, linear_npy_fill_about, model, error);
-  if (status == PAWL_OK) status = linear_file_write(path, linear_npy_fill, model, error);
+  pawl_status status = apps_file_write(beside, linear_npy_fill_about, model, error);
+  if (status == PAWL_OK) status = apps_file_write(path, linear_npy_fill, model, error);
   free(beside);
   return status;
 }
 
 static pawl_status encode(const struct linear_model *model, const char *path, enum linear_format format, char *error) {
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   pawl_status status = PAWL_OK;
   if (format == LINEAR_FORMAT_LIBLINEAR) status = linear_liblinear_check(model, why);
   if (format == LINEAR_FORMAT_NPY) status = linear_npy_check(model, why);
-  if (status) return linear_say(error, status, "%s: %s", path, why);
+  if (status) return apps_say(error, status, "%s: %s", path, why);
   switch (format) {
   case LINEAR_FORMAT_PAWL:
-    return linear_file_write(path, linear_pawl_fill, model, error);
+    return apps_file_write(path, linear_pawl_fill, model, error);
   case LINEAR_FORMAT_LIBLINEAR:
-    return linear_file_write(path, linear_liblinear_fill, model, error);
+    return apps_file_write(path, linear_liblinear_fill, model, error);
   case LINEAR_FORMAT_NPY:
     return write_npy(model, path, error);
   }
-  return linear_say(error, PAWL_INVALID, "%s: there is no format number %d", path, (int)format);
+  return apps_say(error, PAWL_INVALID, "%s: there is no format number %d", path, (int)format);
 }
 
 pawl_status linear_model_write(const struct linear_model *model, const char *path, enum linear_format format,
-                               char error[LINEAR_TEXT_MAX]) {
-  char why[LINEAR_TEXT_MAX];
+                               char error[APPS_TEXT_MAX]) {
+  char why[APPS_TEXT_MAX];
   locale_t before, c;
   if (!linear_model_is_sound(model, why))
-    return linear_say(error, PAWL_INVALID, "%s: this model is not written: %s", path, why);
+    return apps_say(error, PAWL_INVALID, "%s: this model is not written: %s", path, why);
   c = enter_c(&before);
   pawl_status status = encode(model, path, format, error);
   leave_c(c, before);

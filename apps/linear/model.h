@@ -22,11 +22,11 @@
 
 #include <pawl/pawl.h>
 
+#include "apps/common/model_file.h"
+
 enum linear_loss { LINEAR_LOGISTIC = 1, LINEAR_HINGE = 2, LINEAR_SQUARED_HINGE = 3, LINEAR_SQUARED = 4 };
 
 enum linear_format { LINEAR_FORMAT_PAWL = 1, LINEAR_FORMAT_LIBLINEAR = 2, LINEAR_FORMAT_NPY = 3 };
-
-#define LINEAR_TEXT_MAX 512
 
 struct linear_model {
   enum linear_loss loss;
@@ -58,8 +58,8 @@ static inline uint64_t linear_model_width(const struct linear_model *model) {
 
 /* Writes to a temporary file beside it and renames it: a model is there whole or not at all. */
 pawl_status linear_model_write(const struct linear_model *model, const char *path, enum linear_format format,
-                               char error[LINEAR_TEXT_MAX]);
-pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[LINEAR_TEXT_MAX]);
+                               char error[APPS_TEXT_MAX]);
+pawl_status linear_model_read(const char *path, struct linear_model *model_out, char error[APPS_TEXT_MAX]);
 
 /* "logistic", "squared hinge" …, and "pawl", "liblinear", "npy"; "" for a number that is none. */
 const char *linear_loss_name(enum linear_loss loss);

@@ -24,28 +24,6 @@ json_t *linear_about_make(const struct linear_model *model) {
                    (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
-char *linear_about_text(const json_t *about, bool lines) {
-  char *text = NULL;
-  size_t size = 0;
-  const char *key;
-  json_t *value;
-  if (!about) return NULL;
-  if (!lines) return json_dumps(about, 0);
-  FILE *stream = open_memstream(&text, &size);
-  if (!stream) return NULL;
-  const char *before = "{\n";
-  json_object_foreach((json_t *)(uintptr_t)about, key, value) {
-    fprintf(stream, "%s  \"%s\": ", before, key);
-    json_dumpf(value, stream, JSON_ENCODE_ANY);
-    before = ",\n";
-  }
-  fputs("\n}\n", stream);
-  bool failed = ferror(stream) != 0;
-  if (fclose(stream) == 0 && !failed) return text;
-  free(text);
-  return NULL;
-}
-
 /* --- reading -------------------------------------------------------------------------------------------------------------- */
 
 /* A key that is lacking leaves what was there. All return false for what is not of the kind. */
@@ -114,14 +92,13 @@ static bool take_name(const json_t *about, struct linear_model *model) {
 pawl_status linear_about_read(const json_t *about, struct linear_model *model, char *why) {
   uint64_t hash_bits = model->hash_bits;
   const char *wrong = NULL;
-  if (!json_is_object(about)) return linear_say(why, PAWL_CORRUPT, "its description is no JSON object");
+  if (!json_is_object(about)) return apps_say(why, PAWL_CORRUPT, "its description is no JSON object");
   const char *kind = json_string_value(json_object_get(about, "kind"));
   if (kind && strcmp(kind, "topics") == 0)
-    return linear_say(
-        why, PAWL_MISMATCH,
-        "it is a topic model, and not a linear one: 'pawl lda topics' shows it, 'pawl lda infer' uses it");
+    return apps_say(why, PAWL_MISMATCH,
+                    "it is a topic model, and not a linear one: 'pawl lda topics' shows it, 'pawl lda infer' uses it");
   if (kind && strcmp(kind, "linear") != 0)
-    return linear_say(why, PAWL_MISMATCH, "it is a model of the kind '%.40s', and not a linear one", kind);
+    return apps_say(why, PAWL_MISMATCH, "it is a model of the kind '%.40s', and not a linear one", kind);
   if (!take_loss(about, &model->loss)) wrong = "loss";
   if (!take_bool(about, "regression", &model->is_regression)) wrong = "regression";
   if (!take_pair(about, "labels", model->labels)) wrong = "labels";
@@ -139,7 +116,7 @@ pawl_status linear_about_read(const json_t *about, struct linear_model *model, c
   if (!take_bool(about, "binary", &model->binary)) wrong = "binary";
   if (!take_bool(about, "unit_rows", &model->unit_rows)) wrong = "unit_rows";
   if (!take_real(about, "objective", &model->objective)) wrong = "objective";
-  if (wrong) return linear_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
+  if (wrong) return apps_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
   model->hash_bits = (uint32_t)hash_bits;
   return PAWL_OK;
 }
@@ -148,7 +125,7 @@ pawl_status linear_about_parse(const char *text, size_t size, struct linear_mode
                                char *why) {
   json_error_t problem;
   json_t *about = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-  if (!about) return linear_say(why, PAWL_CORRUPT, "its description is no JSON: %s", problem.text);
+  if (!about) return apps_say(why, PAWL_CORRUPT, "its description is no JSON: %s", problem.text);
   model->objective = (double)NAN;
   model->class_weights[0] = model->class_weights[1] = 1;
   pawl_status status = linear_about_read(about, model, why);

@@ -13,25 +13,10 @@
 
 #include "apps/linear/model.h"
 
-/* Writes the sentence, unless `error` is NULL, and returns the status. */
-pawl_status linear_say(char *error, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
-
-/* --- files ---------------------------------------------------------------------------------------------------------------- */
-
-/* All bytes of a file, and a 0 behind them, for the caller to free. */
-pawl_status linear_file_read(const char *path, char **bytes_out, size_t *size_out, char *error);
-
-/* Has `fill` write a new file, which then takes the name. What is no regular file, as /dev/null, is written to in place. */
-pawl_status linear_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context),
-                              const void *context, char *error);
-
 /* --- what all formats say ------------------------------------------------------------------------------------------------- */
 
 /* Everything but the weights, as JSON; NULL without memory. */
 json_t *linear_about_make(const struct linear_model *model);
-
-/* As text, one key a line, or all in one, for the caller to free; NULL without memory. */
-char *linear_about_text(const json_t *about, bool lines);
 
 /* Reads it back. `features` must be there; what else is lacking is taken for not said. */
 pawl_status linear_about_read(const json_t *about, struct linear_model *model, char *why);

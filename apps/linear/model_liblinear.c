@@ -70,18 +70,18 @@ static bool is_int(double label) { return label >= INT_MIN && label <= INT_MAX &
 
 pawl_status linear_liblinear_check(const struct linear_model *model, char *why) {
   if (!model->is_regression && !(is_int(model->labels[0]) && is_int(model->labels[1])))
-    return linear_say(why, PAWL_UNSUPPORTED,
-                      "LIBLINEAR's labels are whole numbers, and those of this model are %g and %g: use another format",
-                      model->labels[0], model->labels[1]);
+    return apps_say(why, PAWL_UNSUPPORTED,
+                    "LIBLINEAR's labels are whole numbers, and those of this model are %g and %g: use another format",
+                    model->labels[0], model->labels[1]);
   if (linear_model_width(model) < INT_MAX) return PAWL_OK;
-  return linear_say(why, PAWL_TOO_LARGE,
-                    "LIBLINEAR has fewer than 2^31 features, and this model %llu: use pawl's own format",
-                    (unsigned long long)linear_model_width(model));
+  return apps_say(why, PAWL_TOO_LARGE,
+                  "LIBLINEAR has fewer than 2^31 features, and this model %llu: use pawl's own format",
+                  (unsigned long long)linear_model_width(model));
 }
 
 static pawl_status write_ours(FILE *file, const struct linear_model *model) {
   json_t *about = linear_about_make(model);
-  char *text = linear_about_text(about, false);
+  char *text = apps_about_text(about, false);
   pawl_status status = text ? PAWL_OK : PAWL_NO_MEMORY;
   if (text && fprintf(file, OURS "%s\n", text) < 0) status = PAWL_IO;
   free(text);
@@ -151,8 +151,8 @@ static bool next_double(struct reading *reading, double *number_out) {
 
 static pawl_status refuse(struct reading *reading, const char *what) {
   skip_blanks(reading);
-  if (!*reading->at) return linear_say(reading->why, PAWL_TRUNCATED, "it ends too early");
-  return linear_say(reading->why, PAWL_CORRUPT, "it is no LIBLINEAR model that can be understood: %s", what);
+  if (!*reading->at) return apps_say(reading->why, PAWL_TRUNCATED, "it ends too early");
+  return apps_say(reading->why, PAWL_CORRUPT, "it is no LIBLINEAR model that can be understood: %s", what);
 }
 
 static pawl_status read_solver(struct reading *reading) {
@@ -161,16 +161,16 @@ static pawl_status read_solver(struct reading *reading) {
   for (size_t i = 0; i < SOLVERS; i++)
     if (strcmp(word, solvers[i].name) == 0) reading->solver = &solvers[i];
   if (reading->solver) return PAWL_OK;
-  return linear_say(reading->why, PAWL_UNSUPPORTED,
-                    "LIBLINEAR models of solver %s are not read: it is none of two classes", word);
+  return apps_say(reading->why, PAWL_UNSUPPORTED,
+                  "LIBLINEAR models of solver %s are not read: it is none of two classes", word);
 }
 
 static pawl_status read_classes(struct reading *reading) {
   if (!next_long(reading, &reading->classes) || reading->classes < 1) return refuse(reading, "nr_class");
   if (reading->classes == 2) return PAWL_OK;
-  return linear_say(reading->why, PAWL_UNSUPPORTED,
-                    "it is a LIBLINEAR model of %ld class%s, and only those of two are read", reading->classes,
-                    reading->classes == 1 ? "" : "es");
+  return apps_say(reading->why, PAWL_UNSUPPORTED,
+                  "it is a LIBLINEAR model of %ld class%s, and only those of two are read", reading->classes,
+                  reading->classes == 1 ? "" : "es");
 }
 
 static pawl_status read_labels(struct reading *reading) {

@@ -54,7 +54,7 @@ static size_t names_size(const struct linear_model *model) {
 static char *make_head(const struct linear_model *model, size_t *size_out) {
   json_t *about = linear_about_make(model);
   if (about) json_object_set_new(about, "names", json_integer((json_int_t)names_size(model)));
-  char *text = linear_about_text(about, true), *head = NULL;
+  char *text = apps_about_text(about, true), *head = NULL;
   if (text) {
     size_t length = strlen(text), size = (LINE_SIZE + length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     head = malloc(size + 1);
@@ -121,13 +121,13 @@ static size_t read_line(const char *bytes, size_t size, char *why, pawl_status *
   size_t begin = 0;
   *status_out = PAWL_CORRUPT;
   if (size < LINE_SIZE) {
-    *status_out = linear_say(why, PAWL_TRUNCATED, "it ends in its first line");
+    *status_out = apps_say(why, PAWL_TRUNCATED, "it ends in its first line");
     return 0;
   }
   const char *version = bytes + strlen(MAGIC), *digits = version + 2;
   if (version[0] != '0' + VERSION || version[1] != ' ') {
-    *status_out = linear_say(why, PAWL_UNSUPPORTED,
-                             "it is of another version of the format than %d, which this pawl reads", VERSION);
+    *status_out = apps_say(why, PAWL_UNSUPPORTED,
+                           "it is of another version of the format than %d, which this pawl reads", VERSION);
     return 0;
   }
   for (int i = 0; i < 8; i++) {
@@ -136,13 +136,13 @@ static size_t read_line(const char *bytes, size_t size, char *why, pawl_status *
     if (begin > HEAD_MAX) begin = HEAD_MAX + 1;
   }
   if (bytes[LINE_SIZE - 1] == '\n' && begin > LINE_SIZE && begin <= HEAD_MAX) return begin;
-  linear_say(why, PAWL_CORRUPT, "its first line is damaged");
+  apps_say(why, PAWL_CORRUPT, "its first line is damaged");
   return 0;
 }
 
 static pawl_status check_sum(const char *bytes, size_t size, char *why) {
   if (XXH3_64bits(bytes, size - 8) == get_u64(bytes + size - 8)) return PAWL_OK;
-  return linear_say(why, PAWL_CORRUPT, "it is damaged: its checksum does not fit");
+  return apps_say(why, PAWL_CORRUPT, "it is damaged: its checksum does not fit");
 }
 
 /* What is 0 says nothing, and is left out. */
@@ -157,7 +157,7 @@ static pawl_status read_weights(const char *bytes, size_t count, size_t names, s
     uint64_t bits = get_u64(bytes + (count + i) * 8);
     double weight;
     const char *begin = name, *end = names ? memchr(name, '\n', (size_t)(names_end - name)) : NULL;
-    if (names && !end) return linear_say(why, PAWL_CORRUPT, "there are fewer names than weights");
+    if (names && !end) return apps_say(why, PAWL_CORRUPT, "there are fewer names than weights");
     if (end) name = end + 1;
     memcpy(&weight, &bits, 8);
     if (weight == 0) continue;
@@ -174,14 +174,14 @@ static pawl_status count_weights(const json_t *about, size_t rest, size_t *count
   json_int_t named = json_integer_value(names);
   json_int_t count = json_integer_value(is);
   if (!json_is_integer(is) || count < 0)
-    return linear_say(why, PAWL_CORRUPT, "its description does not say how many weights follow");
+    return apps_say(why, PAWL_CORRUPT, "its description does not say how many weights follow");
   if ((names && !json_is_integer(names)) || named < 0)
-    return linear_say(why, PAWL_CORRUPT, "its description does not say how long the names are");
-  if ((uint64_t)named > rest) return linear_say(why, PAWL_TRUNCATED, "it ends too early: the names are lacking");
+    return apps_say(why, PAWL_CORRUPT, "its description does not say how long the names are");
+  if ((uint64_t)named > rest) return apps_say(why, PAWL_TRUNCATED, "it ends too early: the names are lacking");
   rest -= (size_t)named;
   if ((uint64_t)count > rest / 16 || rest < (size_t)count * 16 + 8)
-    return linear_say(why, PAWL_TRUNCATED, "it ends too early: it should have %lld weights", (long long)count);
-  if (rest != (size_t)count * 16 + 8) return linear_say(why, PAWL_CORRUPT, "there is more in it than its weights");
+    return apps_say(why, PAWL_TRUNCATED, "it ends too early: it should have %lld weights", (long long)count);
+  if (rest != (size_t)count * 16 + 8) return apps_say(why, PAWL_CORRUPT, "there is more in it than its weights");
   *count_out = (size_t)count;
   *names_out = (size_t)named;
   return PAWL_OK;
@@ -192,7 +192,7 @@ pawl_status linear_pawl_decode(const char *bytes, size_t size, struct linear_mod
   json_t *about = NULL;
   size_t count = 0, names = 0, begin = read_line(bytes, size, why, &status);
   if (begin == 0) return status;
-  if (begin > size) return linear_say(why, PAWL_TRUNCATED, "it ends in its head");
+  if (begin > size) return apps_say(why, PAWL_TRUNCATED, "it ends in its head");
   status = linear_about_parse(bytes + LINE_SIZE, begin - LINE_SIZE, model, &about, why);
   if (status == PAWL_OK) status = count_weights(about, size - begin, &count, &names, why);
   json_decref(about);

@@ -33,7 +33,7 @@ static const struct linear_model example = {.loss = LINEAR_SQUARED_HINGE,
                                             .weights = weights};
 
 static char folder[] = "/tmp/pawl-model-XXXXXX";
-static char error[LINEAR_TEXT_MAX];
+static char error[APPS_TEXT_MAX];
 
 static int set_up(void **state) {
   (void)state;
@@ -156,7 +156,7 @@ static void test_a_zero_based_model_is_one_higher_in_liblinears_format(void **st
   model.count = 2;
   model.features = 2;
   assert_int_equal(linear_model_write(&model, "m.txt", LINEAR_FORMAT_LIBLINEAR, error), PAWL_OK);
-  assert_int_equal(linear_file_read("m.txt", &text, &size, error), PAWL_OK);
+  assert_int_equal(apps_file_read("m.txt", &text, &size, error), PAWL_OK);
   assert_non_null(strstr(text, "nr_feature 3\nbias 1\nw\n0.1"));
   free(text);
 }
@@ -205,7 +205,7 @@ static void test_pawls_format_notices_every_byte_that_is_lost_or_changed(void **
   char *bytes;
   size_t size;
   assert_int_equal(linear_model_write(&example, "m", LINEAR_FORMAT_PAWL, error), PAWL_OK);
-  assert_int_equal(linear_file_read("m", &bytes, &size, error), PAWL_OK);
+  assert_int_equal(apps_file_read("m", &bytes, &size, error), PAWL_OK);
   assert_int_equal(size % 64, (3 * 16 + 8) % 64);
   for (size_t i = 0; i < size; i++) {
     write_text("m", bytes, i);
@@ -233,7 +233,7 @@ static void test_text_and_arrays_that_are_cut_off_are_refused(void **state) {
     char *bytes;
     size_t size;
     assert_int_equal(linear_model_write(&example, paths[i], linear_format_of(paths[i]), error), PAWL_OK);
-    assert_int_equal(linear_file_read(paths[i], &bytes, &size, error), PAWL_OK);
+    assert_int_equal(apps_file_read(paths[i], &bytes, &size, error), PAWL_OK);
     const char *ours = memmem(bytes, size, "\n# pawl", 7);
     size_t needed = i == 2 ? (size_t)(ours - bytes) - strlen("-0.33333333333333331")
                            : size; /* a last number may lose digits and still be one */

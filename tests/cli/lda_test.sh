@@ -142,7 +142,7 @@ expect 0 "$pawl" train logistic rows.svm --workers 1 --rounds 1 -o linear.model
 expect 1 "$pawl" lda topics linear.model
 complained "linear.model: it is a linear model, and not one of topics: see 'pawl model show'"
 expect 1 "$pawl" lda infer some.ldac some.ldac
-complained 'some.ldac: it is no model'
+complained 'some.ldac: it is no topic model'
 expect 1 "$pawl" lda export nowhere -o x.npy
 complained 'cannot read nowhere: No such file'
 head -c 300 animals.model >cut.model

@@ -140,7 +140,7 @@ static json_t *learned_json(const struct demo *demo) {
 
 /* Both runs, and what the first one's model is good for. */
 static int train_twice(struct demo *demo) {
-  char path[PATH_MAX], error[LINEAR_TEXT_MAX];
+  char path[PATH_MAX], error[APPS_TEXT_MAX];
   int exit_code = pwi_demo_train_run(demo->command, demo->data, demo->folder, true, &interrupted, &demo->killed);
   if (exit_code) return exit_code;
   if (!demo->killed.killed)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "apps/lda/model_inside.h"
-#include "apps/linear/model_inside.h"
+#include "apps/common/model_file.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -117,7 +117,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 static int write_matrix(const struct pwi_lda_input *input, struct matrix *matrix, const char *output) {
-  char error[LINEAR_TEXT_MAX];
+  char error[APPS_TEXT_MAX];
   size_t some = NUMBERS_MAX / (size_t)input->words;
   matrix->model = input->model;
   matrix->topics = (size_t)input->topics;
@@ -126,7 +126,7 @@ static int write_matrix(const struct pwi_lda_input *input, struct matrix *matrix
   matrix->some = some < 1 ? 1 : some < matrix->topics ? some : matrix->topics;
   matrix->numbers = pwi_resize_array(NULL, matrix->some * matrix->words, sizeof *matrix->numbers);
   if (!matrix->numbers) return pwi_cli_failure(input->command, "out of memory");
-  pawl_status status = linear_file_write(output, put_matrix, matrix, error);
+  pawl_status status = apps_file_write(output, put_matrix, matrix, error);
   pwi_free(matrix->numbers);
   return status ? pwi_cli_failure(input->command, "%s", error) : PWI_EXIT_OK;
 }

@@ -170,7 +170,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct show show = {.command = command, .top = TOP_DEFAULT};
   struct linear_model model;
-  char error[LINEAR_TEXT_MAX];
+  char error[APPS_TEXT_MAX];
   int letter;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
@@ -234,7 +234,7 @@ static void warn(const struct linear_model *model, enum linear_format format) {
 static int export_model(const struct pwi_command *command, const char *path, const char *output,
                         enum linear_format format, bool json) {
   struct linear_model model;
-  char error[LINEAR_TEXT_MAX];
+  char error[APPS_TEXT_MAX];
   if (linear_model_read(path, &model, error)) return pwi_cli_failure(command, "%s", error);
   pawl_status status = linear_model_write(&model, output, format, error);
   size_t count = model.count;

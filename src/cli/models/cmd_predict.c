@@ -143,7 +143,7 @@ static bool read_options(struct run *run, struct pwi_cli_args *args, int *exit_o
 /* --- before ----------------------------------------------------------------------------------------------------------------- */
 
 static int open_model(struct run *run) {
-  char error[LINEAR_TEXT_MAX];
+  char error[APPS_TEXT_MAX];
   if (linear_model_read(run->model_path, &run->model, error)) return pwi_cli_failure(run->command, "%s", error);
   const struct linear_model *model = &run->model;
   if (!isnan(run->l1)) run->model.l1 = run->l1;

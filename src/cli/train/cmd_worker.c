@@ -80,7 +80,7 @@ static const struct app {
   work_function *work;
 } apps[] = {{"linear", linear_work}, {"lda", pawl_lda_work}};
 
-_Static_assert(LINEAR_TEXT_MAX <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX, "a sentence of either fits");
+_Static_assert(APPS_TEXT_MAX <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX, "a sentence of either fits");
 
 static work_function *function_of(const char *spec, size_t size) {
   const char *name = "";

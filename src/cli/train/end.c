@@ -35,11 +35,11 @@ static pawl_status write_model(void *context, const char *path, bool is_rescue, 
 }
 
 pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const struct linear_model *model,
-                                const struct linear_result *result, char error[LINEAR_TEXT_MAX]) {
+                                const struct linear_result *result, char error[APPS_TEXT_MAX]) {
   char mark[PWI_TRAIN_MARK_MAX];
   struct pwi_train_found *found = &end->found[point];
   char *path = pwi_train_point_name(end->files->output, pwi_train_mark(end->options, point, mark));
-  snprintf(error, LINEAR_TEXT_MAX, "out of memory");
+  snprintf(error, APPS_TEXT_MAX, "out of memory");
   struct writing writing = {model, end->files->format};
   pawl_status status = path ? pwi_train_keep(path, write_model, &writing, error) : PAWL_NO_MEMORY;
   if (status) {

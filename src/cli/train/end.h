@@ -27,7 +27,7 @@ void pwi_train_end_fini(struct pwi_train_end *end);
 
 /* Writes a model and keeps its figures. `error` receives a sentence, which says where else the model is if it cannot be written. */
 pawl_status pwi_train_end_found(struct pwi_train_end *end, size_t point, const struct linear_model *model,
-                                const struct linear_result *result, char error[LINEAR_TEXT_MAX]);
+                                const struct linear_result *result, char error[APPS_TEXT_MAX]);
 
 /* The object of --json, on standard output; the exit code. */
 int pwi_train_end_json(const struct pwi_train_end *end);

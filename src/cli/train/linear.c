@@ -18,7 +18,7 @@ struct train {
   size_t logged_point;
   uint64_t logged_round;
   bool has_logged;
-  char write_error[LINEAR_TEXT_MAX]; /* why a model could not be written; "" if all could */
+  char write_error[APPS_TEXT_MAX]; /* why a model could not be written; "" if all could */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static void progress(void *context, const struct linear_progress *is) {
 static pawl_status found(void *context, size_t point, const struct linear_model *model,
                          const struct linear_result *result) {
   struct train *train = context;
-  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[LINEAR_TEXT_MAX] = "";
+  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[APPS_TEXT_MAX] = "";
   pawl_status status = pwi_train_end_found(&train->end, point, model, result, error);
   if (status) {
     memcpy(train->write_error, error, sizeof error);
@@ -118,7 +118,7 @@ static int learn(void *context) {
   struct train *train = context;
   struct linear_options *linear = &train->options.linear;
   struct linear_result result = {.why = ""};
-  char error[LINEAR_TEXT_MAX] = "";
+  char error[APPS_TEXT_MAX] = "";
   if (pwi_train_run_has_workers(&train->run)) linear->start_worker = start_worker;
   linear->progress = progress;
   linear->tell = tell;
@@ -133,7 +133,7 @@ static int learn(void *context) {
 /* What can be wrong before anything is started. */
 static bool prepare(struct train *train, int *exit_out) {
   struct pwi_train_options *options = &train->options;
-  char error[LINEAR_TEXT_MAX] = "";
+  char error[APPS_TEXT_MAX] = "";
   if (!pwi_train_files_init(&train->files, options, exit_out)) return false;
   if (options->start && linear_model_read(options->start, &train->start, error) != PAWL_OK) {
     *exit_out = pwi_cli_failure(options->base.command, "%s", error);

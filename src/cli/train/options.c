@@ -215,7 +215,7 @@ static void hand_over(struct pwi_train_options *options) {
 
 static int check(struct pwi_train_options *options) {
   const struct pwi_command *command = options->base.command;
-  char error[LINEAR_TEXT_MAX] = "";
+  char error[APPS_TEXT_MAX] = "";
   if (options->is_balanced && options->class_count)
     return pwi_cli_usage(command, "--class-weight is balanced or LABEL=WEIGHT, not both");
   if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)

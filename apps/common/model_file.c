@@ -1,28 +1,30 @@
-/* Files of models: read whole, and written whole or not at all. */
+#include "apps/common/model_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "apps/common/errors.h"
-#include "apps/linear/model_inside.h"
 
 #define READ_STEP ((size_t)1 << 16) /* the least that is read at once */
 
-pawl_status linear_say(char *error, pawl_status status, const char *format, ...) {
+pawl_status apps_say(char *error, pawl_status status, const char *format, ...) {
   va_list arguments;
   if (!error) return status;
   va_start(arguments, format);
-  vsnprintf(error, LINEAR_TEXT_MAX, format, arguments);
+  vsnprintf(error, APPS_TEXT_MAX, format, arguments);
   va_end(arguments);
   return status;
 }
 
 static pawl_status fail(char *error, const char *doing, const char *path, int number) {
-  return linear_say(error, apps_status_of_errno(number), "cannot %s %s: %s", doing, path, strerror(number));
+  return apps_say(error, apps_status_of_errno(number), "cannot %s %s: %s", doing, path, strerror(number));
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------------- */
@@ -55,7 +57,7 @@ static pawl_status read_all(int file, size_t expected, char **bytes, size_t *siz
   return PAWL_OK;
 }
 
-pawl_status linear_file_read(const char *path, char **bytes_out, size_t *size_out, char *error) {
+pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out, char *error) {
   char *bytes = NULL;
   struct stat is;
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -102,7 +104,7 @@ static pawl_status fill_open(int number, bool sync, pawl_status (*fill)(FILE *, 
 
 static pawl_status explain(char *error, const char *path, pawl_status status, int number) {
   if (status == PAWL_IO) return fail(error, "write", path, number ? number : EIO);
-  return linear_say(error, status, "cannot write %s: %s", path, pawl_status_text(status));
+  return apps_say(error, status, "cannot write %s: %s", path, pawl_status_text(status));
 }
 
 static pawl_status write_in_place(const char *path, pawl_status (*fill)(FILE *, const void *), const void *context,
@@ -127,14 +129,38 @@ static pawl_status write_beside(const char *path, const char *draft, pawl_status
   return status ? explain(error, path, status, number) : PAWL_OK;
 }
 
-pawl_status linear_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context),
-                              const void *context, char *error) {
+pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context), const void *context,
+                            char *error) {
   struct stat is;
   char *draft;
   if (stat(path, &is) == 0 && !S_ISREG(is.st_mode)) return write_in_place(path, fill, context, error);
   if (asprintf(&draft, "%s.new-%ld", path, (long)getpid()) < 0)
-    return linear_say(error, PAWL_NO_MEMORY, "cannot write %s: out of memory", path);
+    return apps_say(error, PAWL_NO_MEMORY, "cannot write %s: out of memory", path);
   pawl_status status = write_beside(path, draft, fill, context, error);
   free(draft);
   return status;
+}
+
+/* --- descriptions ---------------------------------------------------------------------------------------------------------- */
+
+char *apps_about_text(const json_t *about, bool lines) {
+  char *text = NULL;
+  size_t size = 0;
+  const char *key;
+  json_t *value;
+  if (!about) return NULL;
+  if (!lines) return json_dumps(about, 0);
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) return NULL;
+  const char *before = "{\n";
+  json_object_foreach((json_t *)(uintptr_t)about, key, value) {
+    fprintf(stream, "%s  \"%s\": ", before, key);
+    json_dumpf(value, stream, JSON_ENCODE_ANY);
+    before = ",\n";
+  }
+  fputs("\n}\n", stream);
+  bool failed = ferror(stream) != 0;
+  if (fclose(stream) == 0 && !failed) return text;
+  free(text);
+  return NULL;
 }
