@@ -116,7 +116,7 @@ endfunction()
 foreach(source ${test_sources})
   pawl_add_test(${source} ${PROJECT_SOURCE_DIR}/src)
 endforeach()
-foreach(source ${app_test_sources}) # apps/linear/model_test.c becomes `apps.linear.model`
+foreach(source ${app_test_sources}) # apps/linear/model/model_test.c becomes `apps.linear.model.model`
   pawl_add_test(${source} ${PROJECT_SOURCE_DIR})
   pawl_test_name(${source} ${PROJECT_SOURCE_DIR} name)
   target_link_libraries(test.${name} PRIVATE pawl_apps pawl_linear)

@@ -3,7 +3,7 @@
  * The first byte says which: `l` and LIBLINEAR's text, `p` and pawl's format, with the checksum that is there and with the one that
  * fits; `n`, the length of the JSON in 16 bits, the JSON, and the array.
  *
- * covers: apps/linear/model_pawl.c apps/linear/model_liblinear.c apps/linear/model_npy.c apps/linear/model_about.c
+ * covers: apps/linear/model/pawl.c apps/linear/model/liblinear.c apps/linear/model/npy.c apps/linear/model/about.c
  */
 #include "fuzz.h"
 
@@ -12,7 +12,7 @@
 
 #include <xxhash.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 #define SIZE_MOST 16384
 #define DENSE_MOST 2000 /* features of a model that is written with its zeros */

@@ -1,4 +1,4 @@
-/* Topic models as files, of the same family as linear ones (apps/linear/model_pawl.c): text that a person can read with `head`, then
+/* Topic models as files, of the same family as linear ones (apps/linear/model/pawl.c): text that a person can read with `head`, then
  * numbers, then a checksum.
  *
  *   pawl-model 1 00000384\n     version, and where the numbers begin

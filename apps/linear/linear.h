@@ -24,7 +24,7 @@
 
 #include <pawl/pawl.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 enum linear_method {
   LINEAR_METHOD_AUTO = 0,        /* DUAL for the hinge loss, NEWTON where features are few, else BLOCKS */

@@ -1,29 +1,6 @@
-/* pawl-bench, the program: the list of benchmarks. Each is a command that reads its own options. */
-#include "checkpoint.h"
-#include "failover.h"
-#include "fill.h"
-#include "filters.h"
-#include "kv.h"
-#include "net.h"
-#include "sketch.h"
-#include "wait.h"
-#include "cli/cli.h"
+/* pawl-bench, the program. */
+#include "commands.h"
 
-static const struct pwi_command *const children[] = {
-    &pwi_command_bench_net,        &pwi_command_bench_kv,   &pwi_command_bench_failover,
-    &pwi_command_bench_checkpoint, &pwi_command_bench_fill, &pwi_command_bench_sketch,
-    &pwi_command_bench_filters,    &pwi_command_bench_wait, NULL};
-
-static const struct pwi_command root = {
-    .name = "",
-    .summary = "measure parts of pawl on this machine",
-    .text = "A benchmark prints figures beside a baseline that is measured in the same run.\n"
-            "With --json it prints one JSON object a line.\n",
-    .children = children,
-};
-
-const char pwi_cli_program[] = "pawl-bench";
-
-static int run(int argc, char **argv) { return pwi_cli_run(&root, argc, argv); }
+static int run(int argc, char **argv) { return pwi_cli_run(&pwi_bench_root, argc, argv); }
 
 int main(int argc, char **argv) { return pwi_cli_main(run, argc, argv); }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 #include "cli/cli.h"
 
 #define PWI_DEMO_ROUNDS_MAX 1000

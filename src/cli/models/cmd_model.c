@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 #include "base/idmap.h"
 
 /* --- lines ---------------------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* A plain serial form of stochastic variational inference, in doubles, to compare with: lambda itself, all of it at every step. */
-#ifndef LDA_SVI_TEST_H
-#define LDA_SVI_TEST_H
+#ifndef APPS_LDA_SVI_SVI_TEST_H
+#define APPS_LDA_SVI_SVI_TEST_H
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 #include <pawl/pawl.h>
 
-#include "apps/lda/svi_step.h"
+#include "apps/lda/svi/step.h"
 
 enum { REFERENCE_TOPICS = 64 };
 

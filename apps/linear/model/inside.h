@@ -4,14 +4,14 @@
  * sentence without the name of the file; who called it adds that, and frees the model if it failed. No byte of a file is
  * trusted: nothing is allocated but in proportion to what is there.
  */
-#ifndef LINEAR_MODEL_INSIDE_H
-#define LINEAR_MODEL_INSIDE_H
+#ifndef APPS_LINEAR_MODEL_INSIDE_H
+#define APPS_LINEAR_MODEL_INSIDE_H
 
 #include <stdio.h>
 
 #include <jansson.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 /* --- what all formats say ------------------------------------------------------------------------------------------------- */
 

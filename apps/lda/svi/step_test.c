@@ -1,6 +1,6 @@
-/* Steps of stochastic variational inference, without servers: svi_step.h. */
+/* Steps of stochastic variational inference, without servers: apps/lda/svi/step.h. */
 #include "apps/lda/random.h"
-#include "apps/lda/svi_test.h"
+#include "apps/lda/svi/svi_test.h"
 
 enum { DOCUMENTS = 90, WORDS = 120, TOPICS = 19, ENTRIES_MOST = DOCUMENTS * 40 };
 
@@ -230,5 +230,5 @@ int main(void) {
       cmocka_unit_test(test_documents_become_more_probable),
       cmocka_unit_test(test_any_number_of_threads_gives_the_same),
   };
-  return cmocka_run_group_tests_name("apps.lda.svi_step", tests, draw_corpus, NULL);
+  return cmocka_run_group_tests_name("apps.lda.svi.step", tests, draw_corpus, NULL);
 }

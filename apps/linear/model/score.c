@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 #define DIRECT_MAX ((uint64_t)1 << 22) /* an array of 32 MB is always fine */
 #define DIRECT_SPARSE 8                /* places for each weight that is not 0, above that */

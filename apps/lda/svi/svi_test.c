@@ -1,5 +1,5 @@
 /* Whole trainings by stochastic variational inference, with workers that are processes. */
-#include "apps/lda/svi_test.h"
+#include "apps/lda/svi/svi_test.h"
 #include "apps/lda/train_test.h"
 
 static struct corpus corpus;
@@ -166,7 +166,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_its_model_is_where_sampling_starts),
       cmocka_unit_test(test_what_is_interrupted_keeps_what_there_is),
   };
-  int failed = cmocka_run_group_tests_name("apps.lda.svi", tests, begin, close_cluster);
+  int failed = cmocka_run_group_tests_name("apps.lda.svi.svi", tests, begin, close_cluster);
   pawl_lda_model_destroy(outcome.model);
   return failed;
 }

@@ -1,10 +1,10 @@
-/* One step: see svi_step.h. Three phases, each shared by all threads: exp(E log beta) by rows, gamma by documents, the sums by rows again. Nobody
+/* One step: see apps/lda/svi/step.h. Three phases, each shared by all threads: exp(E log beta) by rows, gamma by documents, the sums by rows again. Nobody
  * writes what another one does, so that sums are always taken in the same order.
  *
  * psi is a function of a few multiplications here. With y = x - 1/2, exp(psi(x)) = y + 1/(24 y) - 37/(5760 y^3) + …, which for x > 5 is as right
  * as a float can be, and psi(x) = psi(x + 5) - 1/x - … - 1/(x + 4).
  */
-#include "apps/lda/svi_step.h"
+#include "apps/lda/svi/step.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 static double weight_of(const struct linear_model *model, uint64_t id) {
   for (size_t i = 0; i < model->count; i++)

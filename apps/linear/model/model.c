@@ -1,12 +1,12 @@
-/* Linear models in memory, and which of the formats a file is of: see model.h. */
-#include "apps/linear/model.h"
+/* Linear models in memory, and which of the formats a file is of: see apps/linear/model/model.h. */
+#include "apps/linear/model/model.h"
 
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 void linear_model_fini(struct linear_model *model) {
   for (size_t i = 0; model->names && i < model->count; i++) free(model->names[i]);

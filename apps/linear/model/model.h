@@ -13,8 +13,8 @@
  * written); PAWL_UNSUPPORTED (LIBLINEAR: more than two classes, labels that are not whole, pawl's format: a later version); PAWL_TOO_LARGE (an .npy or a LIBLINEAR model of
  * more than 2^31 features); PAWL_NO_MEMORY. `error`, if not NULL, receives a sentence for people that names the file.
  */
-#ifndef LINEAR_MODEL_H
-#define LINEAR_MODEL_H
+#ifndef APPS_LINEAR_MODEL_MODEL_H
+#define APPS_LINEAR_MODEL_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

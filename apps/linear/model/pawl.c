@@ -1,7 +1,7 @@
 /* pawl's own format of models: text that a person can read with `head`, then binary weights, then a checksum.
  *
  *   pawl-model 1 00000512\n     version, and where the weights begin
- *   { … }\n                     what model_about.c makes, one key a line; blanks and a line break up to there
+ *   { … }\n                     what apps/linear/model/about.c makes, one key a line; blanks and a line break up to there
  *   ids                         `weights` numbers of 64 bits, rising
  *   weights                     as many of float64
  *   names                       `names` bytes: as many lines, each the name of a feature or empty; nothing if none is known
@@ -14,7 +14,7 @@
 
 #include <xxhash.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 #define MAGIC "pawl-model "
 #define VERSION 1

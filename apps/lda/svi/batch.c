@@ -1,8 +1,8 @@
-/* Batches of documents, and their words as rows: see svi_step.h. */
+/* Batches of documents, and their words as rows: see apps/lda/svi/step.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/lda/svi_step.h"
+#include "apps/lda/svi/step.h"
 
 void lda_svi_batch_fini(struct lda_svi_batch *batch) {
   free(batch->starts);

@@ -1,4 +1,4 @@
-/* Stochastic variational inference in a worker: a part of a pass over its documents. svi_step.h has the mathematics.
+/* Stochastic variational inference in a worker: a part of a pass over its documents. apps/lda/svi/step.h has the mathematics.
  *
  * Documents are streamed: pieces are read one after the other, in an order that is another one in each pass, and so are the documents of
  * a piece; batches go on across the ends of pieces. For each batch a worker
@@ -19,7 +19,7 @@
 
 #include "apps/lda/inside.h"
 #include "apps/lda/random.h"
-#include "apps/lda/svi_step.h"
+#include "apps/lda/svi/step.h"
 
 struct lda_svi {
   struct pawl_vector *steps;

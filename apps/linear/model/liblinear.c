@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 #define WORD_SIZE 64
 #define OURS "# pawl "

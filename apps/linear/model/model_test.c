@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 static uint64_t ids[] = {1, 3, 5};
 static double weights[] = {0.1, -1e-300, 12345678.9};

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6

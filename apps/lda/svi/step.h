@@ -16,8 +16,8 @@
  * *base* is a function of t alone, which nobody has to store; a step then adds rho_t D/|S| / s_t times the sum to mu of the batch's own words. Additions
  * can be in any order. When s has become small mu is scaled for good, and the base is t.
  */
-#ifndef LDA_SVI_STEP_H
-#define LDA_SVI_STEP_H
+#ifndef APPS_LDA_SVI_STEP_H
+#define APPS_LDA_SVI_STEP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Stochastic variational inference in the scheduler: first weights, parts of passes, the scale. See svi.c and svi_step.h.
+/* Stochastic variational inference in the scheduler: first weights, parts of passes, the scale. See apps/lda/svi/svi.c and apps/lda/svi/step.h.
  *
  * A pass is done in parts, each a round: workers can come and go in between, and it is the time to scale mu, since nobody works on it. Parts are
  * short enough for floats to hold what the scale does to mu. Part r has the pieces whose number is r modulo `groups`, whoever has them, and of
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/lda/svi_step.h"
+#include "apps/lda/svi/step.h"
 #include "apps/lda/train_inside.h"
 
 enum { PUSH_BYTES = 4 << 20 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
