@@ -18,8 +18,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "data/data.h"
-#include "data/number.h"
-#include "data/table.h"
+#include "data/formats/number.h"
+#include "data/formats/table.h"
 #include "data/words.h"
 
 #define SIZE ((size_t)16 << 20)

@@ -18,8 +18,8 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "store/functions_apply.h"
-#include "store/functions_kernels.h"
+#include "store/functions/apply.h"
+#include "store/functions/kernels.h"
 
 #define ROUNDS 5
 #define CACHED 1024 /* rows of `loop` */

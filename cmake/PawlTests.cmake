@@ -7,7 +7,7 @@
 #   labels: long nosan     long: only under `make test-long`. nosan: not under the sanitizers
 #   timeout: 600           seconds, instead of 300
 #   alone: yes             no other test runs beside it
-#   planted: yes           links the library with planted bugs (src/role/planted.h)
+#   planted: yes           links the library with planted bugs (src/protocol/planted.h)
 #
 # It finds its surroundings in the environment: PAWL_COMMAND is the path of the command, PAWL_SOURCE and PAWL_BUILD are
 # the two folders. It says that it cannot run here by exiting with 77.
@@ -37,15 +37,17 @@ elseif(PAWL_SANITIZE MATCHES "thread")
 endif()
 
 # The library once more, with bugs planted in the roles, and the command made of it. The rest of it is shared.
-file(GLOB_RECURSE planted_sources CONFIGURE_DEPENDS src/role/*.c)
-list(FILTER planted_sources EXCLUDE REGEX "_test\\.c$")
+set(planted_sources ${library_sources})
+list(JOIN role_modules "|" planted_modules)
+list(FILTER planted_sources INCLUDE REGEX "/src/(${planted_modules})/")
 add_library(pawl_planted_objects OBJECT ${planted_sources})
 target_compile_definitions(pawl_planted_objects PRIVATE PAWL_PLANTED=1)
 target_include_directories(pawl_planted_objects PRIVATE include src)
 target_link_libraries(pawl_planted_objects PRIVATE pawl_flags pawl_parts)
 set_target_properties(pawl_planted_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 add_library(pawl_planted STATIC
-  $<TARGET_OBJECTS:pawl_planted_objects> $<FILTER:$<TARGET_OBJECTS:pawl_objects>,EXCLUDE,/src/role/>)
+  $<TARGET_OBJECTS:pawl_planted_objects> $<TARGET_OBJECTS:pawl_sim>
+  $<FILTER:$<TARGET_OBJECTS:pawl_objects>,EXCLUDE,/src/(${planted_modules})/>)
 target_include_directories(pawl_planted PUBLIC include src)
 target_link_libraries(pawl_planted PUBLIC pawl_flags pawl_parts)
 set_target_properties(pawl_planted PROPERTIES LINKER_LANGUAGE C)
@@ -110,7 +112,7 @@ endfunction()
 foreach(source ${test_sources})
   pawl_add_test(${source} ${PROJECT_SOURCE_DIR}/src)
 endforeach()
-foreach(source ${app_test_sources}) # apps/linear/model_test.c becomes `apps.linear.model`
+foreach(source ${app_test_sources}) # apps/linear/model/model_test.c becomes `apps.linear.model.model`
   pawl_add_test(${source} ${PROJECT_SOURCE_DIR})
   pawl_test_name(${source} ${PROJECT_SOURCE_DIR} name)
   target_link_libraries(test.${name} PRIVATE pawl_apps)

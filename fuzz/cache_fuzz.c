@@ -1,7 +1,7 @@
 /* Caches: files of any bytes, with checksums that are right so that what lies behind them is reached; and rows there
  * and back.
  *
- * covers: src/data/cache_code.c src/data/columns.c
+ * covers: src/data/cache_code.c src/data/formats/columns.c
  */
 #include "rows.h"
 

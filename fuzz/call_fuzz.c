@@ -1,13 +1,13 @@
 /* What CALL and RETURN carry: any bytes, and what is accepted has just one form. Sound graphs are handed to a callee, which runs
  * each call once, in order, and answers with as many results.
  *
- * covers: src/role/call.c
+ * covers: src/protocol/call.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
 #include "base/memory.h"
-#include "role/callee.h"
+#include "client/callee.h"
 
 static struct pwi_writer writer;
 static struct pwi_running *waiting[PAWL_GRAPH_CALLS];

@@ -1,17 +1,17 @@
 /* Catalogues: any bytes, and any changes.
  *
- * covers: src/role/catalogue.c
+ * covers: src/protocol/catalogue.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
-#include "role/catalogue.h"
+#include "protocol/catalogue.h"
 
 static bool is_word(const char *text, size_t size) {
   for (size_t i = 0; i < size; i++) {
     char c = text[i];
-    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!letter && c != '.' && c != '_' && c != '-') return false;
+    bool control = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!control && c != '.' && c != '_' && c != '-') return false;
   }
   return size > 0;
 }
@@ -88,13 +88,13 @@ static void decode(const uint8_t *bytes, size_t size) {
 /* Mostly good, and wrong wherever the input wants it so. */
 static struct pwi_entry draw_entry(struct input *input, uint64_t last) {
   static const uint64_t sizes[] = {PAWL_KEY_END, 10, 1 << 28, (1 << 28) + 1, UINT64_C(1) << 32, 0, PAWL_KEY_END - 1};
-  uint8_t shape = draw_u8(input), letter = draw_u8(input);
+  uint8_t shape = draw_u8(input), control = draw_u8(input);
   struct pwi_entry entry = {.id = {last + draw_u8(input) % 8}, .kind = (enum pwi_entry_kind)(shape % 4 / 2)};
   if (shape >= 0xf0) {
     draw(input, entry.name, sizeof entry.name);
   } else {
     memcpy(entry.name, entry.kind ? "s/.a" : "s/aa", 4);
-    entry.name[3] = (char)('a' + letter % 26);
+    entry.name[3] = (char)('a' + control % 26);
   }
   entry.is.type = (enum pawl_type)(draw_u8(input) % 7);
   entry.is.width = shape >= 0xe0 ? (uint32_t)draw_u64(input) : 1;

@@ -1,26 +1,26 @@
-/* Chunks of moving positions: any bytes, to a holding that has the other half of the ring.
+/* Chunks of moving positions: any bytes, to a shard that has the other half of the ring.
  *
  * The input is a row of chunks, each with its length before it. Whatever they say, what is held stays what it is. If all of
- * them are accepted, the positions are adopted and moved on, to a third holding, which then has the same.
+ * them are accepted, the positions are adopted and moved on, to a third shard, which then has the same.
  *
- * covers: src/role/holding_move.c
+ * covers: src/shard/move.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
-#include "role/holding.h"
+#include "shard/shard.h"
 
 #define HALF (PWI_RING_END / 2 + 1)
 #define DENSE 64   /* keys */
 #define SPARSE 500 /* keys, of width 2 */
 
 static const struct pawl_range lower = {0, HALF}, upper = {HALF, PWI_RING_END};
-static struct pwi_holding *first, *second;
-static struct pwi_roster roster;
+static struct pwi_shard *first, *second;
+static struct pwi_membership membership;
 static int32_t dense_rows[DENSE], dense_again[DENSE];
 static uint64_t sparse_rows[2 * SPARSE], sparse_again[2 * SPARSE];
 
-static void open_vector(struct pwi_holding *holding, uint64_t id, bool group) {
+static void open_vector(struct pwi_shard *shard, uint64_t id, bool group) {
   struct pwi_entry entry = {.id = {id}, .kind = group ? PWI_ENTRY_GROUP : PWI_ENTRY_VECTOR, .name = "f/.g"};
   entry.is = (struct pawl_vector_options){.type = PAWL_U64,
                                           .width = 1,
@@ -30,12 +30,12 @@ static void open_vector(struct pwi_holding *holding, uint64_t id, bool group) {
                                           .layout = PAWL_LAYOUT_SPARSE};
   if (id == 1) entry.is.type = PAWL_I32, entry.is.size = DENSE, entry.is.layout = PAWL_LAYOUT_DENSE;
   if (id == 2) entry.is.width = 2, entry.is.size = SPARSE;
-  pawl_status status = pwi_holding_open(holding, &entry);
+  pawl_status status = pwi_shard_open(shard, &entry);
   assert(status == PAWL_OK);
 }
 
-static enum pwi_code ask(struct pwi_holding *holding, enum pwi_request_kind kind, uint64_t vector,
-                         struct pawl_range keys, void *rows, size_t size) {
+static enum pwi_code ask(struct pwi_shard *shard, enum pwi_request_kind kind, uint64_t vector, struct pawl_range keys,
+                         void *rows, size_t size) {
   struct iovec values = {rows, size};
   struct pwi_served served;
   struct pwi_request request = {
@@ -47,25 +47,25 @@ static enum pwi_code ask(struct pwi_holding *holding, enum pwi_request_kind kind
       .value_type = vector == 1 ? PAWL_I32 : PAWL_U64,
   };
   request.terms.range = keys;
-  pwi_holding_serve(holding, &request, rows, &served);
+  pwi_shard_serve(shard, &request, rows, &served);
   return served.outcome.code;
 }
 
 int LLVMFuzzerInitialize(int *count, char ***arguments) {
   (void)count, (void)arguments;
-  struct pwi_holding_config config = {.memory_max = 1 << 20};
-  struct pwi_roster_sender sender = {.sender = {1}, .job = "fuzz"};
-  pawl_status status = pwi_holding_create(&config, &first);
-  if (status == PAWL_OK) status = pwi_holding_create(&config, &second);
-  if (status == PAWL_OK) status = pwi_roster_add(&roster, &sender);
-  if (status == PAWL_OK) status = pwi_holding_hold(first, upper);
+  struct pwi_shard_config config = {.memory_max = 1 << 20};
+  struct pwi_membership_sender sender = {.sender = {1}, .job = "fuzz"};
+  pawl_status status = pwi_shard_create(&config, &first);
+  if (status == PAWL_OK) status = pwi_shard_create(&config, &second);
+  if (status == PAWL_OK) status = pwi_membership_add(&membership, &sender);
+  if (status == PAWL_OK) status = pwi_shard_hold(first, upper);
   assert(status == PAWL_OK);
   for (uint64_t id = 1; id <= 3; id++) {
     open_vector(first, id, id == 3);
     open_vector(second, id, id == 3);
   }
-  pwi_holding_set_roster(first, &roster);
-  pwi_holding_set_roster(second, &roster);
+  pwi_shard_set_membership(first, &membership);
+  pwi_shard_set_membership(second, &membership);
   for (size_t i = 0; i < DENSE; i++) dense_rows[i] = 7;
   for (size_t i = 0; i < 2 * SPARSE; i++) sparse_rows[i] = 7;
   enum pwi_code code = ask(first, PWI_REQUEST_PUSH, 1, pawl_range_of(DENSE / 2, DENSE), dense_rows, DENSE / 2 * 4);
@@ -85,14 +85,14 @@ UNTRACED static void check_held(void) {
   for (size_t i = 0; i < SPARSE; i++) assert(sparse_rows[i] == 7);
 }
 
-static void read_lower(struct pwi_holding *holding, int32_t *dense, uint64_t *sparse) {
-  enum pwi_code code = ask(holding, PWI_REQUEST_PULL, 1, pawl_range_of(0, DENSE / 2), dense, 0);
+static void read_lower(struct pwi_shard *shard, int32_t *dense, uint64_t *sparse) {
+  enum pwi_code code = ask(shard, PWI_REQUEST_PULL, 1, pawl_range_of(0, DENSE / 2), dense, 0);
   assert(code == PWI_CODE_OK);
-  code = ask(holding, PWI_REQUEST_PULL, 2, pawl_range_of(0, SPARSE / 2), sparse, 0);
+  code = ask(shard, PWI_REQUEST_PULL, 2, pawl_range_of(0, SPARSE / 2), sparse, 0);
   assert(code == PWI_CODE_OK);
 }
 
-/* Chunk by chunk to the other holding, which takes every one of them. */
+/* Chunk by chunk to the other shard, which takes every one of them. */
 static void move_on(size_t size) {
   static struct pwi_writer writer;
   struct pwi_copying copying;
@@ -100,24 +100,24 @@ static void move_on(size_t size) {
   pwi_copying_init(&copying, lower);
   while (more) {
     pwi_writer_reset(&writer);
-    pawl_status status = pwi_holding_copy(first, &copying, size, &writer, &more);
+    pawl_status status = pwi_shard_copy(first, &copying, size, &writer, &more);
     assert(status == PAWL_OK);
-    if (more) status = pwi_holding_take(second, writer.data, writer.size);
+    if (more) status = pwi_shard_take(second, writer.data, writer.size);
     assert(status == PAWL_OK);
   }
 }
 
 static void check_move(size_t size) {
-  pawl_status status = pwi_holding_adopt(first, lower);
+  pawl_status status = pwi_shard_adopt(first, lower);
   assert(status == PAWL_OK);
   move_on(size);
-  status = pwi_holding_adopt(second, lower);
+  status = pwi_shard_adopt(second, lower);
   assert(status == PAWL_OK);
   read_lower(first, dense_rows, sparse_rows);
   read_lower(second, dense_again, sparse_again);
   assert(memcmp(dense_rows, dense_again, DENSE / 2 * sizeof *dense_rows) == 0);
   assert(memcmp(sparse_rows, sparse_again, SPARSE * sizeof *sparse_rows) == 0);
-  status = pwi_holding_drop(second, lower);
+  status = pwi_shard_drop(second, lower);
   assert(status == PAWL_OK);
 }
 
@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   while (input.left > 0 && status == PAWL_OK) {
     size_t length = draw_u16(&input);
     if (length > input.left) length = input.left;
-    status = pwi_holding_take(first, input.at, length);
+    status = pwi_shard_take(first, input.at, length);
     assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_INVALID || status == PAWL_NODE_FULL ||
            status == PAWL_CANCELLED);
     input.at += length;
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   check_held();
   if (status == PAWL_OK) check_move(chunk_size);
-  status = pwi_holding_drop(first, lower);
+  status = pwi_shard_drop(first, lower);
   assert(status == PAWL_OK);
   return 0;
 }

@@ -1,11 +1,11 @@
 /* Tables, and finding out what a text is: any bytes, after two that say which format and label were asked for, which separator, and
  * whether labels may be lacking.
  *
- * covers: src/data/csv.c src/data/criteo.c src/data/table.c src/data/detect.c
+ * covers: src/data/formats/csv.c src/data/formats/criteo.c src/data/formats/table.c src/data/formats/detect.c
  */
 #include "rows.h"
 
-#include "data/detect.h"
+#include "data/formats/detect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char *const labels[] = {NULL, "1", "2", "y", "40", "999999999999999999999"};

@@ -1,10 +1,10 @@
 /* What etcd answers: any bytes, with any code. The first byte chooses what was asked, the second the code.
  *
- * covers: src/host/etcd_read.c
+ * covers: src/host/etcd/etcd_read.c
  */
 #include "fuzz.h"
 
-#include "host/etcd_text.h"
+#include "host/etcd/etcd_text.h"
 
 static void check_pairs(const struct pwi_meta_answer *answer, size_t size) {
   for (size_t i = 0; i < answer->pair_count; i++) {

@@ -1,10 +1,10 @@
 /* Rules as text: any text, and what was understood written and read again.
  *
- * covers: src/store/functions_text.c
+ * covers: src/store/functions/text.c
  */
 #include "fuzz.h"
 
-#include "store/functions.h"
+#include "store/functions/functions.h"
 
 #define TEXT_MAX (PWI_RULE_TEXT_MAX + 8)
 

@@ -1,12 +1,12 @@
 /* The manager's log, as a file of any bytes, and as one that a manager wrote and something changed. Whatever it holds, what
  * is read from it are the first of the records that were written, or nothing; and a file that is refused stays as it is.
  *
- * covers: src/role/journal_file.c
+ * covers: src/manager/ledger/journal_file.c
  */
 #include "fuzz.h"
 
 #include "base/hash.h"
-#include "role/journal_file.h"
+#include "manager/ledger/journal_file.h"
 #include "sim/disk.h"
 
 #define NAME "manager.log"

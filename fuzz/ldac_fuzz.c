@@ -1,6 +1,6 @@
 /* LDA-C's text: any bytes. Counts are whole and bounded, and labels 0.
  *
- * covers: src/data/ldac.c
+ * covers: src/data/formats/ldac.c
  */
 #include "rows.h"
 

@@ -1,13 +1,13 @@
 /* The ledger: records of any bytes, records that are made up, and snapshots. Whatever is applied, the ledger stays sound,
  * and its snapshot is the same ledger.
  *
- * covers: src/role/ledger.c src/role/ledger_snapshot.c
+ * covers: src/manager/ledger/ledger.c src/manager/ledger/ledger_snapshot.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
 #include "base/memory.h"
-#include "role/ledger.h"
+#include "manager/ledger/ledger.h"
 
 UNTRACED static void check(const struct pwi_ledger *ledger) {
   if (ledger->cluster == 0) {
@@ -20,10 +20,10 @@ UNTRACED static void check(const struct pwi_ledger *ledger) {
     assert(node->id == ledger->view->nodes[i].node.id && node->id <= ledger->last_node);
     assert(pwi_ledger_node(ledger, node->id) == node && ledger->view->nodes[i].process <= ledger->last_process);
   }
-  assert(ledger->sender_count == ledger->roster.sender_count);
+  assert(ledger->sender_count == ledger->membership.sender_count);
   for (size_t i = 0; i < ledger->sender_count; i++) {
     uint64_t id = ledger->senders[i].id;
-    assert(id == ledger->roster.senders[i].sender.id && id <= ledger->last_sender);
+    assert(id == ledger->membership.senders[i].sender.id && id <= ledger->last_sender);
     assert(pwi_ledger_sender(ledger, id) == &ledger->senders[i]);
   }
   for (size_t i = 0; i < ledger->catalogue.count; i++)
@@ -97,7 +97,7 @@ static void write_entry(struct input *input, const struct pwi_ledger *ledger, st
 
 static void write_sender(struct input *input, const struct pwi_ledger *ledger, struct pwi_writer *record) {
   uint8_t shape = draw_u8(input), who = draw_u8(input) % 8;
-  struct pwi_roster_sender sender = {.sender = {ledger->last_sender + shape % 3}, .job = "job"};
+  struct pwi_membership_sender sender = {.sender = {ledger->last_sender + shape % 3}, .job = "job"};
   if (shape < 64)
     pwi_record_sender(record, shape, "ads", &sender);
   else if (shape < 96)

@@ -1,6 +1,6 @@
 /* LIBSVM text, with labels and perhaps without: any bytes; and numbers, which must be what the C library reads.
  *
- * covers: src/data/libsvm.c src/data/number.c
+ * covers: src/data/formats/libsvm.c src/data/formats/number.c
  */
 #include "rows.h"
 

@@ -1,6 +1,6 @@
 /* Manifests of checkpoints: any text, as it is and with the checksum that fits it.
  *
- * covers: src/store/manifest_text.c
+ * covers: src/checkpoint/manifest_text.c
  */
 #include "fuzz.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "store/manifest.h"
+#include "checkpoint/manifest.h"
 
 #define TEXT_MAX 65536
 

@@ -3,7 +3,7 @@
  * The first byte says which: `l` and LIBLINEAR's text, `p` and pawl's format, with the checksum that is there and with the one that
  * fits; `n`, the length of the JSON in 16 bits, the JSON, and the array.
  *
- * covers: apps/linear/model_pawl.c apps/linear/model_liblinear.c apps/linear/model_npy.c apps/linear/model_about.c
+ * covers: apps/linear/model/pawl.c apps/linear/model/liblinear.c apps/linear/model/npy.c apps/linear/model/about.c
  */
 #include "fuzz.h"
 
@@ -12,7 +12,7 @@
 
 #include <xxhash.h>
 
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 #define SIZE_MOST 16384
 #define DENSE_MOST 2000 /* features of a model that is written with its zeros */
@@ -90,7 +90,7 @@ static void check(pawl_status status, struct linear_model *model, char *why) {
 
 static void decode_npy(const char *bytes, size_t size) {
   struct linear_model model = {0};
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   if (size < 2) return;
   size_t about_size = (size_t)(uint8_t)bytes[0] | (size_t)(uint8_t)bytes[1] << 8;
   if (about_size > size - 2) about_size = size - 2;
@@ -101,7 +101,7 @@ static void decode_npy(const char *bytes, size_t size) {
 
 static void decode_pawl(char *bytes, size_t size) {
   struct linear_model model = {0};
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   if (!linear_pawl_is(bytes, size)) return;
   check(linear_pawl_decode(bytes, size, &model, why), &model, why);
   if (size < 8) return;
@@ -117,7 +117,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct linear_model model = {0};
-  char why[LINEAR_TEXT_MAX] = "";
+  char why[APPS_TEXT_MAX] = "";
   if (size < 1 || size > SIZE_MOST) return 0;
   char *bytes = malloc(size); /* one 0 behind what comes after the first byte, and then the end */
   assert(bytes);

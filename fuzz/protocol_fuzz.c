@@ -1,13 +1,13 @@
-/* The records of role/protocol.h: any bytes, and what is accepted has just one form.
+/* The records of protocol/protocol.h: any bytes, and what is accepted has just one form.
  *
- * covers: src/role/protocol.c
+ * covers: src/protocol/protocol.c
  */
 #include "fuzz.h"
 
 #include "base/cursor.h"
 #include "base/memory.h"
 #include "ring/plan.h"
-#include "role/protocol.h"
+#include "protocol/protocol.h"
 
 static struct pwi_writer writer;
 

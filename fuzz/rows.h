@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "data/batch.h"
-#include "data/number.h"
+#include "data/formats/number.h"
 #include "data/parse.h"
 
 /* Lines with their line breaks, and not one byte more of slack than is promised. */

@@ -1,10 +1,10 @@
 /* Chunks of rows as they are read from a checkpoint: any bytes.
  *
- * covers: src/role/chunk.c
+ * covers: src/checkpoint/chunk.c
  */
 #include "fuzz.h"
 
-#include "role/chunk.h"
+#include "checkpoint/chunk.h"
 
 int LLVMFuzzerInitialize(int *count, char ***arguments) {
   (void)count, (void)arguments;

@@ -1,12 +1,12 @@
 /* Plain text: any bytes, hashed and looked up in a vocabulary that is made of it.
  *
- * covers: src/data/text.c src/data/text_cut.c src/data/utf8.c src/data/tally.c
+ * covers: src/data/formats/text.c src/data/formats/text_cut.c src/data/formats/utf8.c src/data/tally.c
  */
 #include "rows.h"
 
 #include "data/tally.h"
-#include "data/text.h"
-#include "data/utf8.h"
+#include "data/formats/text.h"
+#include "data/formats/utf8.h"
 #include "data/words.h"
 
 struct next {
@@ -17,7 +17,7 @@ struct next {
 static struct pwi_word next_word(void *context) {
   struct next *next = context;
   const struct pwi_tally_word *word = &next->tally->words[next->at++];
-  return (struct pwi_word){pwi_tally_letters(next->tally, word), word->length};
+  return (struct pwi_word){pwi_tally_controls(next->tally, word), word->length};
 }
 
 /* Words are well-formed, and no longer than they may be; cutting one gives itself. */
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tally_line(&tally, at, stop);
   }
   struct next next = {&tally, 0};
-  pawl_status status = pwi_words_make(tally.count, tally.letters_size, next_word, &next, &words, &twice);
+  pawl_status status = pwi_words_make(tally.count, tally.controls_size, next_word, &next, &words, &twice);
   assert(!status);
   rule.words = words;
   check_lines(&rule, lines.memory, end);
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   assert(batch->is.rows == tally.documents && batch->is.max_id == tally.count);
   status = pwi_tally_merge(&sum, &tally);
   assert(!status && sum.count == tally.count && sum.documents == tally.documents);
-  pwi_tally_forget(&sum, tally.count / 2, tally.letters_size);
+  pwi_tally_forget(&sum, tally.count / 2, tally.controls_size);
   assert(sum.count <= tally.count / 2);
   pwi_tally_fini(&sum);
   pwi_tally_fini(&tally);

@@ -1,10 +1,10 @@
 /* UCI's bag of words: any bytes, as they are and behind their own head; and cut where documents begin, which must change nothing.
  *
- * covers: src/data/uci.c
+ * covers: src/data/formats/uci.c
  */
 #include "rows.h"
 
-#include "data/uci.h"
+#include "data/formats/uci.h"
 
 /* Rows and entries of [begin, end), which is cut into pieces of `size` bytes as a reader cuts them: at the first document that begins
  * there. */

@@ -1,6 +1,6 @@
 /* Vowpal Wabbit's text: any bytes.
  *
- * covers: src/data/vw.c
+ * covers: src/data/formats/vw.c
  */
 #include "rows.h"
 

@@ -10,7 +10,7 @@
 #include <pawl/session.h>
 
 #include "apps/lda/model_inside.h"
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 #define TOP_MAX 1000
 
@@ -21,7 +21,7 @@ struct counting {
   struct pawl_lda_word *tops; /* topics * top */
   size_t *starts;             /* words + 1: the places of word w are places[starts[w]] … */
   uint32_t *places;           /* topic * top + number in its list */
-  uint64_t *together;         /* documents that have both, topics * pairs */
+  uint64_t *aggregate;        /* documents that have both, topics * pairs */
   uint64_t *alone;            /* documents that have the word, words */
   uint64_t documents;
   uint32_t *here;              /* of a document: topics * top numbers in the lists of topics, */
@@ -36,7 +36,7 @@ static void fini(struct counting *counting) {
   free(counting->tops);
   free(counting->starts);
   free(counting->places);
-  free(counting->together);
+  free(counting->aggregate);
   free(counting->alone);
   free(counting->here);
   free(counting->here_count);
@@ -48,12 +48,12 @@ static bool allocate(struct counting *counting) {
   counting->tops = calloc(places, sizeof *counting->tops);
   counting->starts = calloc(words + 2, sizeof *counting->starts);
   counting->places = calloc(places, sizeof *counting->places);
-  counting->together = calloc(counting->topics * counting->pairs, sizeof *counting->together);
+  counting->aggregate = calloc(counting->topics * counting->pairs, sizeof *counting->aggregate);
   counting->alone = calloc(words, sizeof *counting->alone);
   counting->here = calloc(places, sizeof *counting->here);
   counting->here_count = calloc(counting->topics, sizeof *counting->here_count);
   counting->touched = calloc(counting->topics, sizeof *counting->touched);
-  return counting->tops && counting->starts && counting->places && counting->together && counting->alone &&
+  return counting->tops && counting->starts && counting->places && counting->aggregate && counting->alone &&
          counting->here && counting->here_count && counting->touched;
 }
 
@@ -81,10 +81,10 @@ static void pair_up(struct counting *counting) {
   for (uint32_t t = 0; t < counting->touching; t++) {
     uint32_t topic = counting->touched[t], count = counting->here_count[topic];
     const uint32_t *here = counting->here + topic * counting->top;
-    uint64_t *together = counting->together + topic * counting->pairs;
+    uint64_t *aggregate = counting->aggregate + topic * counting->pairs;
     for (uint32_t a = 1; a < count; a++)
       for (uint32_t b = 0; b < a; b++)
-        together[here[a] > here[b] ? pair_of(here[a], here[b]) : pair_of(here[b], here[a])]++;
+        aggregate[here[a] > here[b] ? pair_of(here[a], here[b]) : pair_of(here[b], here[a])]++;
     counting->here_count[topic] = 0;
   }
   counting->touching = 0;
@@ -120,7 +120,7 @@ static struct pawl_lda_coherence judge(const struct counting *counting, uint32_t
   const struct pawl_lda_word *words = counting->tops + topic * counting->top;
   for (size_t i = 1; i < counting->top; i++)
     for (size_t j = 0; j < i; j++) {
-      double both = (double)counting->together[topic * counting->pairs + pair_of(i, j)];
+      double both = (double)counting->aggregate[topic * counting->pairs + pair_of(i, j)];
       double one = (double)counting->alone[words[i].word], other = (double)counting->alone[words[j].word];
       if (other > 0) sum.umass += log((both + 1) / other), umass_pairs++;
       if (other > 0 && one > 0) sum.npmi += npmi(both, one, other, (double)counting->documents), npmi_pairs++;
@@ -132,19 +132,19 @@ static struct pawl_lda_coherence judge(const struct counting *counting, uint32_t
 static pawl_status count_all(struct counting *counting, const struct pawl_lda_model *model, struct pawl_data *data,
                              uint32_t threads, char *error) {
   struct pawl_data_info info;
-  if (!allocate(counting)) return linear_say(error, PAWL_NO_MEMORY, "out of memory");
+  if (!allocate(counting)) return apps_say(error, PAWL_NO_MEMORY, "out of memory");
   lda_model_tops(model, counting->top, counting->tops);
   index_places(counting);
   pawl_data_info(data, &info);
   pawl_status status = pawl_data_read_all(data, 0, info.pieces, threads, take, counting);
   const char *text = pawl_error_text();
-  return status ? linear_say(error, status, "%s", text[0] ? text : pawl_status_text(status)) : PAWL_OK;
+  return status ? apps_say(error, status, "%s", text[0] ? text : pawl_status_text(status)) : PAWL_OK;
 }
 
 pawl_status pawl_lda_coherence(const struct pawl_lda_model *model, struct pawl_data *data, size_t top, uint32_t threads,
                                struct pawl_lda_coherence *topics_out, char error[PAWL_LDA_TEXT]) {
   struct counting counting = {.words = model->about.words, .topics = model->about.topics, .top = top};
-  if (top > TOP_MAX) return linear_say(error, PAWL_INVALID, "coherence is of at most %d words of a topic", TOP_MAX);
+  if (top > TOP_MAX) return apps_say(error, PAWL_INVALID, "coherence is of at most %d words of a topic", TOP_MAX);
   if (counting.top > counting.words) counting.top = (size_t)counting.words;
   if (counting.top < 2) {
     for (uint32_t k = 0; k < counting.topics; k++)

@@ -16,7 +16,7 @@
 #include "apps/lda/block.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
-#include "apps/resume.h"
+#include "apps/common/resume.h"
 
 #define LDA_TIMEOUT (60 * PAWL_SECOND) /* for opening what should be there */
 
@@ -53,8 +53,9 @@ struct lda_order {
   double beta;
   double *alpha; /* topics; NULL for DESCRIBE */
   size_t alpha_count;
-  bool measures, optimises;            /* in the last of the sweeps */
-  uint64_t base, part, groups, splits; /* of SVI: svi_step.h; which part of a pass, and how it is cut (svi_train.c) */
+  bool measures, optimises; /* in the last of the sweeps */
+  uint64_t base, part, groups,
+      splits; /* of SVI: apps/lda/svi/step.h; which part of a pass, and how it is cut (apps/lda/svi/train.c) */
 };
 
 void lda_order_fini(struct lda_order *order);
@@ -111,7 +112,7 @@ struct lda_worker {
   struct pawl_vector *counts;
   struct lda_sampler sampler;
   struct lda_crew *crew;
-  struct lda_svi *svi; /* svi.c; NULL at first */
+  struct lda_svi *svi; /* apps/lda/svi/svi.c; NULL at first */
   int32_t *totals;     /* of the table: n_k, and marks; NULL: to be asked for */
   double waited_s;
   uint64_t memory;

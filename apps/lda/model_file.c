@@ -1,4 +1,4 @@
-/* Topic models as files, of the same family as linear ones (apps/linear/model_pawl.c): text that a person can read with `head`, then
+/* Topic models as files, of the same family as linear ones (apps/linear/model/pawl.c): text that a person can read with `head`, then
  * numbers, then a checksum.
  *
  *   pawl-model 1 00000384\n     version, and where the numbers begin
@@ -25,9 +25,9 @@
 #include <pawl/version.h>
 
 #include "apps/lda/model_inside.h"
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
-static_assert(PAWL_LDA_TEXT == LINEAR_TEXT_MAX, "sentences are written by the same function");
+static_assert(PAWL_LDA_TEXT == APPS_TEXT_MAX, "sentences are written by the same function");
 
 #define MAGIC "pawl-model "
 #define VERSION 1
@@ -108,7 +108,7 @@ static json_t *make_about(const struct pawl_lda_model *model) {
 static bool put_head(struct sink *sink, const struct pawl_lda_model *model) {
   char line[LINE_SIZE + 1];
   json_t *about = make_about(model);
-  char *text = linear_about_text(about, true);
+  char *text = apps_about_text(about, true);
   json_decref(about);
   if (!text) return false;
   size_t length = strlen(text), size = (LINE_SIZE + length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
@@ -192,19 +192,19 @@ static size_t read_begin(const char *digits) {
 
 static pawl_status read_line(const char *bytes, size_t size, size_t *begin_out, char *why) {
   size_t magic = strlen(MAGIC);
-  if (size == 0) return linear_say(why, PAWL_TRUNCATED, "it is empty");
+  if (size == 0) return apps_say(why, PAWL_TRUNCATED, "it is empty");
   if (memcmp(bytes, MAGIC, size < magic ? size : magic) != 0) {
     bool is_other = linear_npy_is(bytes, size) || linear_liblinear_is(bytes, size);
-    return is_other ? linear_say(why, PAWL_MISMATCH, "it is a linear model, and not one of topics")
-                    : linear_say(why, PAWL_CORRUPT, "it is no model of pawl's");
+    return is_other ? apps_say(why, PAWL_MISMATCH, "it is a linear model, and not one of topics")
+                    : apps_say(why, PAWL_CORRUPT, "it is no model of pawl's");
   }
-  if (size < LINE_SIZE) return linear_say(why, PAWL_TRUNCATED, "it ends in its first line");
+  if (size < LINE_SIZE) return apps_say(why, PAWL_TRUNCATED, "it ends in its first line");
   if (bytes[magic] != '0' + VERSION || bytes[magic + 1] != ' ')
-    return linear_say(why, PAWL_UNSUPPORTED, "it is of another version of the format than %d, which this pawl reads",
-                      VERSION);
+    return apps_say(why, PAWL_UNSUPPORTED, "it is of another version of the format than %d, which this pawl reads",
+                    VERSION);
   *begin_out = read_begin(bytes + magic + 2);
-  if (*begin_out == 0) return linear_say(why, PAWL_CORRUPT, "its first line is damaged");
-  return *begin_out > size ? linear_say(why, PAWL_TRUNCATED, "it ends in its head") : PAWL_OK;
+  if (*begin_out == 0) return apps_say(why, PAWL_CORRUPT, "its first line is damaged");
+  return *begin_out > size ? apps_say(why, PAWL_TRUNCATED, "it ends in its head") : PAWL_OK;
 }
 
 static bool take_count(const json_t *about, const char *key, uint64_t least, uint64_t most, uint64_t *count_out) {
@@ -233,7 +233,7 @@ static pawl_status read_shape(const json_t *about, struct shape *shape, char *wh
   struct pawl_lda_about *is = &shape->about;
   uint64_t topics = 0;
   if (!kind || strcmp(kind, "topics") != 0)
-    return linear_say(why, PAWL_MISMATCH, "it is a %s model, and not one of topics", kind ? kind : "linear");
+    return apps_say(why, PAWL_MISMATCH, "it is a %s model, and not one of topics", kind ? kind : "linear");
   if (!take_method(about, &is->method)) wrong = "method";
   if (!take_count(about, "topics", 1, PAWL_LDA_TOPICS_MAX, &topics)) wrong = "topics";
   if (!take_count(about, "words", 1, INT32_MAX, &is->words)) wrong = "words";
@@ -247,7 +247,7 @@ static pawl_status read_shape(const json_t *about, struct shape *shape, char *wh
   if (!take_count(about, "entries", 0, INT64_MAX, &shape->entries)) wrong = "entries";
   if (!take_count(about, "vocabulary", 0, INT64_MAX, &shape->vocabulary)) wrong = "vocabulary";
   if (!wrong) return PAWL_OK;
-  return linear_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
+  return apps_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
 }
 
 static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, struct shape *shape, char *why) {
@@ -256,8 +256,8 @@ static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, 
   if (status) return status;
   json_t *about = json_loadb(bytes + LINE_SIZE, *begin_out - LINE_SIZE, JSON_REJECT_DUPLICATES, &problem);
   if (!json_is_object(about))
-    status = linear_say(why, PAWL_CORRUPT, "its description is no JSON object%s%s", about ? "" : ": ",
-                        about ? "" : problem.text);
+    status = apps_say(why, PAWL_CORRUPT, "its description is no JSON object%s%s", about ? "" : ": ",
+                      about ? "" : problem.text);
   else
     status = read_shape(about, shape, why);
   json_decref(about);
@@ -290,11 +290,11 @@ static pawl_status find_parts(const char *bytes, size_t size, size_t begin, cons
   if (parts->values) parts->topics = cut(&at, &left, shape->entries, 2);
   if (parts->topics) parts->vocabulary = cut(&at, &left, shape->vocabulary, 1);
   if (!parts->vocabulary || left < 8)
-    return linear_say(why, PAWL_TRUNCATED, "it ends too early: it should have %llu topics of %llu words",
-                      (unsigned long long)shape->about.topics, (unsigned long long)shape->about.words);
-  if (left > 8) return linear_say(why, PAWL_CORRUPT, "there is more in it than its topics");
+    return apps_say(why, PAWL_TRUNCATED, "it ends too early: it should have %llu topics of %llu words",
+                    (unsigned long long)shape->about.topics, (unsigned long long)shape->about.words);
+  if (left > 8) return apps_say(why, PAWL_CORRUPT, "there is more in it than its topics");
   if (XXH3_64bits(bytes, size - 8) != get(at, 8))
-    return linear_say(why, PAWL_CORRUPT, "it is damaged: its checksum does not fit");
+    return apps_say(why, PAWL_CORRUPT, "it is damaged: its checksum does not fit");
   return PAWL_OK;
 }
 
@@ -318,17 +318,17 @@ static pawl_status read_rows(const struct parts *parts, uint64_t entries, struct
     struct lda_row row = {.count = length & ~FLOATS, .kind = length & FLOATS ? LDA_ROW_WEIGHTS : LDA_ROW_COUNTS};
     if (row.count == 0) continue;
     if (row.count > model->about.topics || row.count > entries - at)
-      return linear_say(why, PAWL_CORRUPT, "the word %llu has more topics than there are", (unsigned long long)w);
+      return apps_say(why, PAWL_CORRUPT, "the word %llu has more topics than there are", (unsigned long long)w);
     row.entries = malloc((size_t)row.count * 6);
     if (!row.entries) return PAWL_NO_MEMORY;
     if (!read_row(parts->values + at * 4, parts->topics + at * 2, model->about.topics, &row)) {
       free(row.entries);
-      return linear_say(why, PAWL_CORRUPT, "the counts of word %llu cannot be", (unsigned long long)w);
+      return apps_say(why, PAWL_CORRUPT, "the counts of word %llu cannot be", (unsigned long long)w);
     }
     lda_model_take(model, w, row);
     at += row.count;
   }
-  return at == entries ? PAWL_OK : linear_say(why, PAWL_CORRUPT, "its words do not have as many topics as it says");
+  return at == entries ? PAWL_OK : apps_say(why, PAWL_CORRUPT, "its words do not have as many topics as it says");
 }
 
 static pawl_status read_words(const struct parts *parts, const struct shape *shape, struct pawl_words **words_out,
@@ -336,10 +336,10 @@ static pawl_status read_words(const struct parts *parts, const struct shape *sha
   if (shape->vocabulary == 0) return PAWL_OK;
   pawl_status status = pawl_words_parse("its vocabulary", parts->vocabulary, (size_t)shape->vocabulary, words_out);
   if (status == PAWL_NO_MEMORY) return status;
-  if (status) return linear_say(why, PAWL_CORRUPT, "%s", pawl_error_text());
+  if (status) return apps_say(why, PAWL_CORRUPT, "%s", pawl_error_text());
   if (pawl_words_count(*words_out) == shape->about.words) return PAWL_OK;
-  return linear_say(why, PAWL_CORRUPT, "its vocabulary has %llu words, and its topics %llu",
-                    (unsigned long long)pawl_words_count(*words_out), (unsigned long long)shape->about.words);
+  return apps_say(why, PAWL_CORRUPT, "its vocabulary has %llu words, and its topics %llu",
+                  (unsigned long long)pawl_words_count(*words_out), (unsigned long long)shape->about.words);
 }
 
 /* An empty model of that shape. */
@@ -354,7 +354,7 @@ static pawl_status make_model(const struct parts *parts, const struct shape *sha
   }
   if (status == PAWL_OK) status = pawl_lda_model_create(&shape->about, alpha, words, model_out);
   if (status == PAWL_INVALID)
-    status = linear_say(why, PAWL_CORRUPT, "its alpha or its beta is no positive number, or too small a one");
+    status = apps_say(why, PAWL_CORRUPT, "its alpha or its beta is no positive number, or too small a one");
   pawl_words_release(words);
   free(alpha);
   return status;
@@ -393,7 +393,7 @@ static void leave_c(locale_t c, locale_t before) {
 
 pawl_status pawl_lda_model_write(const struct pawl_lda_model *model, const char *path, char error[PAWL_LDA_TEXT]) {
   locale_t before, c = enter_c(&before);
-  pawl_status status = linear_file_write(path, lda_model_fill, model, error);
+  pawl_status status = apps_file_write(path, lda_model_fill, model, error);
   leave_c(c, before);
   return status;
 }
@@ -402,12 +402,12 @@ pawl_status pawl_lda_model_read(const char *path, struct pawl_lda_model **model_
   char why[PAWL_LDA_TEXT] = "", *bytes;
   locale_t before, c;
   size_t size;
-  pawl_status status = linear_file_read(path, &bytes, &size, error);
+  pawl_status status = apps_file_read(path, &bytes, &size, error);
   if (status) return status;
   c = enter_c(&before);
   status = lda_model_decode(bytes, size, model_out, why);
   leave_c(c, before);
   free(bytes);
-  if (status == PAWL_NO_MEMORY) linear_say(why, status, "out of memory");
-  return status ? linear_say(error, status, "%s: %s", path, why) : PAWL_OK;
+  if (status == PAWL_NO_MEMORY) apps_say(why, status, "out of memory");
+  return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
 }

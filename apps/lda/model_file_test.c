@@ -3,7 +3,7 @@
 
 #include <xxhash.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 static char folder[] = "/tmp/pawl-topics-XXXXXX";
 static char error[PAWL_LDA_TEXT];

@@ -12,7 +12,7 @@
 
 #include "apps/lda/fold.h"
 #include "apps/lda/model_inside.h"
-#include "apps/linear/model_inside.h"
+#include "apps/linear/model/inside.h"
 
 #define ALPHA 0.1
 #define UNIT 1048576.0 /* of a logarithm; 2^63 of them are more than any corpus has */
@@ -141,8 +141,8 @@ static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
 static pawl_status explain(const struct scoring *scoring, pawl_status status, char *error) {
   const char *text = pawl_error_text();
   if (atomic_load(&scoring->is_uncountable))
-    return linear_say(error, PAWL_INVALID, "these are no documents: a value is not a count, whole and from 0 on");
-  return linear_say(error, status, "%s", text[0] ? text : pawl_status_text(status));
+    return apps_say(error, PAWL_INVALID, "these are no documents: a value is not a count, whole and from 0 on");
+  return apps_say(error, status, "%s", text[0] ? text : pawl_status_text(status));
 }
 
 pawl_status pawl_lda_perplexity(const struct pawl_lda_model *model, struct pawl_data *data,
@@ -153,13 +153,13 @@ pawl_status pawl_lda_perplexity(const struct pawl_lda_model *model, struct pawl_
   pawl_lda_folding_init(&defaults);
   struct scoring scoring = {.model = model, .folding = folding ? folding : &defaults};
   if (folding && (!(folding->alpha >= 0) || !isfinite(folding->alpha)))
-    return linear_say(error, PAWL_INVALID, "alpha must be a number above 0");
+    return apps_say(error, PAWL_INVALID, "alpha must be a number above 0");
   pawl_data_info(data, &info);
   pawl_status status = pawl_data_read_all(data, 0, info.pieces, 1, take, &scoring);
   if (status) return explain(&scoring, status, error);
   if (scoring.tokens == 0)
-    return linear_say(error, PAWL_INVALID, "there is nothing to score: %" PRIu64 " documents without a known word",
-                      (uint64_t)scoring.empty);
+    return apps_say(error, PAWL_INVALID, "there is nothing to score: %" PRIu64 " documents without a known word",
+                    (uint64_t)scoring.empty);
   double sum = (double)scoring.sum / UNIT;
   *score_out = (struct pawl_lda_score){
       .perplexity = exp(-sum / (double)scoring.tokens),

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/errors.h"
+#include "apps/common/errors.h"
 #include "apps/lda/piece.h"
 #include "apps/lda/sample.h"
 

@@ -5,7 +5,7 @@
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 #include "apps/lda/piece_test.h"
-#include "apps/scene_test.h"
+#include "apps/common/scene_test.h"
 
 /* Numbers of pieces are at the ends of columns; the last of them has no words. */
 enum { TOPICS = 5, VOCABULARY = 24, COLUMNS = 3, WIDTH = TOPICS + COLUMNS, PIECES = 5, ALL_PIECES = 80 };

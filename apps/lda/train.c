@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "apps/lda/train_inside.h"
-#include "apps/news.h"
+#include "apps/common/news.h"
 
 enum { PIECES = 32, PIECES_OF_SMALL = 64, ROUND_SWEEPS_MOST = 100 };
 #define SMALL_BYTES (UINT64_C(8) << 20) /* of a corpus that is worked on in small parts: block.h */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/json.h"
+#include "apps/common/json.h"
 #include "apps/lda/random.h"
 #include "apps/lda/train_inside.h"
 

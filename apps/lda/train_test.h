@@ -11,7 +11,7 @@
 
 #include "apps/lda/inside.h"
 #include "apps/lda/random.h"
-#include "apps/scene_test.h"
+#include "apps/common/scene_test.h"
 
 /* --- a corpus ----------------------------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/json.h"
+#include "apps/common/json.h"
 #include "apps/lda/inside.h"
 #include "apps/lda/marks.h"
 

@@ -24,7 +24,7 @@
 
 #include <pawl/pawl.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 enum linear_method {
   LINEAR_METHOD_AUTO = 0,        /* DUAL for the hinge loss, NEWTON where features are few, else BLOCKS */
@@ -140,15 +140,15 @@ struct linear_options {
 void linear_options_init(struct linear_options *options);
 
 /* What is wrong with these options: false, and a sentence that says what to do. The command and the bindings share it. */
-bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_MAX]);
+bool linear_check(const struct linear_options *options, char error[APPS_TEXT_MAX]);
 
 /* Trains. Whatever happens after the first round, `found` is called with the model that there is. `error` receives a sentence. A
  * failure's status is that of what failed: PAWL_NOT_FOUND (a file), PAWL_CORRUPT (a row), PAWL_INVALID (labels), PAWL_NODE_GONE
  * (workers). */
 pawl_status linear_train(struct pawl_session *session, const struct linear_options *options,
-                         struct linear_result *result_out, char error[LINEAR_TEXT_MAX]);
+                         struct linear_result *result_out, char error[APPS_TEXT_MAX]);
 
 /* A worker: joins the job and works until it ends. As pawl_worker_run. */
-pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns, char error[LINEAR_TEXT_MAX]);
+pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns, char error[APPS_TEXT_MAX]);
 
 #endif

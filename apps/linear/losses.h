@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 /* 1 / (1 + exp(-z)): the probability of the second class that a score of the logistic loss stands for. */
 static inline double linear_sigmoid(double z) {

@@ -46,7 +46,7 @@ static pawl_status launch(void *context) {
 }
 
 static int be_worker(const char *address, const char *name, int sign) {
-  char error[LINEAR_TEXT_MAX];
+  char error[APPS_TEXT_MAX];
   struct pawl_session *own = open_listening(address);
   if (write(sign, "w", 1) != 1) return 1;
   pawl_status status = linear_work(own, name, PATIENCE, error);

@@ -15,12 +15,12 @@ void linear_options_init(struct linear_options *options) {
   options->seed = 1;
 }
 
-static bool wrong(char error[LINEAR_TEXT_MAX], const char *text) {
-  snprintf(error, LINEAR_TEXT_MAX, "%s", text);
+static bool wrong(char error[APPS_TEXT_MAX], const char *text) {
+  snprintf(error, APPS_TEXT_MAX, "%s", text);
   return false;
 }
 
-static bool check_points(const struct linear_options *options, enum linear_method method, char error[LINEAR_TEXT_MAX]) {
+static bool check_points(const struct linear_options *options, enum linear_method method, char error[APPS_TEXT_MAX]) {
   if (options->point_count == 0) return wrong(error, "no penalty is given: use --l1 or --l2");
   for (size_t i = 0; i < options->point_count; i++) {
     struct linear_point point = options->points[i];
@@ -36,7 +36,7 @@ static bool check_points(const struct linear_options *options, enum linear_metho
   return true;
 }
 
-static bool check_method(const struct linear_options *options, enum linear_method method, char error[LINEAR_TEXT_MAX]) {
+static bool check_method(const struct linear_options *options, enum linear_method method, char error[APPS_TEXT_MAX]) {
   if (options->loss == LINEAR_HINGE &&
       (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_NEWTON || method == LINEAR_METHOD_AUTO))
     return wrong(error, "the hinge loss has no curvature to step by: use --method dual, or --loss squared-hinge");
@@ -56,12 +56,12 @@ static bool check_method(const struct linear_options *options, enum linear_metho
 }
 
 /* Workers are told by JSON, which is UTF-8, what to read. */
-static bool check_names(const struct linear_options *options, char error[LINEAR_TEXT_MAX]) {
+static bool check_names(const struct linear_options *options, char error[APPS_TEXT_MAX]) {
   for (size_t i = 0; i < options->path_count; i++) {
     json_t *name = json_string(options->paths[i]);
     json_decref(name);
     if (name) continue;
-    snprintf(error, LINEAR_TEXT_MAX, "the name of the file %s is not UTF-8: rename it", options->paths[i]);
+    snprintf(error, APPS_TEXT_MAX, "the name of the file %s is not UTF-8: rename it", options->paths[i]);
     return false;
   }
   const char *label = options->reading.label;
@@ -70,7 +70,7 @@ static bool check_names(const struct linear_options *options, char error[LINEAR_
   return true;
 }
 
-bool linear_check(const struct linear_options *options, char error[LINEAR_TEXT_MAX]) {
+bool linear_check(const struct linear_options *options, char error[APPS_TEXT_MAX]) {
   enum linear_method method = options->method;
   if (method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE) method = LINEAR_METHOD_DUAL;
   if (method == LINEAR_METHOD_AUTO) method = LINEAR_METHOD_BLOCKS;

@@ -15,7 +15,7 @@
 static const char *const paths[] = {"/data/a"};
 static struct linear_point point;
 static struct linear_options options;
-static char error[LINEAR_TEXT_MAX];
+static char error[APPS_TEXT_MAX];
 
 static int begin(void **state) {
   (void)state;

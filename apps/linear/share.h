@@ -15,7 +15,7 @@
 #include <pawl/pawl.h>
 
 #include "apps/linear/scatter.h"
-#include "apps/resume.h"
+#include "apps/common/resume.h"
 
 struct linear_piece {
   uint64_t number;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "apps/linear/model.h"
+#include "apps/linear/model/model.h"
 
 /* How many rows are handled at a time. */
 #define LINEAR_SLOPES_ROWS 256

@@ -7,20 +7,20 @@
 #include <string.h>
 
 #include "apps/linear/train_inside.h"
-#include "apps/news.h"
+#include "apps/common/news.h"
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */
 
 pawl_status linear_fail(struct linear_run *run, pawl_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  if (!*run->error) vsnprintf(run->error, LINEAR_TEXT_MAX, format, arguments);
+  if (!*run->error) vsnprintf(run->error, APPS_TEXT_MAX, format, arguments);
   va_end(arguments);
   return status;
 }
 
 void linear_tell(struct linear_run *run, const char *format, ...) {
-  char line[LINEAR_TEXT_MAX];
+  char line[APPS_TEXT_MAX];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(line, sizeof line, format, arguments);
@@ -386,7 +386,7 @@ static void fini(struct linear_run *run) {
 }
 
 pawl_status linear_train(struct pawl_session *session, const struct linear_options *options,
-                         struct linear_result *result_out, char error[LINEAR_TEXT_MAX]) {
+                         struct linear_result *result_out, char error[APPS_TEXT_MAX]) {
   struct linear_run run = {.session = session, .options = options, .error = error, .begun_ns = linear_now()};
   *error = 0;
   run.progress.objective = run.progress.loss = run.progress.penalty = NAN;

@@ -64,7 +64,7 @@ struct linear_run {
   double nothing;         /* the loss with all weights zero */
   bool zero_based;        /* ids of features begin at 0 */
   double class_rows[2];
-  char *error; /* LINEAR_TEXT_MAX */
+  char *error; /* APPS_TEXT_MAX */
 };
 
 /* A failure, with a sentence for people if there is none yet. Returns the status. */

@@ -18,7 +18,7 @@
 
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
-#include "apps/scene_test.h"
+#include "apps/common/scene_test.h"
 
 /* --- data ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -163,7 +163,7 @@ struct hand {
   pthread_t thread;
   const char *job;
   pawl_status outcome;
-  char error[LINEAR_TEXT_MAX];
+  char error[APPS_TEXT_MAX];
 };
 
 static inline void *labour(void *context) {
@@ -187,7 +187,7 @@ struct outcome {
   uint64_t rounds;        /* that were shown */
   double best_valid_loss; /* of those rounds */
   char told[4096];
-  char error[LINEAR_TEXT_MAX];
+  char error[APPS_TEXT_MAX];
 };
 
 static inline pawl_status keep_model(void *context, size_t point, const struct linear_model *model,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "apps/json.h"
+#include "apps/common/json.h"
 #include "apps/linear/inside.h"
 
 int64_t linear_now(void) {

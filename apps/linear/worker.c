@@ -226,11 +226,10 @@ static void finish(struct pawl_worker *handle, void *context) {
   memset(worker, 0, sizeof *worker);
 }
 
-pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
-                        char error[LINEAR_TEXT_MAX]) {
+pawl_status linear_work(struct pawl_session *session, const char *job, int64_t timeout_ns, char error[APPS_TEXT_MAX]) {
   static const struct pawl_worker_calls calls = {begin, take, drop, work, finish};
   struct linear_worker worker = {0};
   pawl_status status = pawl_worker_run(session, job, &calls, &worker, timeout_ns);
-  if (status) snprintf(error, LINEAR_TEXT_MAX, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  if (status) snprintf(error, APPS_TEXT_MAX, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   return status;
 }

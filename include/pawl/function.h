@@ -1,7 +1,7 @@
 /* Server functions: what a push does to the rows that are stored.
  *
  * This header is for those who write one. It is all that a function needs, whether it is one of pawl's own
- * (src/store/functions_list.c) or stands in a shared object of its own (examples/functions/). docs/functions.md lists what
+ * (src/store/functions/list.c) or stands in a shared object of its own (examples/functions/). docs/functions.md lists what
  * there is; docs/add-a-function.md shows how to add to it.
  *
  * SHAPES. A vector has a width. A function says, in terms of it, how many values per key a push carries, how many are

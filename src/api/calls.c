@@ -56,15 +56,15 @@ struct call {
   const char *what;
   const void *in;
   void *out;
-  uint64_t together, tick; /* a group, and its tick; or 0 */
-  const void *weights;     /* for filters; or NULL */
-  bool flush;              /* of filters: all that they hold is sent */
+  uint64_t aggregate, tick; /* a group, and its tick; or 0 */
+  const void *weights;      /* for filters; or NULL */
+  bool flush;               /* of filters: all that they hold is sent */
 };
 
 /* A member of a group pushes also what is nothing: the others wait for it. But not where there is no key at all. */
 static bool is_left_out(const struct pawl_where *where, const struct call *call) {
   bool has_range = where->range.begin != 0 || where->range.end != 0;
-  if (call->together) return has_range && pawl_range_is_empty(where->range);
+  if (call->aggregate) return has_range && pawl_range_is_empty(where->range);
   return is_nothing(where) && !call->flush;
 }
 
@@ -101,12 +101,12 @@ static pawl_status start(struct pawl_vector *vector, const struct pawl_where *wh
   struct pwi_held_call held = {.kind = call->kind, .in = call->in, .out = call->out};
   bool is_held = where->after_count > 0 || where->parent;
   static const uint64_t no_keys[1];
-  bool is_empty = call->together && is_nothing(where);
+  bool is_empty = call->aggregate && is_nothing(where);
   held.where = (struct pwi_where){.keys = is_empty && !where->list ? no_keys : where->keys,
                                   .count = where->count,
                                   .list = where->list ? where->list->inner : NULL,
                                   .range = where->range,
-                                  .together = call->together,
+                                  .aggregate = call->aggregate,
                                   .tick = call->tick,
                                   .weights = call->weights,
                                   .flush = call->flush};
@@ -162,9 +162,9 @@ pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where
   return run_call(vector, &where, &call, task_out);
 }
 
-pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
-                                     void *values_out, uint64_t group, uint64_t tick, struct pawl_task **task_out) {
-  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .together = group, .tick = tick};
+pawl_status pwi_vector_push_aggregate(struct pawl_vector *vector, const struct pawl_where *where, const void *values,
+                                      void *values_out, uint64_t group, uint64_t tick, struct pawl_task **task_out) {
+  struct call call = {.kind = PWI_REQUEST_PUSH, .what = "push to", .in = values, .aggregate = group, .tick = tick};
   if (values_out) {
     call.kind = PWI_REQUEST_PUSHPULL;
     call.what = "pushpull with";

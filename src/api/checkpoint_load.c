@@ -1,4 +1,4 @@
-/* Loading: the files of a checkpoint are read here, and their rows pushed as they are (RESTORE in role/protocol.h).
+/* Loading: the files of a checkpoint are read here, and their rows pushed as they are (RESTORE in protocol/protocol.h).
  *
  * Rows go out in the order in which they stand in the files, some under way at a time. A client's pushes to one range take
  * effect in their order, so the last row of a key counts, as it should.
@@ -9,7 +9,7 @@
 
 #include "api/session.h"
 #include "base/memory.h"
-#include "role/saved.h"
+#include "checkpoint/checkpoint.h"
 
 #define SLOTS 24 /* chunks under way, a megabyte each */
 

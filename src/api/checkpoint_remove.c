@@ -4,7 +4,7 @@
 #include <pawl/checkpoint.h>
 
 #include "api/error.h"
-#include "role/saved.h"
+#include "checkpoint/checkpoint.h"
 
 pawl_status pawl_checkpoint_remove(const char *directory, const char *name) {
   struct pwi_files *files;

@@ -14,7 +14,7 @@
 #include "host/children.h"
 #include "host/clock.h"
 #include "net/net.h"
-#include "role/manager.h"
+#include "manager/manager.h"
 
 #define GRACE_NS (2 * PWI_HOST_SECOND)
 #define ADDRESS "tcp://127.0.0.1:0"

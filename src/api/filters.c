@@ -1,4 +1,4 @@
-/* The filters of vectors, as a session uses them. Chains are the client's (role/client_filter.c); here is what is said
+/* The filters of vectors, as a session uses them. Chains are the client's (client/filter.c); here is what is said
  * about them. */
 #include <pawl/filter.h>
 

@@ -1,6 +1,6 @@
 /* Functions that a session offers, and the threads that run them.
  *
- * The callee (role/callee.h) says inside the gate what is to be run. It goes into a queue, from which threads take it that are
+ * The callee (client/callee.h) says inside the gate what is to be run. It goes into a queue, from which threads take it that are
  * there for nothing else: so a function may take as long as it likes, and the net is looked after meanwhile. A thread is added
  * whenever none is idle, up to PAWL_CALL_THREADS; they end with the session.
  *

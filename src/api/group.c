@@ -176,7 +176,8 @@ static uint32_t count_members(const struct pawl_group *group, bool only_before_u
   size_t count = 0, before = 0;
   pwi_driver_enter(&session->driver);
   pwi_client_state(session->client, &state);
-  const struct pwi_roster_member *members = pwi_roster_members(pwi_client_roster(session->client), group->id, &count);
+  const struct pwi_membership_member *members =
+      pwi_membership_members(pwi_client_membership(session->client), group->id, &count);
   while (before < count && members[before].sender.id < state.sender) before++;
   pwi_driver_leave(&session->driver);
   return (uint32_t)(only_before_us ? before : count);
@@ -222,7 +223,7 @@ pawl_status pawl_group_clock_after(struct pawl_group *group, struct pawl_task *c
 
 pawl_status pawl_group_push(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
                             const void *values, struct pawl_task **task_out) {
-  return pwi_vector_push_together(vector, &where, values, NULL, group->id.id, pawl_group_tick(group) + 1, task_out);
+  return pwi_vector_push_aggregate(vector, &where, values, NULL, group->id.id, pawl_group_tick(group) + 1, task_out);
 }
 
 pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
@@ -230,8 +231,8 @@ pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *ve
   static char nothing[1]; /* where nothing comes back */
   bool is_empty = !where.list && where.count == 0 && (where.keys || (where.range.begin == 0 && where.range.end == 0));
   if (!values_out && !is_empty) return pwi_error(PAWL_INVALID, "pushpull of a group: no place for values");
-  return pwi_vector_push_together(vector, &where, values, values_out ? values_out : nothing, group->id.id,
-                                  pawl_group_tick(group) + 1, task_out);
+  return pwi_vector_push_aggregate(vector, &where, values, values_out ? values_out : nothing, group->id.id,
+                                   pawl_group_tick(group) + 1, task_out);
 }
 
 pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns) {

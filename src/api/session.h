@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "net/key.h"
-#include "role/client.h"
+#include "client/client.h"
 
 /* Things that go with their session. */
 struct pwi_owned {

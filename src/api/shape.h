@@ -9,7 +9,7 @@
 #define PWI_SHAPE_TEXT_MAX 512
 
 /* "its width is 3, not 1, and its type is f64, not f32"; what is too long is cut off. Both have been settled
- * (role/catalogue.h). Returns in how many things they differ. */
+ * (protocol/catalogue.h). Returns in how many things they differ. */
 size_t pwi_shape_difference(const struct pawl_vector_options *has, const struct pawl_vector_options *wanted, char *text,
                             size_t size);
 

@@ -22,7 +22,7 @@
 #include <pawl/task.h>
 
 #include "api/driver.h"
-#include "role/client.h"
+#include "client/client.h"
 #include "sync/order.h"
 
 struct pwi_task_line;

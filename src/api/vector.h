@@ -33,9 +33,9 @@ PAWL_MUST_USE pawl_status pwi_filters_settle(const char *name, struct pawl_vecto
 
 /* A push of one member of a group, to be applied together with the others' of that tick; a pushpull, if there is a place for
  * what comes back. */
-PAWL_MUST_USE pawl_status pwi_vector_push_together(struct pawl_vector *vector, const struct pawl_where *where,
-                                                   const void *values, void *values_out, uint64_t group, uint64_t tick,
-                                                   struct pawl_task **task_out);
+PAWL_MUST_USE pawl_status pwi_vector_push_aggregate(struct pawl_vector *vector, const struct pawl_where *where,
+                                                    const void *values, void *values_out, uint64_t group, uint64_t tick,
+                                                    struct pawl_task **task_out);
 
 /* A push that waits for a group (api/call.c). */
 PAWL_MUST_USE pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_where *where,

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/cmd_sim.h"
-#include "cli/demo_sim.h"
+#include "cli/demo/sim.h"
 
 #define LETTER_BUG 257
 

@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 #include "host/clock.h"
-#include "host/run_address.h"
+#include "host/run/address.h"
 
 #define ELSEWHERE "192.0.2.1:9" /* of no machine (RFC 5737); nothing is sent to it */
 #define LOOK_AGAIN_US 50000

@@ -89,8 +89,8 @@ static bool read_transport(struct pwi_role_options *options, const char *value) 
   return true;
 }
 
-static bool read_place(struct pwi_depot_places *places, const char *value) {
-  if (value[0] != '/' || places->count == PWI_DEPOT_PLACES_MAX) return false;
+static bool read_place(struct pwi_disk_queue_places *places, const char *value) {
+  if (value[0] != '/' || places->count == PWI_DISK_QUEUE_PLACES_MAX) return false;
   places->items[places->count++] = value;
   return true;
 }
@@ -145,7 +145,7 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
   case PWI_ROLE_CHECKPOINTS:
     if (read_place(&options->checkpoints, value)) break;
     return refuse(exit_out, pwi_cli_usage(command, "--checkpoints '%s': an absolute path, and %d of them at most",
-                                          value, PWI_DEPOT_PLACES_MAX));
+                                          value, PWI_DISK_QUEUE_PLACES_MAX));
   case PWI_ROLE_READY_FD:
     if (read_ready_fd(options, value)) break;
     return refuse(exit_out, pwi_cli_usage(command, "'%s' is no descriptor that is open", value));

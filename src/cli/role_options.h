@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "cli/cli.h"
-#include "host/depot.h"
+#include "host/disk_queue.h"
 #include "host/functions.h"
-#include "host/run_access.h"
+#include "host/run/access.h"
 #include "net/tcp/tcp.h"
 
 enum {
@@ -69,7 +69,7 @@ struct pwi_role_options {
   struct pwi_run_access_config access;
   const char *function_directory; /* NULL: none */
   struct pwi_host_functions functions;
-  struct pwi_depot_places checkpoints;
+  struct pwi_disk_queue_places checkpoints;
 };
 
 /* Defaults, but for `listen` and `http`. End it with pwi_role_options_fini. */

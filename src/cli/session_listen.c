@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/run_address.h"
+#include "host/run/address.h"
 
 #define LOOPBACK "127.0.0.1"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "data/batch.h"
-#include "data/columns.h"
+#include "data/formats/columns.h"
 #include "data/fault.h"
 
 struct pwi_cache;

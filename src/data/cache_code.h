@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "data/batch.h"
-#include "data/columns.h"
+#include "data/formats/columns.h"
 
 #define PWI_CACHE_MAGIC "pawlrows"
 #define PWI_CACHE_VERSION 1u

@@ -13,23 +13,23 @@ uint32_t pwi_data_processors(void) {
   return count > 0 ? (uint32_t)count : 1;
 }
 
-struct errand {
+struct disk_job {
   void (*work)(void *context);
   void *context;
 };
 
 static void *run(void *argument) {
-  const struct errand *errand = argument;
-  errand->work(errand->context);
+  const struct disk_job *disk_job = argument;
+  disk_job->work(disk_job->context);
   return NULL;
 }
 
 void pwi_data_crew(uint32_t threads, void (*work)(void *context), void *context) {
-  struct errand errand = {work, context};
+  struct disk_job disk_job = {work, context};
   size_t others = threads > 1 ? threads - 1 : 0, started = 0;
   pthread_t *ids = others ? pwi_resize_array(NULL, others, sizeof *ids) : NULL;
   if (!ids) others = 0; /* it goes on with the one that is here */
-  while (started < others && pthread_create(&ids[started], NULL, run, &errand) == 0) started++;
+  while (started < others && pthread_create(&ids[started], NULL, run, &disk_job) == 0) started++;
   work(context);
   for (size_t i = 0; i < started; i++) pthread_join(ids[i], NULL);
   pwi_free(ids);

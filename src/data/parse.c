@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "data/number.h"
+#include "data/formats/number.h"
 
 const char *pwi_data_format_name(enum pawl_data_format format) {
   static const char *const names[] = {"auto", "libsvm", "vw", "criteo", "csv", "cache", "ldac", "uci", "text"};

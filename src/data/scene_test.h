@@ -22,7 +22,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "data/data.h"
-#include "data/number.h"
+#include "data/formats/number.h"
 
 /* --- a text, parsed --------------------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "data/cache.h"
-#include "data/detect.h"
+#include "data/formats/detect.h"
 #include "data/words.h"
 
 #define HEAD ((size_t)1 << 16)

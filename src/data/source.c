@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "data/number.h"
-#include "data/uci.h"
+#include "data/formats/number.h"
+#include "data/formats/uci.h"
 
 #define BEYOND ((size_t)1 << 16) /* that is read behind a piece at first, for the end of its last row */
 

@@ -2,7 +2,7 @@
  *
  * Piece k of a file has the rows that *begin* in bytes [start + k * size, start + (k + 1) * size) of its text; so
  * every row is in one piece, whatever the sizes, and a reader needs to look no further back than one byte: whether it
- * is a line break. The rows of a bag of words (uci) are runs of lines: there it looks back as far as data/uci.h says.
+ * is a line break. The rows of a bag of words (uci) are runs of lines: there it looks back as far as data/formats/uci.h says.
  *
  * The text of a compressed file is decompressed in order. A source keeps the stream where the last piece ended, with
  * what it had read beyond that; a piece that lies further on is reached from there, one that lies before from the

@@ -4,12 +4,12 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "data/utf8.h"
+#include "data/formats/utf8.h"
 
 /* --- making one ------------------------------------------------------------------------------------------------------------- */
 
 void pwi_words_release(struct pawl_words *words) {
-  if (!words || atomic_fetch_sub(&words->holders, 1) > 1) return;
+  if (!words || atomic_fetch_sub(&words->handlers, 1) > 1) return;
   pwi_free(words->bytes);
   pwi_free(words->places);
   pwi_free(words->slots);
@@ -17,8 +17,8 @@ void pwi_words_release(struct pawl_words *words) {
 }
 
 struct pawl_words *pwi_words_retain(const struct pawl_words *words) {
-  struct pawl_words *held = (struct pawl_words *)(uintptr_t)words; /* only the count of holders changes */
-  if (held) atomic_fetch_add(&held->holders, 1);
+  struct pawl_words *held = (struct pawl_words *)(uintptr_t)words; /* only the count of request handlers changes */
+  if (held) atomic_fetch_add(&held->handlers, 1);
   return held;
 }
 
@@ -65,7 +65,7 @@ pawl_status pwi_words_make(uint64_t count, uint64_t total, struct pwi_word (*nex
   if (count >= PWI_WORDS_MAX) return PAWL_TOO_LARGE;
   struct pawl_words *words = pwi_alloc_zero(1, sizeof *words);
   if (!words) return PAWL_NO_MEMORY;
-  words->holders = 1;
+  words->handlers = 1;
   words->count = count;
   pawl_status status = make_room(words, total);
   for (uint64_t i = 0; !status && i < count; i++) {

@@ -28,7 +28,7 @@ struct pwi_word_slot {
 };
 
 struct pawl_words {
-  _Atomic uint64_t holders;
+  _Atomic uint64_t handlers;
   uint64_t count, fingerprint;
   unsigned char *bytes; /* number, length, letters, zero; and again */
   uint32_t *places;     /* of each word by number, in steps */

@@ -11,23 +11,23 @@
 
 #include "base/memory.h"
 #include "data/tally.h"
-#include "data/text.h"
-#include "data/utf8.h"
+#include "data/formats/text.h"
+#include "data/formats/utf8.h"
 
 #define WORDS ((size_t)1 << 23)
 #define LETTERS ((size_t)1 << 29)
 
 /* --- a piece ---------------------------------------------------------------------------------------------------------------- */
 
-#define TOGETHER 16 /* words that are looked up at a time: while one is fetched from memory the others are asked for */
+#define AGGREGATE 16 /* words that are looked up at a time: while one is fetched from memory the others are asked for */
 
 /* The next words of a line, at most TOGETHER; how many. */
 static pawl_status tally_some(struct pwi_text *text, struct pwi_tally *tally, size_t *count_out) {
-  char words[TOGETHER][PWI_TEXT_ROOM];
-  size_t lengths[TOGETHER], count = 0;
-  uint64_t hashes[TOGETHER];
+  char words[AGGREGATE][PWI_TEXT_ROOM];
+  size_t lengths[AGGREGATE], count = 0;
+  uint64_t hashes[AGGREGATE];
   pawl_status status = PAWL_OK;
-  for (; count < TOGETHER && (lengths[count] = pwi_text_next(text, words[count])); count++) {
+  for (; count < AGGREGATE && (lengths[count] = pwi_text_next(text, words[count])); count++) {
     hashes[count] = pwi_word_hash(words[count], lengths[count]);
     pwi_tally_fetch_slot(tally, hashes[count]);
   }
@@ -39,11 +39,11 @@ static pawl_status tally_some(struct pwi_text *text, struct pwi_tally *tally, si
 
 static pawl_status tally_line(struct pwi_parse *parse, const char *line_end, struct pwi_tally *tally) {
   struct pwi_text text = {.at = parse->at, .end = line_end};
-  size_t count = TOGETHER;
+  size_t count = AGGREGATE;
   pawl_status status = PAWL_OK;
   const char *wrong = pwi_utf8_wrong(parse->at, line_end);
   if (wrong) return pwi_parse_wrong(parse, wrong, "this is not UTF-8");
-  while (!status && count == TOGETHER) status = tally_some(&text, tally, &count);
+  while (!status && count == AGGREGATE) status = tally_some(&text, tally, &count);
   if (!status) tally->documents++;
   return status;
 }

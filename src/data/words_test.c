@@ -115,7 +115,7 @@ static void test_what_is_written_is_read_again(void **state) {
   pawl_words_release(words);
 }
 
-static void test_holders_keep_a_vocabulary(void **state) {
+static void test_handlers_keep_a_vocabulary(void **state) {
   uint64_t live = pwi_memory_counts().live;
   struct pawl_words *words = read_words(write_text("v", "a\n"));
   (void)state;
@@ -295,7 +295,7 @@ int main(void) {
       cmocka_unit_test(test_packed_files_are_read),
       cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
       cmocka_unit_test(test_what_is_written_is_read_again),
-      cmocka_unit_test(test_holders_keep_a_vocabulary),
+      cmocka_unit_test(test_handlers_keep_a_vocabulary),
       cmocka_unit_test(test_words_are_numbered_by_falling_count),
       cmocka_unit_test(test_words_may_be_left_out),
       cmocka_unit_test(test_what_cannot_be_built_is_said),

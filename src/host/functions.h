@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 
-#include "host/run_problem.h"
-#include "store/functions.h"
+#include "host/run/problem.h"
+#include "store/functions/functions.h"
 
 struct pwi_host_object {
   void *handle; /* of dlopen */

@@ -11,14 +11,14 @@
 #define NUMBER_SIZE 40
 #define NS_PER_SECOND 1e9
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_control(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool is_name(const char *name, bool colons) {
-  if (!is_letter(*name) && !(colons && *name == ':')) return false;
+  if (!is_control(*name) && !(colons && *name == ':')) return false;
   for (const char *at = name; *at; at++)
-    if (!is_letter(*at) && !is_digit(*at) && !(colons && *at == ':')) return false;
+    if (!is_control(*at) && !is_digit(*at) && !(colons && *at == ':')) return false;
   return true;
 }
 

@@ -12,7 +12,7 @@ static size_t points_of(const struct pwi_plan_options *options) {
 
 /* The cells of an arc as it is, or was dealt, and of one owner; not many more than an arc is dealt, so that replicas can
  * be spread. */
-static bool belong_together(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t index) {
+static bool belong_aggregate(const struct pwi_planner *planner, const struct pwi_plan_part *part, size_t index) {
   const struct pwi_plan_cell *cell = &planner->cells[index];
   uint64_t most = planner->grain * PWI_PLAN_CELLS / points_of(planner->options) * 3 / 2;
   bool is_small = part->bytes + cell->load[PWI_PLAN_BYTES] <= most;
@@ -37,7 +37,7 @@ pawl_status pwi_plan_make_parts(struct pwi_planner *planner) {
   struct pwi_plan_part *part = NULL;
   for (size_t i = 0; i < planner->cell_count; i++) {
     const struct pwi_plan_cell *cell = &planner->cells[i];
-    if (!part || !belong_together(planner, part, i)) {
+    if (!part || !belong_aggregate(planner, part, i)) {
       part = &planner->parts[planner->part_count++];
       *part = (struct pwi_plan_part){.begin = cell->begin,
                                      .present = planner->bases[cell->base].arc,

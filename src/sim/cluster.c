@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "role/journal_file.h"
+#include "manager/ledger/journal_file.h"
 
 /* --- the manager ---------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static pawl_status create_manager(struct pwi_cluster *cluster, const struct pwi_
                                       .log = boot->log,
                                       .host = boot->name,
                                       .rights = cluster->config.rights,
-                                      .depot = cluster->config.depot,
+                                      .disk_queue = cluster->config.disk_queue,
                                       .functions = cluster->config.functions,
                                       .first_processes = cluster->config.processes,
                                       .client_grace_ns = cluster->config.client_grace_ns,
@@ -107,7 +107,7 @@ static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, c
                                      .shard_count = server->shard_count,
                                      .memory_max = memory_max ? memory_max : UINT64_MAX,
                                      .rights = server->cluster->config.rights,
-                                     .depot = server->cluster->config.depot,
+                                     .disk_queue = server->cluster->config.disk_queue,
                                      .functions = server->cluster->config.functions};
   status = pwi_server_create(&config, &server->server);
   if (status) return status;

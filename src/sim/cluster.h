@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "base/random.h"
-#include "role/client.h"
-#include "role/depot.h"
-#include "role/journal.h"
-#include "role/manager.h"
-#include "role/server.h"
+#include "client/client.h"
+#include "checkpoint/disk_queue.h"
+#include "manager/ledger/journal.h"
+#include "manager/manager.h"
+#include "server/server.h"
 #include "sim/shell.h"
 #include "sim/sim.h"
 
@@ -44,7 +44,7 @@ struct pwi_cluster_config {
   const char *managers;    /* the addresses of managers that the caller adds; NULL: there is one, of the cluster */
   pwi_rights_of rights;
   const struct pwi_function_set *functions;                   /* of all nodes; NULL: those that are built in */
-  struct pwi_depot *depot;                                    /* for checkpoints, of all nodes; NULL: none */
+  struct pwi_disk_queue *disk_queue;                          /* for checkpoints, of all nodes; NULL: none */
   void (*tune)(struct pwi_sim_config *config, void *context); /* may be NULL */
 
   /* The manager's journal, whenever it boots, and what becomes of it when it is down. NULL: a file, or one in memory

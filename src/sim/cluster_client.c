@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "role/ledger.h"
+#include "manager/ledger/ledger.h"
 #include "sim/cluster.h"
 
 #define STEP_LIMIT (60 * PWI_SIM_SECOND)

@@ -1,4 +1,4 @@
-/* A shared store (role/meta.h) in virtual time: for simulations in which managers take turns.
+/* A shared store (manager/leader/meta.h) in virtual time: for simulations in which managers take turns.
  *
  * The store itself is no node: it does not die, and it has one copy of everything. Between a node and the store, calls take
  * random time both ways, and nodes can be cut off from it. What is lost on the way is tried again, as a client of etcd does
@@ -18,7 +18,7 @@
 #ifndef PWI_SIM_META_H
 #define PWI_SIM_META_H
 
-#include "role/meta.h"
+#include "manager/leader/meta.h"
 #include "sim/sim.h"
 
 struct pwi_sim_meta;

@@ -54,13 +54,13 @@ int64_t pwi_sim_delay_draw(const struct pwi_sim_delay *delay, struct pwi_random 
   return delay->min_ns + (int64_t)(above < most ? above : most);
 }
 
-static int64_t default_delivery_time(void *context, const struct pwi_sim_parcel *parcel, int64_t now,
+static int64_t default_delivery_time(void *context, const struct pwi_sim_packet *packet, int64_t now,
                                      struct pwi_random *random) {
   const struct pwi_sim_config *config = context;
-  bool plane = parcel->carrier == PWI_SIM_CARRIER_PLANE;
+  bool plane = packet->carrier == PWI_SIM_CARRIER_PLANE;
   int64_t delay = pwi_sim_delay_draw(plane ? &config->plane : &config->link, random);
   double rate = plane ? config->plane_rate : config->link_rate;
-  if (rate > 0) delay += (int64_t)((double)parcel->size / rate * 1e9);
+  if (rate > 0) delay += (int64_t)((double)packet->size / rate * 1e9);
   return now + delay;
 }
 
@@ -118,7 +118,7 @@ void pwi_sim_stream(const struct pwi_sim *sim, uint64_t number, struct pwi_rando
 int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane, size_t size, unsigned asked,
                         int64_t given) {
   bool plane = lane != PWI_LANE_LINK && (from->link->can & PWI_LINK_HAS_PLANE);
-  struct pwi_sim_parcel parcel = {
+  struct pwi_sim_packet packet = {
       .from = {from->node->index},
       .to = {from->peer->node->index},
       .carrier = plane ? PWI_SIM_CARRIER_PLANE : PWI_SIM_CARRIER_LINK,
@@ -128,7 +128,7 @@ int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane
       .asked = asked,
   };
   int64_t now = asked ? sim->now : given;
-  int64_t time = sim->fabric.delivery_time(sim->fabric.context, &parcel, now, &sim->random);
+  int64_t time = sim->fabric.delivery_time(sim->fabric.context, &packet, now, &sim->random);
   return time > now ? time : now;
 }
 

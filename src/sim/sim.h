@@ -75,22 +75,22 @@ struct pwi_sim_node {
 enum pwi_sim_carrier { PWI_SIM_CARRIER_LINK, PWI_SIM_CARRIER_PLANE };
 
 /* Something on its way: a message, a put, a get, an answer, a handshake. */
-struct pwi_sim_parcel {
+struct pwi_sim_packet {
   struct pwi_sim_node from, to;
   enum pwi_sim_carrier carrier;
   size_t size;    /* head and body */
   int64_t given;  /* when the sender gave it */
-  uint64_t link;  /* the same for all parcels of one link, both ways; never used again */
+  uint64_t link;  /* the same for all packets of one link, both ways; never used again */
   unsigned asked; /* 0 at first; see `asks_again` */
 };
 
-/* The seam for a model of links, switches and fair sharing. `delivery_time` says when a parcel arrives; the simulator
+/* The seam for a model of links, switches and fair sharing. `delivery_time` says when a packet arrives; the simulator
  * keeps the order of each lane by delaying what would overtake. A model in which flows slow one another down sets
  * `asks_again`: it answers with the earliest time possible, is asked again when that time has come (`asked` counts),
- * and the parcel arrives once the answer is not later than `now`. It must be a function of its own state, its arguments
+ * and the packet arrives once the answer is not later than `now`. It must be a function of its own state, its arguments
  * and `random` only. */
 struct pwi_sim_fabric {
-  int64_t (*delivery_time)(void *context, const struct pwi_sim_parcel *parcel, int64_t now, struct pwi_random *random);
+  int64_t (*delivery_time)(void *context, const struct pwi_sim_packet *packet, int64_t now, struct pwi_random *random);
   bool asks_again;
   void *context;
 };
@@ -109,7 +109,7 @@ struct pwi_sim_event {
   int64_t time;
   const char *kind;    /* "deliver", "timer", "down", … */
   uint32_t node, from; /* UINT32_MAX: none */
-  uint64_t link;       /* as in the parcel; 0: none */
+  uint64_t link;       /* as in the packet; 0: none */
   size_t size;         /* of the body */
   uint64_t value;      /* cookie, status or notification, by kind */
 };

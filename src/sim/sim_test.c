@@ -214,12 +214,12 @@ struct toll {
 };
 
 /* One nanosecond a byte, found out in two steps. */
-static int64_t toll_time(void *context, const struct pwi_sim_parcel *parcel, int64_t now, struct pwi_random *random) {
+static int64_t toll_time(void *context, const struct pwi_sim_packet *packet, int64_t now, struct pwi_random *random) {
   struct toll *toll = context;
   (void)now, (void)random;
-  toll->asked += parcel->asked > 0;
-  toll->bytes += parcel->asked ? 0 : parcel->size;
-  return parcel->given + (int64_t)(parcel->asked ? parcel->size : parcel->size / 2);
+  toll->asked += packet->asked > 0;
+  toll->bytes += packet->asked ? 0 : packet->size;
+  return packet->given + (int64_t)(packet->asked ? packet->size : packet->size / 2);
 }
 
 static void test_a_fabric_decides_when_messages_arrive(void **state) {

@@ -173,7 +173,7 @@ PAWL_MUST_USE pawl_status pwi_clock_drop(struct pwi_clock *clock, struct pawl_ra
 /* Copy and drop in one: the times of `range` move into a clock of their own. */
 PAWL_MUST_USE pawl_status pwi_clock_take(struct pwi_clock *clock, struct pawl_range range, struct pwi_clock *taken_out);
 
-/* Everything that `other` holds moves into `clock`; `other` is left holding nothing. The two need not be neighbours.
+/* Everything that `other` holds moves into `clock`; `other` is left shard nothing. The two need not be neighbours.
  * PAWL_INVALID if any key is in both: two histories of one key cannot both be true of its value. */
 PAWL_MUST_USE pawl_status pwi_clock_absorb(struct pwi_clock *clock, struct pwi_clock *other);
 

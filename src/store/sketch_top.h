@@ -1,7 +1,7 @@
 /* Candidates for the things that are counted most, with their names.
  *
  * A sketch knows the count of whatever is asked for, but not what to ask for. So writers also keep those few things that weigh
- * most in their own stream (api/sketch_heavy.h), and hand them in with what the sketch, which has counted for all writers,
+ * most in their own stream (api/sketch/sketch_heavy.h), and hand them in with what the sketch, which has counted for all writers,
  * says of them. They are kept in buckets, rows of a vector: bits of the hash choose the bucket, and each has room for
  * PWI_TOP_SLOTS, the largest first.
  *

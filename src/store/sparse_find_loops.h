@@ -161,10 +161,10 @@ static SEARCH inline size_t find_all(const struct pwi_sparse *sparse, const uint
   if (count == 0) return 0;
   size_t first = pwi_sparse_place(sparse, 0, keys[0]), last = pwi_sparse_place(sparse, first, keys[count - 1]);
   if (count / CLOSE > last - first) return find_close(sparse, keys, count, slots_out);
-  size_t part = count / STREAMS, together = part * STREAMS;
+  size_t part = count / STREAMS, aggregate = part * STREAMS;
   if (part < DISTANCE) return find_few(sparse, first, keys, count, slots_out);
   return find_streams(sparse, keys, part, slots_out) +
-         find_few(sparse, first, keys + together, count - together, slots_out + together);
+         find_few(sparse, first, keys + aggregate, count - aggregate, slots_out + aggregate);
 }
 
 #endif

@@ -54,7 +54,7 @@ enum pwi_hello_role {
 #define PWI_FEATURE_COLUMNS UINT64_C(0x100)
 
 /* Pushes of a group that bring rows back. */
-#define PWI_FEATURE_TOGETHER UINT64_C(0x200)
+#define PWI_FEATURE_AGGREGATE UINT64_C(0x200)
 
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */

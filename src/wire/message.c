@@ -22,7 +22,7 @@ struct head_layout {
   uint64_t task;
   uint64_t tick;
   uint32_t view;
-  uint32_t roster;
+  uint32_t membership;
   uint32_t catalogue;
   uint16_t flags;
   uint16_t reserved;
@@ -216,7 +216,7 @@ static void put_head(struct pwi_message_builder *builder) {
   pwi_put_u64(to + HEAD(task), about->task);
   pwi_put_u64(to + HEAD(tick), about->tick);
   pwi_put_u32(to + HEAD(view), about->view);
-  pwi_put_u32(to + HEAD(roster), about->roster);
+  pwi_put_u32(to + HEAD(membership), about->membership);
   pwi_put_u32(to + HEAD(catalogue), about->catalogue);
   pwi_put_u16(to + HEAD(flags), builder->terms.unchecked ? PWI_MESSAGE_UNCHECKED : 0);
   pwi_put_u16(to + HEAD(reserved), 0);
@@ -252,7 +252,7 @@ static void get_head(const uint8_t *from, struct pwi_message_head *head) {
       .task = pwi_get_u64(from + HEAD(task)),
       .tick = pwi_get_u64(from + HEAD(tick)),
       .view = pwi_get_u32(from + HEAD(view)),
-      .roster = pwi_get_u32(from + HEAD(roster)),
+      .membership = pwi_get_u32(from + HEAD(membership)),
       .catalogue = pwi_get_u32(from + HEAD(catalogue)),
       .kind = pwi_get_u16(from + HEAD(kind)),
       .flags = pwi_get_u16(from + HEAD(flags)),

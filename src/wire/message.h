@@ -1,7 +1,7 @@
 /* Messages as bytes: a head of 64 bytes, then a body made of sections. docs/wire-format.md is the specification.
  *
  * The head carries what every message has: who sends it, which of the sender's tasks and ticks it belongs to, and which
- * view, roster and catalogue the sender knew. Everything else is a section: an array of values, a list of keys, some
+ * view, membership and catalogue the sender knew. Everything else is a section: an array of values, a list of keys, some
  * records. The body begins with a table, one entry of 16 bytes per section, and the sections follow in the table's
  * order, each at a multiple of 64 bytes from the beginning of the body, with zeros between them. Where a section lies
  * follows from the lengths alone, so no table can make two overlap or leave a hole.
@@ -90,7 +90,7 @@ struct pwi_message_head {
   uint64_t task; /* the sender's; only ever rising */
   uint64_t tick; /* the sender's iteration */
   uint32_t view; /* the epoch of the newest view that the sender knows, and so on */
-  uint32_t roster;
+  uint32_t membership;
   uint32_t catalogue;
   uint16_t kind; /* what is asked or answered; not 0 */
 

@@ -25,7 +25,7 @@ static const struct pwi_message_terms terms = {.body_max = 1 << 20, .unpacked_ma
 static const struct pwi_message_terms safe_link = {
     .body_max = 1 << 20, .unpacked_max = 1 << 20, .version = 1, .unchecked = true};
 static const struct pwi_message_head about = {
-    .sender = 7, .task = 42, .tick = 5, .view = 3, .roster = 2, .catalogue = 9, .kind = 1};
+    .sender = 7, .task = 42, .tick = 5, .view = 3, .membership = 2, .catalogue = 9, .kind = 1};
 
 /* Head and body of a finished message. The body is a block of its own and of its exact size, so that a sanitizer sees a
  * byte read too many. */
@@ -112,7 +112,7 @@ static void test_every_field_of_a_head_comes_back(void **state) {
                                   .task = draw(),
                                   .tick = draw(),
                                   .view = (uint32_t)draw(),
-                                  .roster = (uint32_t)draw(),
+                                  .membership = (uint32_t)draw(),
                                   .catalogue = (uint32_t)draw(),
                                   .kind = UINT16_MAX};
   struct pwi_message_head got;
@@ -122,7 +122,7 @@ static void test_every_field_of_a_head_comes_back(void **state) {
   memcpy(unaligned + 1, builder.head, PWI_MESSAGE_HEAD_SIZE);
   assert_int_equal(pwi_message_parse_head(unaligned + 1, 0, &terms, &got), PAWL_OK);
   assert_true(got.sender == sent.sender && got.task == sent.task && got.tick == sent.tick);
-  assert_true(got.view == sent.view && got.roster == sent.roster && got.catalogue == sent.catalogue);
+  assert_true(got.view == sent.view && got.membership == sent.membership && got.catalogue == sent.catalogue);
   assert_int_equal(got.kind, sent.kind);
   assert_int_equal(got.version, 1);
   assert_int_equal(got.section_count, 0);

@@ -292,7 +292,7 @@ static void test_all_members_of_a_group_are_called(void **state) {
 
 /* --- subtasks ------------------------------------------------------------------------------------------------------------- */
 
-struct errand {
+struct disk_job {
   struct pawl_vector *vector;
   struct pawl_node other;
   int64_t one;
@@ -300,11 +300,11 @@ struct errand {
 };
 
 /* Starts a push and a call, waits for neither, and returns. */
-static pawl_status send_errands(struct pawl_invocation *invocation, void *context) {
-  struct errand *errand = context;
+static pawl_status send_disk_jobs(struct pawl_invocation *invocation, void *context) {
+  struct disk_job *disk_job = context;
   struct pawl_session *mine = pawl_invocation_session(invocation);
-  pawl_status status = pawl_vector_push(errand->vector, pawl_at_keys(&errand->key, 1), &errand->one, NULL);
-  return status ? status : pawl_call(mine, pawl_to_node(errand->other), "pass", NULL, 0, NULL);
+  pawl_status status = pawl_vector_push(disk_job->vector, pawl_at_keys(&disk_job->key, 1), &disk_job->one, NULL);
+  return status ? status : pawl_call(mine, pawl_to_node(disk_job->other), "pass", NULL, 0, NULL);
 }
 
 static void test_a_call_has_finished_when_all_that_it_issued_has(void **state) {
@@ -313,23 +313,23 @@ static void test_a_call_has_finished_when_all_that_it_issued_has(void **state) {
   struct pawl_task *task;
   int64_t value = 0;
   struct pawl_session *third = open_listening(pawl_session_address(session));
-  struct errand errand = {create(callee, "call/sums", PAWL_I64, 10), pawl_session_node(third), 1, 3};
+  struct disk_job disk_job = {create(callee, "call/sums", PAWL_I64, 10), pawl_session_node(third), 1, 3};
   gate_init(&gate, false);
   must(pawl_function_offer(third, "pass", pass, &gate));
-  must(pawl_function_offer(callee, "errands", send_errands, &errand));
-  must(pawl_call(session, pawl_to_node(node), "errands", NULL, 0, &task));
+  must(pawl_function_offer(callee, "disk jobs", send_disk_jobs, &disk_job));
+  must(pawl_call(session, pawl_to_node(node), "disk jobs", NULL, 0, &task));
   gate_await_inside(&gate, 1);
-  must_fail(pawl_task_wait(task, PAWL_SECOND / 100), PAWL_TIMED_OUT, "errands");
+  must_fail(pawl_task_wait(task, PAWL_SECOND / 100), PAWL_TIMED_OUT, "disk jobs");
   gate_open(&gate);
   must(pawl_task_finish(task, PATIENCE));
-  pull(errand.vector, pawl_at_keys(&errand.key, 1), &value);
+  pull(disk_job.vector, pawl_at_keys(&disk_job.key, 1), &value);
   assert_int_equal(value, 1);
   must(pawl_function_withdraw(third, "pass"));
-  must_fail(call(pawl_to_node(node), "errands", NULL, 0, &task), PAWL_NOT_FOUND, "call of errands at node");
+  must_fail(call(pawl_to_node(node), "disk jobs", NULL, 0, &task), PAWL_NOT_FOUND, "call of disk jobs at node");
   pawl_task_release(task);
   must(pawl_session_flush(callee, PATIENCE) == PAWL_NOT_FOUND ? PAWL_OK : PAWL_CORRUPT);
-  must(pawl_function_withdraw(callee, "errands"));
-  pawl_vector_close(errand.vector);
+  must(pawl_function_withdraw(callee, "disk jobs"));
+  pawl_vector_close(disk_job.vector);
   must(pawl_session_close(third, PATIENCE));
 }
 

@@ -100,7 +100,7 @@ static pawl_status push_rounds(struct pawl_session *own, struct worker *worker) 
   return status;
 }
 
-static void *add_together(void *argument) {
+static void *add_aggregate(void *argument) {
   struct worker *worker = argument;
   struct pawl_session *own = open_beside(session, false);
   worker->status = push_rounds(own, worker);
@@ -115,7 +115,7 @@ static void test_pushes_of_a_group_are_applied_as_one_when_all_are_in(void **sta
   pawl_vector_close(create(session, "g/together", PAWL_I64, 1000));
   memset(workers, 0, sizeof workers);
   for (size_t i = 0; i < WORKERS; i++)
-    assert_int_equal(pthread_create(&workers[i].thread, NULL, add_together, &workers[i]), 0);
+    assert_int_equal(pthread_create(&workers[i].thread, NULL, add_aggregate, &workers[i]), 0);
   for (size_t i = 0; i < WORKERS; i++) pthread_join(workers[i].thread, NULL);
   for (size_t i = 0; i < WORKERS; i++) {
     must(workers[i].status);
@@ -213,21 +213,21 @@ static void test_joining_twice_is_refused_and_leaving_lets_join_again(void **sta
 
 static void test_a_vector_opened_locally_is_apart_from_the_servers(void **state) {
   struct pawl_session_options options = {.address = pawl_session_address(session), .listen = "127.0.0.1:0"};
-  struct pawl_session *holder;
+  struct pawl_session *handler;
   struct pawl_vector *held, *vector = create(session, "g/local", PAWL_I64, 10);
   struct pawl_where there = pawl_at_range(0, 2);
   int64_t values[2] = {1, 2}, got[2] = {0};
   (void)state;
-  must(pawl_session_open(&options, &holder));
-  must(pawl_vector_open_local(holder, "g/local", PATIENCE, &held));
-  there.node = pawl_session_node(holder);
+  must(pawl_session_open(&options, &handler));
+  must(pawl_vector_open_local(handler, "g/local", PATIENCE, &held));
+  there.node = pawl_session_node(handler);
   push(vector, there, values);
   push(vector, there, values);
   pull(vector, there, got);
   assert_true(got[0] == 2 && got[1] == 4);
   pull(vector, pawl_at_range(0, 2), got);
   assert_true(got[0] == 0 && got[1] == 0);
-  must(pawl_session_close(holder, PATIENCE));
+  must(pawl_session_close(handler, PATIENCE));
 }
 
 int main(void) {

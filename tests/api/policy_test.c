@@ -226,7 +226,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-static void run_together(const char *group, const char *policy, uint64_t slack, uint64_t length) {
+static void run_aggregate(const char *group, const char *policy, uint64_t slack, uint64_t length) {
   struct worker workers[WORKERS];
   atomic_store(&places, 0);
   for (int i = 0; i < WORKERS; i++) atomic_store(&done[i], 0);
@@ -243,9 +243,9 @@ static void run_together(const char *group, const char *policy, uint64_t slack, 
 
 static void test_nobody_is_further_ahead_than_the_policy_permits(void **state) {
   (void)state;
-  run_together("p/ssp0", "ssp 0", 0, 1);
-  run_together("p/ssp3", "ssp 3", 3, 1);
-  run_together("p/absp", "a-bsp 4", 0, 4);
+  run_aggregate("p/ssp0", "ssp 0", 0, 1);
+  run_aggregate("p/ssp3", "ssp 3", 3, 1);
+  run_aggregate("p/absp", "a-bsp 4", 0, 4);
 }
 
 static void test_who_is_behind_is_named_and_whoever_goes_is_waited_for_no_more(void **state) {

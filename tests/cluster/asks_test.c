@@ -12,7 +12,7 @@
 #include "base/cursor.h"
 #include "cluster.h"
 #include "leaders.h"
-#include "role/ledger.h"
+#include "manager/ledger/ledger.h"
 
 /* What comes between an ask whose reply is lost and the time when it is asked again. */
 enum meanwhile {

@@ -93,7 +93,7 @@ static void draw_step(struct member *member, size_t tick) {
     step->pairs[2 * i + 1] = (double)pwi_random_below(&scene.random, 5);
   }
   step->pulls = pwi_random_chance(&scene.random, 0.5);
-  step->where = (struct pwi_where){.range = block, .together = scene.group, .tick = tick + 1};
+  step->where = (struct pwi_where){.range = block, .aggregate = scene.group, .tick = tick + 1};
   if (is_range) return;
   step->where.keys = step->keys;
   step->where.count = count;

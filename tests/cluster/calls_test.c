@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "cluster.h"
-#include "role/client.h"
+#include "client/client.h"
 #include "sim/faults.h"
 
 #define NODES 4

@@ -11,7 +11,7 @@
 
 static struct saving_scene scene;
 
-static struct pwi_files *disk(void) { return pwi_sim_disk_files(scene.depot.disk); }
+static struct pwi_files *disk(void) { return pwi_sim_disk_files(scene.disk_queue.disk); }
 
 /* --- losing data ------------------------------------------------------------------------------------------------------- */
 

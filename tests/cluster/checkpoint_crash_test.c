@@ -55,7 +55,7 @@ static pawl_status count_sync(struct pwi_files *files, const char *path) {
 }
 
 static void begin_counting(struct saving_scene *scene, int64_t stop_after, bool full) {
-  disk = scene->depot.disk;
+  disk = scene->disk_queue.disk;
   struct pwi_files *files = pwi_sim_disk_files(disk);
   real_ops = files->ops;
   counting_ops = *real_ops;
@@ -117,7 +117,7 @@ static bool is_there(struct pwi_files *files, const char *name) {
 static bool save_until(uint64_t seed, int64_t step, bool full) {
   struct saving_scene scene;
   saving_open(&scene, seed, 2, 1);
-  struct pwi_files *files = pwi_sim_disk_files(scene.depot.disk);
+  struct pwi_files *files = pwi_sim_disk_files(scene.disk_queue.disk);
   write_users(files);
   assert_int_equal(saving_push_all(&scene), PAWL_OK);
   saving_save(&scene, "first", false);
@@ -170,7 +170,7 @@ static void test_names_that_are_taken_are_refused(void **state) {
   static const char *const names[] = {"thesis", "notes", "auto-000009", "first"};
   struct saving_scene scene;
   saving_open(&scene, 73, 2, 1);
-  struct pwi_files *files = pwi_sim_disk_files(scene.depot.disk);
+  struct pwi_files *files = pwi_sim_disk_files(scene.disk_queue.disk);
   write_users(files);
   assert_int_equal(saving_push_all(&scene), PAWL_OK);
   saving_save(&scene, "first", false);

@@ -124,17 +124,17 @@ static void test_a_full_disk_ends_the_checkpoint_and_nothing_else(void **state) 
   saving_open(&scene, 41, 3, 1);
   assert_int_equal(saving_push_all(&scene), PAWL_OK);
   saving_save(&scene, "good", false);
-  pwi_sim_disk_set_capacity(scene.depot.disk, 200000); /* room for some of it */
+  pwi_sim_disk_set_capacity(scene.disk_queue.disk, 200000); /* room for some of it */
   assert_int_equal(saving_ask(&scene, "full", false, 0), PAWL_OK);
   cluster_run_while(&scene.cluster, saving_is_going, &scene, 60 * PWI_SIM_SECOND);
-  pwi_sim_disk_set_faults(scene.depot.disk, &faults);
+  pwi_sim_disk_set_faults(scene.disk_queue.disk, &faults);
   (void)saving_ask(&scene, "full2", false, 0);
   cluster_run_while(&scene.cluster, saving_is_going, &scene, 60 * PWI_SIM_SECOND);
   assert_true(saving_status_says(&scene, "\"state\":\"failed\""));
   assert_true(saving_status_says(&scene, "no space left"));
-  pwi_sim_disk_set_faults(scene.depot.disk, NULL);
-  pwi_sim_disk_set_capacity(scene.depot.disk, PWI_SIM_DISK_CAPACITY);
-  assert_int_equal(pwi_saved_list(pwi_sim_disk_files(scene.depot.disk), &list), PAWL_OK);
+  pwi_sim_disk_set_faults(scene.disk_queue.disk, NULL);
+  pwi_sim_disk_set_capacity(scene.disk_queue.disk, PWI_SIM_DISK_CAPACITY);
+  assert_int_equal(pwi_saved_list(pwi_sim_disk_files(scene.disk_queue.disk), &list), PAWL_OK);
   for (size_t i = 0; i < list.count; i++) assert_string_not_equal(list.items[i].name, "full2");
   pwi_saved_list_fini(&list);
   assert_int_equal(saving_push_all(&scene), PAWL_OK);
@@ -152,11 +152,11 @@ static void test_a_disk_that_fails_now_and_then_leaves_whole_checkpoints_or_none
     struct pwi_sim_disk_faults faults = {.write_chance = 0.05, .sync_chance = 0.05};
     saving_open(&scene, seed, 2, 1);
     assert_int_equal(saving_push_all(&scene), PAWL_OK);
-    pwi_sim_disk_set_faults(scene.depot.disk, &faults);
+    pwi_sim_disk_set_faults(scene.disk_queue.disk, &faults);
     (void)saving_ask(&scene, "maybe", false, 0);
     cluster_run_while(&scene.cluster, saving_is_going, &scene, 60 * PWI_SIM_SECOND);
-    pwi_sim_disk_set_faults(scene.depot.disk, NULL);
-    assert_int_equal(pwi_saved_list(pwi_sim_disk_files(scene.depot.disk), &list), PAWL_OK);
+    pwi_sim_disk_set_faults(scene.disk_queue.disk, NULL);
+    assert_int_equal(pwi_saved_list(pwi_sim_disk_files(scene.disk_queue.disk), &list), PAWL_OK);
     if (list.count > 0) saving_read(&scene, "maybe", NULL);
     pwi_saved_list_fini(&list);
     assert_int_equal(saving_push_all(&scene), PAWL_OK);

@@ -286,21 +286,22 @@ static uint64_t sender_of(const struct counts_worker *worker) {
   return state.sender;
 }
 
-/* A client hears of a roster when all servers have it. */
+/* A client hears of a membership when all servers have it. */
 static bool may_take(const struct counts_worker *worker, const struct counts_piece *piece) {
-  const struct pwi_roster *roster = pwi_client_roster(worker->client.client);
+  const struct pwi_membership *membership = pwi_client_membership(worker->client.client);
   if (piece->owner == 0) return true;
   if (piece->owner == sender_of(worker)) return false;
   if (worker->counts->bug == COUNTS_NO_FENCE)
     return !piece->owner_worker->client.client || piece->owner_worker->client.incarnation != piece->owner_life;
-  return roster->number >= piece->owner_roster && !pwi_roster_is_live(roster, (struct pwi_sender){piece->owner});
+  return membership->number >= piece->owner_membership &&
+         !pwi_membership_is_live(membership, (struct pwi_sender){piece->owner});
 }
 
 static void take(struct counts_hold *hold, struct counts_piece *piece) {
   struct counts_worker *worker = hold->worker;
   bool is_new = piece->owner == 0;
   piece->owner = sender_of(worker);
-  piece->owner_roster = pwi_client_roster(worker->client.client)->number;
+  piece->owner_membership = pwi_client_membership(worker->client.client)->number;
   piece->owner_worker = worker;
   piece->owner_life = worker->client.incarnation;
   hold->piece = piece;

@@ -11,7 +11,7 @@
  *
  * Pieces whose owner is dead are taken over by others:
  *
- *   4. when the roster says that the owner is retired, the rows are read by a push of zeros
+ *   4. when the membership says that the owner is retired, the rows are read by a push of zeros
  *   5. a new file is made of the old one, in which words whose mark is not ahead have their old topics in both versions, and becomes
  *      the newest. If a mark was ahead, version v + 1 is finished: 1 to 3 for what is missing
  *
@@ -63,7 +63,7 @@ struct counts_piece {
   /* What everybody sees. */
   struct counts_file files[COUNTS_FILES];
   size_t newest;
-  uint64_t owner, owner_roster; /* a sender, and the roster in which it was live; 0: nobody yet */
+  uint64_t owner, owner_membership; /* a sender, and the membership in which it was live; 0: nobody yet */
   const struct counts_worker *owner_worker;
   uint32_t owner_life;
 };

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "cluster.h"
-#include "role/client_inside.h"
+#include "client/inside.h"
 
 #define ROWS 2000
 

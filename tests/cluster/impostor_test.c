@@ -1,5 +1,5 @@
 /* Somebody with a sound key who claims to be somebody else: at servers, at sessions that hold vectors or run functions, and at the
- * manager. And a holder that answers with what was not asked for. */
+ * manager. And a request handler that answers with what was not asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "raw.h"
-#include "role/call.h"
-#include "role/callee.h"
+#include "protocol/call.h"
+#include "client/callee.h"
 
 static struct pwi_cluster cluster;
 static struct raw thief;
@@ -186,7 +186,7 @@ static void test_a_call_under_anothers_id_is_not_run(void **state) {
   close_scene();
 }
 
-/* --- a holder that lies ------------------------------------------------------------------------------------------------- */
+/* --- a request handler that lies ------------------------------------------------------------------------------------------------- */
 
 static const struct lie {
   size_t keys;

@@ -6,7 +6,7 @@
 #ifndef TESTS_CLUSTER_LEADERS_H
 #define TESTS_CLUSTER_LEADERS_H
 
-#include "role/standby.h"
+#include "manager/leader/standby.h"
 #include "sim/cluster.h"
 #include "sim/meta.h"
 

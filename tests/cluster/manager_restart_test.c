@@ -17,7 +17,7 @@
 #include <pawl/log.h>
 
 #include "base/memory.h"
-#include "role/journal_file.h"
+#include "manager/ledger/journal_file.h"
 #include "cluster.h"
 #include "sim/campaign/campaign.h"
 #include "sim/disk.h"

@@ -8,8 +8,8 @@
 
 #include "base/cursor.h"
 #include "cluster.h"
-#include "role/mail.h"
-#include "role/protocol.h"
+#include "protocol/messenger.h"
+#include "protocol/protocol.h"
 
 #define RAW_LINKS 8
 #define RAW_HEARD 65536
@@ -25,11 +25,11 @@ struct raw {
   char name[16];
   struct pwi_sim_node node;
   struct pwi_net *net;
-  struct pwi_mailer mailer;
+  struct pwi_messenger messenger;
   struct pwi_greeting greeting;
   struct raw_link links[RAW_LINKS];
   size_t link_count;
-  struct pwi_letter letter;
+  struct pwi_control control;
   unsigned heard[64];           /* messages, by kind */
   struct pwi_message_head head; /* of the last one, */
   uint8_t payload[RAW_HEARD];   /* its PAYLOAD, */
@@ -68,7 +68,7 @@ static struct pwi_receive raw_message(void *self, struct pwi_link link, const st
   struct raw_link *ours = raw_find(raw, link);
   bool is_data = message->lane == PWI_LANE_DATA;
   if (!ours) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
-  return pwi_letter_begin(&raw->letter, message, is_data ? &ours->peering.data : &ours->peering.link);
+  return pwi_control_begin(&raw->control, message, is_data ? &ours->peering.data : &ours->peering.link);
 }
 
 static void raw_piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
@@ -77,27 +77,27 @@ static void raw_piece(void *self, struct pwi_link link, void *context, size_t of
   struct pwi_terms terms;
   size_t bytes;
   (void)context, (void)offset;
-  uint16_t kind = raw->letter.head.kind;
+  uint16_t kind = raw->control.head.kind;
   bool is_data = kind == PWI_SAY_REQUEST || kind == PWI_SAY_ANSWER;
-  if (pwi_letter_open(&raw->letter, data, size, is_data ? &ours->peering.data : &ours->peering.link)) return;
-  raw->head = raw->letter.head;
+  if (pwi_control_open(&raw->control, data, size, is_data ? &ours->peering.data : &ours->peering.link)) return;
+  raw->head = raw->control.head;
   if (kind < 64) raw->heard[kind]++;
-  const void *payload = pwi_letter_find(&raw->letter, data, PWI_SECTION_PAYLOAD, &bytes);
+  const void *payload = pwi_control_find(&raw->control, data, PWI_SECTION_PAYLOAD, &bytes);
   raw->payload_size = bytes < RAW_HEARD ? bytes : RAW_HEARD;
   if (payload) memcpy(raw->payload, payload, raw->payload_size);
-  const void *outcome = pwi_letter_find(&raw->letter, data, PWI_SECTION_OUTCOME, &bytes);
+  const void *outcome = pwi_control_find(&raw->control, data, PWI_SECTION_OUTCOME, &bytes);
   if (outcome && pwi_outcome_decode(outcome, bytes, &raw->outcome)) raw->outcome = (struct pwi_outcome){0};
   if (kind == PWI_SAY_JOINED && pwi_joined_decode(payload, raw->payload_size, &raw->joined) == PAWL_OK) {
     raw->greeting.cluster = raw->joined.cluster;
     assert_int_equal(pwi_greeting_set(raw->net, &raw->greeting), PAWL_OK);
   }
-  const void *asked = pwi_letter_find(&raw->letter, data, PWI_SECTION_TERMS, &bytes);
+  const void *asked = pwi_control_find(&raw->control, data, PWI_SECTION_TERMS, &bytes);
   if (asked && raw->on_request && pwi_terms_decode(asked, bytes, &terms) == PAWL_OK) raw->on_request(raw, ours, &terms);
 }
 
 static void raw_done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
   (void)link, (void)status;
-  pwi_mail_done(&((struct raw *)self)->mailer, cookie);
+  pwi_messenger_done(&((struct raw *)self)->messenger, cookie);
 }
 
 static const struct pwi_actor raw_actor = {
@@ -109,7 +109,7 @@ static pawl_status raw_boot(void *context, const struct pwi_sim_boot *boot, cons
   char address[64];
   snprintf(address, sizeof address, "%s:7000", boot->name);
   raw->net = boot->net;
-  pwi_mailer_init(&raw->mailer, boot->net);
+  pwi_messenger_init(&raw->messenger, boot->net);
   raw->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT, .host = raw->name};
   pawl_status status = pwi_net_listen(boot->net, address);
   if (!status) status = pwi_greeting_set(boot->net, &raw->greeting);
@@ -129,7 +129,7 @@ static void raw_open(struct raw *raw, struct pwi_cluster *cluster, const char *n
 }
 
 /* After the simulation. */
-static void raw_close(struct raw *raw) { pwi_mailer_fini(&raw->mailer); }
+static void raw_close(struct raw *raw) { pwi_messenger_fini(&raw->messenger); }
 
 static bool raw_is_linking(void *context) {
   const struct raw_link *link = context;
@@ -147,7 +147,7 @@ static struct raw_link *raw_connect(struct raw *raw, struct pwi_cluster *cluster
 /* On the link lane. */
 static void raw_say(struct raw *raw, const struct raw_link *link, const struct pwi_message_head *head,
                     const struct pwi_enclosure *enclosures, size_t count) {
-  (void)pwi_mail_send(&raw->mailer, link->link, &link->peering.link, head, enclosures, count);
+  (void)pwi_messenger_send(&raw->messenger, link->link, &link->peering.link, head, enclosures, count);
 }
 
 static struct raw_link *raw_join(struct raw *raw, struct pwi_cluster *cluster, const struct pwi_join *join) {

@@ -6,25 +6,29 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* --- a depot that is a disk of the simulator, the same for all ------------------------------------------------------------ */
+/* --- a disk queue that is a disk of the simulator, the same for all ------------------------------------------------------------ */
 
-static pawl_status depot_open(struct pwi_depot *depot, const char *directory, bool make, struct pwi_files **files_out) {
+static pawl_status disk_queue_open(struct pwi_disk_queue *disk_queue, const char *directory, bool make,
+                                   struct pwi_files **files_out) {
   (void)directory, (void)make;
-  *files_out = pwi_sim_disk_files(((struct saving_depot *)depot)->disk);
+  *files_out = pwi_sim_disk_files(((struct saving_disk_queue *)disk_queue)->disk);
   return PAWL_OK;
 }
 
-static void depot_close(struct pwi_depot *depot, struct pwi_files *files) { (void)depot, (void)files; }
-
-static void depot_send(struct pwi_depot *depot, struct pwi_errand *errand) {
-  (void)depot;
-  pwi_errand_do(errand);
+static void disk_queue_close(struct pwi_disk_queue *disk_queue, struct pwi_files *files) {
+  (void)disk_queue, (void)files;
 }
 
-static void depot_settle(struct pwi_depot *depot) { (void)depot; }
-static int64_t depot_wall(struct pwi_depot *depot) { return (void)depot, 1700000000; }
+static void disk_queue_send(struct pwi_disk_queue *disk_queue, struct pwi_disk_job *disk_job) {
+  (void)disk_queue;
+  pwi_disk_job_do(disk_job);
+}
 
-static const struct pwi_depot_ops depot_ops = {depot_open, depot_close, depot_send, depot_settle, depot_wall};
+static void disk_queue_settle(struct pwi_disk_queue *disk_queue) { (void)disk_queue; }
+static int64_t disk_queue_wall(struct pwi_disk_queue *disk_queue) { return (void)disk_queue, 1700000000; }
+
+static const struct pwi_disk_queue_ops disk_queue_ops = {disk_queue_open, disk_queue_close, disk_queue_send,
+                                                         disk_queue_settle, disk_queue_wall};
 
 /* --- a scene: a cluster, a client, a vector --------------------------------------------------------------------------------- */
 
@@ -35,8 +39,12 @@ const struct pawl_vector_options saving_options = {.type = PAWL_I64,
                                                    .layout = PAWL_LAYOUT_DENSE};
 
 void saving_open_cluster(struct saving_scene *scene, uint64_t seed, uint32_t processes, uint32_t replicas) {
-  struct pwi_cluster_config config = {
-      .seed = seed, .processes = processes, .shards = 1, .late = 1, .replicas = replicas, .depot = &scene->depot.depot};
+  struct pwi_cluster_config config = {.seed = seed,
+                                      .processes = processes,
+                                      .shards = 1,
+                                      .late = 1,
+                                      .replicas = replicas,
+                                      .disk_queue = &scene->disk_queue.disk_queue};
   cluster_open(&scene->cluster, &config);
   memset(&scene->client, 0, sizeof scene->client);
   memset(&scene->other, 0, sizeof scene->other);
@@ -51,8 +59,8 @@ void saving_open_cluster(struct saving_scene *scene, uint64_t seed, uint32_t pro
 void saving_open(struct saving_scene *scene, uint64_t seed, uint32_t processes, uint32_t replicas) {
   struct pwi_sim_disk_host host = {.seed = seed, .stream = 5};
   memset(scene, 0, sizeof *scene);
-  scene->depot.depot.ops = &depot_ops;
-  assert_int_equal(pwi_sim_disk_create(&host, &scene->depot.disk), PAWL_OK);
+  scene->disk_queue.disk_queue.ops = &disk_queue_ops;
+  assert_int_equal(pwi_sim_disk_create(&host, &scene->disk_queue.disk), PAWL_OK);
   saving_open_cluster(scene, seed, processes, replicas);
   scene->flow = cluster_vector(&scene->client, "test/v", &saving_options);
   assert_int_equal(cluster_ask(&scene->other, PWI_ASK_SYNC, NULL), PAWL_OK);
@@ -60,7 +68,7 @@ void saving_open(struct saving_scene *scene, uint64_t seed, uint32_t processes, 
 
 void saving_close(struct saving_scene *scene) {
   pwi_cluster_close(&scene->cluster);
-  pwi_sim_disk_destroy(scene->depot.disk);
+  pwi_sim_disk_destroy(scene->disk_queue.disk);
 }
 
 void saving_fill(int64_t *values, int64_t value) {
@@ -125,7 +133,7 @@ void saving_read(struct saving_scene *scene, const char *name, struct pwi_saved_
   struct pwi_saved_totals totals;
   struct pwi_problem problem;
   saving_fill(saving_found, 0);
-  assert_int_equal(pwi_saved_open(pwi_sim_disk_files(scene->depot.disk), name, &saved, &problem), PAWL_OK);
+  assert_int_equal(pwi_saved_open(pwi_sim_disk_files(scene->disk_queue.disk), name, &saved, &problem), PAWL_OK);
   if (pwi_saved_verify(&saved, &totals, &problem)) fail_msg("%s", problem.text);
   assert_int_equal(pwi_saved_walk_all(&saved, collect, NULL, &problem), PAWL_OK);
   pwi_saved_close(&saved);

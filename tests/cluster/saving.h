@@ -5,20 +5,20 @@
 #define TESTS_CLUSTER_SAVING_H
 
 #include "cluster.h"
-#include "role/saved.h"
+#include "checkpoint/checkpoint.h"
 #include "sim/disk.h"
 
 #define SAVING_KEYS 3000
 #define SAVING_WIDTH 4
 
-/* A depot that is a disk of the simulator. Errands are done at once. */
-struct saving_depot {
-  struct pwi_depot depot;
+/* A disk queue that is a disk of the simulator. Disk jobs are done at once. */
+struct saving_disk_queue {
+  struct pwi_disk_queue disk_queue;
   struct pwi_sim_disk *disk;
 };
 
 struct saving_scene {
-  struct saving_depot depot;
+  struct saving_disk_queue disk_queue;
   struct pwi_cluster cluster;
   struct pwi_cluster_client client, other;
   struct pwi_flow *flow; /* the client's, of "test/v" */

@@ -29,7 +29,7 @@ static void add_client(struct pwi_cluster_client *client, const char *name, cons
 }
 
 static const struct pawl_vector_options counts = {.type = PAWL_I64, .width = 1, .size = 1000};
-#define WIDE 1024 /* more bytes in a row than a parcel has by itself */
+#define WIDE 1024 /* more bytes in a row than a log entry has by itself */
 static const uint64_t keys[] = {0, 10, 500, 999};
 
 static pawl_status push(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t value) {

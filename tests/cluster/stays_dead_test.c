@@ -1,5 +1,5 @@
 /* A client that stays dead: it is stopped or cut off while many of its pushes are under way, and taken for dead. As soon as another
- * client's roster says so that one reads what is there, as whoever takes its work over would. From then on nothing of the first client's
+ * client's membership says so that one reads what is there, as whoever takes its work over would. From then on nothing of the first client's
  * changes anything, whenever it wakes up; all its calls have failed, and all that it calls later do.
  *
  *   PAWL_SEEDS=n    run so many
@@ -167,7 +167,7 @@ static uint64_t sender_of(const struct pwi_cluster_client *client) {
 }
 
 static bool is_live(void *context) {
-  return pwi_roster_is_live(pwi_client_roster(scene.heir.client), (struct pwi_sender){*(uint64_t *)context});
+  return pwi_membership_is_live(pwi_client_membership(scene.heir.client), (struct pwi_sender){*(uint64_t *)context});
 }
 
 /* As whoever takes over reads it: by a push of zeros. */

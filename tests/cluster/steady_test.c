@@ -13,10 +13,10 @@
 #include "base/memory.h"
 #include "net/net_ops.h"
 #include "net/tcp/tcp.h"
-#include "role/client.h"
-#include "role/journal.h"
-#include "role/manager.h"
-#include "role/server.h"
+#include "client/client.h"
+#include "manager/ledger/journal.h"
+#include "manager/manager.h"
+#include "server/server.h"
 
 #define SECOND INT64_C(1000000000)
 #define KEYS 20000

@@ -150,42 +150,42 @@ static void keep(struct party *party, void *memory) {
 }
 
 /* Fill the body where it is to lie. Returns the parts of it, and the memory that is ours. */
-static size_t lay_out(struct party *party, const struct parcel *parcel, uint64_t seed, struct iovec *parts,
+static size_t lay_out(struct party *party, const struct packet *packet, uint64_t seed, struct iovec *parts,
                       uint8_t **owned_out) {
-  size_t apart = parcel->region ? parcel->apart : parcel->size, count = 0;
+  size_t apart = packet->region ? packet->apart : packet->size, count = 0;
   uint8_t *owned = malloc(apart + 1);
   if (!owned) abort();
   pattern_fill(seed, 0, owned, apart);
-  if (apart > 0 || !parcel->region)
-    count = scatter(party, owned, apart, parcel->region && parcel->parts > 2 ? 2 : parcel->parts, parts);
-  if (parcel->region) {
-    uint8_t *shared = (uint8_t *)pwi_net_region_memory(parcel->region) + parcel->region_offset;
+  if (apart > 0 || !packet->region)
+    count = scatter(party, owned, apart, packet->region && packet->parts > 2 ? 2 : packet->parts, parts);
+  if (packet->region) {
+    uint8_t *shared = (uint8_t *)pwi_net_region_memory(packet->region) + packet->region_offset;
     unsigned most = (unsigned)(PWI_NET_IOV_MAX - count);
-    pattern_fill(seed, apart, shared, parcel->size - apart);
-    count += scatter(party, shared, parcel->size - apart, parcel->parts < most ? parcel->parts : most, parts + count);
+    pattern_fill(seed, apart, shared, packet->size - apart);
+    count += scatter(party, shared, packet->size - apart, packet->parts < most ? packet->parts : most, parts + count);
   }
   *owned_out = owned;
   return count;
 }
 
-pawl_status party_send(struct party *party, struct party_link *link, const struct parcel *parcel) {
-  uint64_t number = link->sent[parcel->lane];
-  uint64_t seed = party_seed(parcel->lane, number);
+pawl_status party_send(struct party *party, struct party_link *link, const struct packet *packet) {
+  uint64_t number = link->sent[packet->lane];
+  uint64_t seed = party_seed(packet->lane, number);
   uint8_t head[PWI_NET_HEAD_SIZE], *owned;
-  parcel_write_head(parcel, number, seed, head);
+  packet_write_head(packet, number, seed, head);
   struct iovec parts[PWI_NET_IOV_MAX];
-  size_t count = lay_out(party, parcel, seed, parts, &owned);
-  bool copied = parcel->size <= PWI_NET_COPY_MAX;
-  uint64_t cookie = parcel->quiet ? 0 : party_op_begin(party, link, copied ? NULL : owned);
+  size_t count = lay_out(party, packet, seed, parts, &owned);
+  bool copied = packet->size <= PWI_NET_COPY_MAX;
+  uint64_t cookie = packet->quiet ? 0 : party_op_begin(party, link, copied ? NULL : owned);
 
-  struct pwi_send send = {.lane = parcel->lane, .head = head, .body = parts, .body_count = count, .cookie = cookie};
+  struct pwi_send send = {.lane = packet->lane, .head = head, .body = parts, .body_count = count, .cookie = cookie};
   pawl_status status = PARTY_CALL(party, pwi_net_send(party->net, link->link, &send));
   if (copied)
     for (size_t i = 0; i < count; i++)
       if (parts[i].iov_len > 0) memset(parts[i].iov_base, 0xee, parts[i].iov_len);
   memset(head, 0xee, sizeof head);
   memset(parts, 0xee, sizeof parts);
-  if (status == PAWL_OK) link->sent[parcel->lane]++;
+  if (status == PAWL_OK) link->sent[packet->lane]++;
   if (status == PAWL_QUEUE_FULL) link->full = true;
   if (status != PAWL_OK && cookie) party_op_cancel(party, cookie);
   if (copied || (status != PAWL_OK && !cookie)) free(owned);

@@ -74,9 +74,9 @@ struct party_op {
 enum party_event {
   PARTY_ON_UP,
   PARTY_ON_DOWN,
-  PARTY_ON_MESSAGE,  /* value: of the parcel */
-  PARTY_ON_PIECE,    /* value: of the parcel */
-  PARTY_ON_END,      /* value: of the parcel */
+  PARTY_ON_MESSAGE,  /* value: of the packet */
+  PARTY_ON_PIECE,    /* value: of the packet */
+  PARTY_ON_END,      /* value: of the packet */
   PARTY_ON_DONE,     /* value: the cookie */
   PARTY_ON_NOTIFIED, /* value: what was notified */
   PARTY_ON_WRITABLE,
@@ -146,7 +146,7 @@ pawl_status party_connect(struct party *party, const char *address, struct party
 void party_close(struct party *party, struct party_link *link, pawl_status why);
 
 /* A message to send. The receiver is told in the head how to receive it. */
-struct parcel {
+struct packet {
   enum pwi_lane lane;
   enum pwi_receive_how how;
   size_t size;
@@ -160,7 +160,7 @@ struct parcel {
 };
 
 /* Number, fill and send it. Memory that the net has copied is overwritten and freed before this returns. */
-pawl_status party_send(struct party *party, struct party_link *link, const struct parcel *parcel);
+pawl_status party_send(struct party *party, struct party_link *link, const struct packet *packet);
 
 /* The pattern of message number `number` in a lane: both sides know it. */
 uint64_t party_seed(enum pwi_lane lane, uint64_t number);

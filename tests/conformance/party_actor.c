@@ -142,7 +142,7 @@ static void *memory_of(const struct party_stream *stream, int which) {
   return place->size == 0 && stream->seed % 2 == 0 ? NULL : place->block + PARTY_GUARD;
 }
 
-static struct pwi_receive begin_stream(struct party_stream *stream, const struct parcel_head *head, size_t size) {
+static struct pwi_receive begin_stream(struct party_stream *stream, const struct packet_head *head, size_t size) {
   struct pwi_receive receive = {.how = head->how, .context = stream, .prefix = (size_t)head->prefix};
   stream->open = true;
   stream->how = head->how;
@@ -165,8 +165,8 @@ static struct pwi_receive on_message(void *self, struct pwi_link link, const str
   struct party *party = enter(self, "message");
   struct pwi_receive receive = {.how = PWI_RECEIVE_DROP};
   struct party_link *entry = find_up(party, link, "message");
-  struct parcel_head head;
-  if (entry && !parcel_read_head(message->head, &head)) {
+  struct packet_head head;
+  if (entry && !packet_read_head(message->head, &head)) {
     party_fault(party, "the head of a message was changed on its way");
     entry = NULL;
   }

@@ -8,13 +8,13 @@
 
 static void send_mix(struct pair *pair, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    struct parcel parcel = {
+    struct packet packet = {
         .lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK,
         .size = i % 7 == 0 ? 300000 : i * 53,
         .how = (enum pwi_receive_how)(i % 4),
         .parts = (unsigned)(i % 5),
     };
-    assert_status(party_send(pair->here, pair->ours, &parcel), PAWL_OK);
+    assert_status(party_send(pair->here, pair->ours, &packet), PAWL_OK);
   }
 }
 
@@ -74,10 +74,10 @@ static void test_the_peer_is_told_why(void **state) {
 static void test_nothing_can_be_sent_after_closing(void **state) {
   struct scene *scene = *state;
   struct pair pair = scene_pair(scene, NULL);
-  struct parcel parcel = {.size = 100000};
-  assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+  struct packet packet = {.size = 100000};
+  assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
   party_close(pair.here, pair.ours, PAWL_OK);
-  assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_NOT_FOUND);
+  assert_status(party_send(pair.here, pair.ours, &packet), PAWL_NOT_FOUND);
   party_close(pair.here, pair.ours, PAWL_FORBIDDEN); /* the first counts */
   SCENE_UNTIL(scene, both_down(&pair));
   assert_status(pair.theirs->why, PAWL_LINK_CLOSED);
@@ -148,8 +148,8 @@ static void test_a_link_may_be_closed_inside_any_callback(void **state) {
       pawl_status status;
       share_put(&pair, &share, 1, 0, 10, 1, &status);
     } else {
-      struct parcel parcel = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .size = 400000};
-      for (int n = 0; n < 5; n++) assert_status(party_send(here, pair.ours, &parcel), PAWL_OK);
+      struct packet packet = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .size = 400000};
+      for (int n = 0; n < 5; n++) assert_status(party_send(here, pair.ours, &packet), PAWL_OK);
     }
     SCENE_UNTIL(scene, pair.ours->state == PARTY_DOWN && party_up_count(there) == 0);
     closer->hook = NULL;
@@ -162,8 +162,8 @@ static void test_a_graceful_close_does_not_wait_for_ever(void **state) {
   party_default_limits(&limits);
   limits.linger_ns = 100 * WORLD_MS;
   struct pair pair = scene_pair(scene, &limits);
-  struct parcel parcel = {.size = 48 * MB, .how = PWI_RECEIVE_DROP};
-  assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+  struct packet packet = {.size = 48 * MB, .how = PWI_RECEIVE_DROP};
+  assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
   scene_kind->pause(scene->world, 1, true);
   party_close(pair.here, pair.ours, PAWL_OK);
   SCENE_UNTIL(scene, pair.ours->state == PARTY_DOWN);
@@ -180,8 +180,8 @@ static void test_when_the_peer_dies_all_that_is_outstanding_fails_first(void **s
   static uint8_t into[MB];
   pawl_status status;
   for (int i = 0; i < 20; i++) {
-    struct parcel parcel = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .size = 2 * MB};
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+    struct packet packet = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .size = 2 * MB};
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     share_put(&pair, &share, 1, 0, MB, 0, &status);
     assert_status(status, PAWL_OK);
   }
@@ -204,10 +204,10 @@ static void test_a_message_cut_short_by_death_ends_with_an_error(void **state) {
   limits.queue_bytes = 256 * MB;
   struct pair pair = scene_pair(scene, &limits);
   for (int round = 0; round < 4; round++) {
-    struct parcel parcel = {
+    struct packet packet = {
         .lane = round % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .size = 64 * MB, .how = PWI_RECEIVE_PIECES};
-    struct party_stream *in = &pair.theirs->in[parcel.lane];
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+    struct party_stream *in = &pair.theirs->in[packet.lane];
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     if (round < 2)
       SCENE_UNTIL(scene, in->open || in->whole == 1);
     else
@@ -249,8 +249,8 @@ static void stream_on(struct party *party, enum party_event event, struct party_
   (void)value;
   if (event != PARTY_ON_UP && event != PARTY_ON_DONE) return;
   while (link->state == PARTY_UP && link->outstanding < 4) {
-    struct parcel parcel = {.lane = link->sent[0] > link->sent[1] ? PWI_LANE_DATA : PWI_LANE_LINK, .size = MB};
-    if (party_send(party, link, &parcel) != PAWL_OK) return;
+    struct packet packet = {.lane = link->sent[0] > link->sent[1] ? PWI_LANE_DATA : PWI_LANE_LINK, .size = MB};
+    if (party_send(party, link, &packet) != PAWL_OK) return;
   }
 }
 

@@ -7,9 +7,9 @@
 
 /* Send without letting the world move until the queue is full; returns how many were taken. Sockets may take some at
  * once and do not count. */
-static uint64_t fill_queue(struct pair *pair, const struct parcel *parcel, uint64_t at_most) {
+static uint64_t fill_queue(struct pair *pair, const struct packet *packet, uint64_t at_most) {
   for (uint64_t taken = 0; taken < at_most; taken++) {
-    pawl_status status = party_send(pair->here, pair->ours, parcel);
+    pawl_status status = party_send(pair->here, pair->ours, packet);
     if (status == PAWL_OK) continue;
     assert_status(status, PAWL_QUEUE_FULL);
     return taken;
@@ -19,16 +19,16 @@ static uint64_t fill_queue(struct pair *pair, const struct parcel *parcel, uint6
 }
 
 /* A full queue refuses, changes nothing, says `writable` once, and loses nothing: the receiver checks the numbers. */
-static void fill_and_drain(struct scene *scene, const struct pwi_net_limits *limits, const struct parcel *parcel) {
+static void fill_and_drain(struct scene *scene, const struct pwi_net_limits *limits, const struct packet *packet) {
   struct pair pair = scene_pair(scene, limits);
   uint64_t sent = 0;
   for (int round = 0; round < 3; round++) {
-    sent += fill_queue(&pair, parcel, 100000);
-    assert_status(party_send(pair.here, pair.ours, parcel), PAWL_QUEUE_FULL);
+    sent += fill_queue(&pair, packet, 100000);
+    assert_status(party_send(pair.here, pair.ours, packet), PAWL_QUEUE_FULL);
     SCENE_UNTIL(scene, pair.ours->writables == (uint64_t)round + 1);
-    assert_status(party_send(pair.here, pair.ours, parcel), PAWL_OK);
+    assert_status(party_send(pair.here, pair.ours, packet), PAWL_OK);
     sent++;
-    SCENE_UNTIL(scene, pair.theirs->in[parcel->lane].whole == sent && pair.ours->outstanding == 0);
+    SCENE_UNTIL(scene, pair.theirs->in[packet->lane].whole == sent && pair.ours->outstanding == 0);
     scene_idle(scene, 5 * WORLD_MS);
     assert_int_equal(pair.ours->writables, round + 1);
   }
@@ -40,7 +40,7 @@ static void test_a_queue_is_bounded_in_bytes(void **state) {
   party_default_limits(&limits);
   limits.queue_bytes = MB;
   for (int lane = 0; lane < 2; lane++)
-    fill_and_drain(*state, &limits, &(struct parcel){.lane = (enum pwi_lane)lane, .size = 50 * KB});
+    fill_and_drain(*state, &limits, &(struct packet){.lane = (enum pwi_lane)lane, .size = 50 * KB});
 }
 
 static void test_a_queue_is_bounded_in_operations(void **state) {
@@ -48,7 +48,7 @@ static void test_a_queue_is_bounded_in_operations(void **state) {
   party_default_limits(&limits);
   limits.queue_count = 10;
   for (int lane = 0; lane < 2; lane++)
-    fill_and_drain(*state, &limits, &(struct parcel){.lane = (enum pwi_lane)lane, .size = 100 * KB});
+    fill_and_drain(*state, &limits, &(struct packet){.lane = (enum pwi_lane)lane, .size = 100 * KB});
 }
 
 static void test_small_bodies_count_too(void **state) {
@@ -57,7 +57,7 @@ static void test_small_bodies_count_too(void **state) {
   limits.queue_bytes = 256 * KB;
   limits.queue_count = 300;
   for (int lane = 0; lane < 2; lane++)
-    fill_and_drain(*state, &limits, &(struct parcel){.lane = (enum pwi_lane)lane, .size = 4 * KB});
+    fill_and_drain(*state, &limits, &(struct packet){.lane = (enum pwi_lane)lane, .size = 4 * KB});
 }
 
 static void test_a_body_larger_than_the_queue_may_stand_alone(void **state) {
@@ -67,12 +67,12 @@ static void test_a_body_larger_than_the_queue_may_stand_alone(void **state) {
   limits.queue_bytes = 64 * KB;
   struct pair pair = scene_pair(scene, &limits);
   for (int lane = 0; lane < 2; lane++) {
-    struct parcel parcel = {.lane = (enum pwi_lane)lane, .size = 32 * MB};
+    struct packet packet = {.lane = (enum pwi_lane)lane, .size = 32 * MB};
     uint64_t writables = pair.ours->writables;
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_QUEUE_FULL);
-    parcel.size = 10;
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_QUEUE_FULL);
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_QUEUE_FULL);
+    packet.size = 10;
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_QUEUE_FULL);
     SCENE_UNTIL(scene, pair.theirs->in[lane].whole == 1 && pair.ours->writables == writables + 1);
     SCENE_UNTIL(scene, pair.ours->outstanding == 0);
   }
@@ -102,8 +102,8 @@ static void test_a_full_queue_of_one_link_leaves_the_others_alone(void **state) 
   party_default_limits(&limits);
   limits.queue_bytes = MB;
   struct pair full = scene_pair(scene, &limits), other = scene_join(scene, full.here, full.there);
-  struct parcel parcel = {.size = 100 * KB}, small = {.size = 10};
-  uint64_t taken = fill_queue(&full, &parcel, 100000);
+  struct packet packet = {.size = 100 * KB}, small = {.size = 10};
+  uint64_t taken = fill_queue(&full, &packet, 100000);
   assert_status(party_send(other.here, other.ours, &small), PAWL_OK);
   SCENE_UNTIL(scene, other.theirs->in[0].whole == 1 && full.theirs->in[0].whole == taken);
 }
@@ -115,8 +115,8 @@ static void test_a_message_over_the_limit_is_refused_and_others_go_on(void **sta
   limits.message_max = 100000;
   struct pair pair = scene_pair(scene, &limits);
   for (int lane = 0; lane < 2; lane++) {
-    struct parcel largest = {.lane = (enum pwi_lane)lane, .size = 100000, .parts = 5};
-    struct parcel larger = {.lane = (enum pwi_lane)lane, .size = 100001, .parts = 5};
+    struct packet largest = {.lane = (enum pwi_lane)lane, .size = 100000, .parts = 5};
+    struct packet larger = {.lane = (enum pwi_lane)lane, .size = 100001, .parts = 5};
     assert_status(party_send(pair.here, pair.ours, &largest), PAWL_OK);
     assert_status(party_send(pair.here, pair.ours, &larger), PAWL_TOO_LARGE);
     assert_status(party_send(pair.here, pair.ours, &largest), PAWL_OK);
@@ -145,8 +145,8 @@ static void test_a_message_over_the_receivers_limit_never_begins(void **state) {
   there->hook = fault_if_large;
   for (int lane = 0; lane < 2; lane++) {
     struct pair pair = scene_join(scene, here, there);
-    struct parcel parcel = {.lane = (enum pwi_lane)lane, .size = 200000};
-    pawl_status status = party_send(here, pair.ours, &parcel);
+    struct packet packet = {.lane = (enum pwi_lane)lane, .size = 200000};
+    pawl_status status = party_send(here, pair.ours, &packet);
     if (status == PAWL_TOO_LARGE) continue;
     assert_status(status, PAWL_OK);
     SCENE_UNTIL(scene, pair.ours->state == PARTY_DOWN && pair.theirs->state == PARTY_DOWN);

@@ -167,8 +167,8 @@ static void test_two_nodes_may_have_many_links(void **state) {
   assert_int_equal(party_up_count(pair.here), 11);
   assert_int_equal(party_up_count(pair.there), 11);
   for (size_t i = 0; i < 11; i++) {
-    struct parcel parcel = {.size = 100 * i};
-    assert_status(party_send(pair.here, pair.here->links[i], &parcel), PAWL_OK);
+    struct packet packet = {.size = 100 * i};
+    assert_status(party_send(pair.here, pair.here->links[i], &packet), PAWL_OK);
   }
   SCENE_UNTIL(scene, whole_messages(pair.there) == 11);
 }
@@ -239,8 +239,8 @@ static void test_a_busy_node_does_not_take_others_for_silent(void **state) {
   struct pair pair = scene_pair(scene, &limits);
   pair.there->hook = take_long;
   for (int i = 0; i < 60; i++) {
-    struct parcel parcel = {.lane = PWI_LANE_DATA, .size = 100};
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+    struct packet packet = {.lane = PWI_LANE_DATA, .size = 100};
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
   }
   SCENE_UNTIL(scene, pair.theirs->in[PWI_LANE_DATA].whole == 60 || pair.theirs->state == PARTY_DOWN);
   assert_int_equal(pair.theirs->in[PWI_LANE_DATA].whole, 60);
@@ -303,9 +303,9 @@ static void test_a_lost_link_that_is_not_yet_down_takes_messages_or_is_not_found
   struct scene *scene = *state;
   struct pair pair = scene_pair(scene, NULL);
   party_kill(pair.there);
-  struct parcel parcel = {.size = 10};
+  struct packet packet = {.size = 10};
   pawl_status status = PAWL_OK;
-  for (int i = 0; i < 10 && status == PAWL_OK; i++) status = party_send(pair.here, pair.ours, &parcel);
+  for (int i = 0; i < 10 && status == PAWL_OK; i++) status = party_send(pair.here, pair.ours, &packet);
   if (status != PAWL_OK) assert_status(status, PAWL_NOT_FOUND);
   SCENE_UNTIL(scene, pair.ours->state == PARTY_DOWN);
 }
@@ -316,9 +316,9 @@ static void test_an_actor_may_leave_out_what_it_does_not_use(void **state) {
   assert_status(party_open(there, scene->world, 1, NULL, &party_bare_actor), PAWL_OK);
   assert_status(party_listen(there, 0, NULL), PAWL_OK);
   struct pair pair = scene_pair(scene, NULL);
-  struct parcel parcel = {.size = 5000, .quiet = true};
-  assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
-  assert_status(party_send(pair.there, pair.theirs, &parcel), PAWL_OK);
+  struct packet packet = {.size = 5000, .quiet = true};
+  assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+  assert_status(party_send(pair.there, pair.theirs, &packet), PAWL_OK);
   pwi_net_wake(there->net);
 
   struct pwi_region *region;
@@ -339,8 +339,8 @@ static void test_counts_tell_what_went_over_the_links(void **state) {
   struct scene *scene = *state;
   struct pair pair = scene_pair(scene, NULL);
   for (unsigned i = 0; i < 10; i++) {
-    struct parcel parcel = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .size = 1000 * i};
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+    struct packet packet = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .size = 1000 * i};
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
   }
   SCENE_UNTIL(scene, pair.theirs->in[0].whole == 5 && pair.theirs->in[1].whole == 5 && pair.ours->outstanding == 0);
   struct pwi_net_counts here, there;

@@ -17,13 +17,13 @@ static bool is_down(const struct party_link *link) { return !link || link->state
 static void use_link(struct scene *scene, struct pair *pair) {
   static uint8_t into[100000];
   for (int i = 0; i < 8; i++) {
-    struct parcel parcel = {
+    struct packet packet = {
         .lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK,
         .how = i < 4 ? PWI_RECEIVE_WHOLE : PWI_RECEIVE_PIECES,
         .size = i % 4 < 2 ? 100 : 200000,
         .parts = 3,
     };
-    fine(party_send(pair->here, pair->ours, &parcel));
+    fine(party_send(pair->here, pair->ours, &packet));
   }
   struct share share;
   uint8_t token[PWI_NET_TOKEN_MAX];

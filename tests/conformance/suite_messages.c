@@ -12,10 +12,10 @@ static size_t any_size(struct pwi_random *random) {
   return (size_t)pwi_random_below(random, top + 1);
 }
 
-static struct parcel any_parcel(struct pwi_random *random) {
+static struct packet any_packet(struct pwi_random *random) {
   static const enum pwi_receive_how hows[] = {PWI_RECEIVE_PIECES, PWI_RECEIVE_WHOLE, PWI_RECEIVE_INTO,
                                               PWI_RECEIVE_SPLIT, PWI_RECEIVE_DROP};
-  return (struct parcel){
+  return (struct packet){
       .lane = pwi_random_chance(random, 0.5) ? PWI_LANE_DATA : PWI_LANE_LINK,
       .how = hows[pwi_random_below(random, sizeof hows / sizeof *hows)],
       .size = any_size(random),
@@ -28,10 +28,10 @@ static struct parcel any_parcel(struct pwi_random *random) {
 static void send_some(struct party *party, struct party_link *link, uint64_t total) {
   while (link->sent[0] + link->sent[1] < total) {
     struct pwi_random before = party->random;
-    struct parcel parcel = any_parcel(&party->random);
-    pawl_status status = party_send(party, link, &parcel);
+    struct packet packet = any_packet(&party->random);
+    pawl_status status = party_send(party, link, &packet);
     if (status == PAWL_OK) continue;
-    party->random = before; /* the same parcel again, later */
+    party->random = before; /* the same packet again, later */
     if (status != PAWL_QUEUE_FULL) party_fault(party, "send: %s", pawl_status_name(status));
     return;
   }
@@ -71,8 +71,8 @@ static void receive_each_size(struct scene *scene, enum pwi_receive_how how) {
   size_t count = sizeof sizes / sizeof *sizes, bytes = 0;
   for (int lane = 0; lane < 2; lane++) {
     for (size_t i = 0; i < count; i++) {
-      struct parcel parcel = {.lane = (enum pwi_lane)lane, .how = how, .size = sizes[i]};
-      assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+      struct packet packet = {.lane = (enum pwi_lane)lane, .how = how, .size = sizes[i]};
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
       bytes += lane == 0 ? sizes[i] : 0;
     }
   }
@@ -95,7 +95,7 @@ static void test_a_dropped_body_shows_no_piece(void **state) { receive_each_size
 
 static void refuse_on(struct scene *scene, enum pwi_lane lane, size_t size) {
   struct pair pair = scene_pair(scene, NULL);
-  struct parcel good = {.lane = lane, .size = 3000}, bad = {.lane = lane, .size = size, .how = PWI_RECEIVE_REFUSE};
+  struct packet good = {.lane = lane, .size = 3000}, bad = {.lane = lane, .size = size, .how = PWI_RECEIVE_REFUSE};
   assert_status(party_send(pair.here, pair.ours, &good), PAWL_OK);
   assert_status(party_send(pair.here, pair.ours, &bad), PAWL_OK);
   assert_status(party_send(pair.here, pair.ours, &good), PAWL_OK);
@@ -119,10 +119,10 @@ static void test_a_scatter_list_has_up_to_sixteen_parts(void **state) {
   for (unsigned parts = 0; parts <= PWI_NET_IOV_MAX; parts++) {
     static const size_t sizes[] = {0, 3, 1000, 4096, 4097, 100001, MB};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, sent += 2) {
-      struct parcel parcel = {.size = sizes[i], .parts = parts, .how = PWI_RECEIVE_PIECES};
-      assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
-      parcel.lane = PWI_LANE_DATA;
-      assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+      struct packet packet = {.size = sizes[i], .parts = parts, .how = PWI_RECEIVE_PIECES};
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+      packet.lane = PWI_LANE_DATA;
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     }
   }
   SCENE_UNTIL(scene, pair.theirs->in[0].whole + pair.theirs->in[1].whole == sent && pair.ours->outstanding == 0);
@@ -139,9 +139,9 @@ static void test_every_cookie_is_done_once_and_none_without_one(void **state) {
   struct pair pair = scene_pair(scene, NULL);
   uint64_t with = 0;
   for (unsigned i = 0; i < 200; i++) {
-    struct parcel parcel = {.lane = i & 1 ? PWI_LANE_DATA : PWI_LANE_LINK, .quiet = i & 2, .size = 61 * (i / 4 * 4)};
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
-    with += !parcel.quiet;
+    struct packet packet = {.lane = i & 1 ? PWI_LANE_DATA : PWI_LANE_LINK, .quiet = i & 2, .size = 61 * (i / 4 * 4)};
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+    with += !packet.quiet;
   }
   SCENE_UNTIL(scene, pair.theirs->in[0].whole + pair.theirs->in[1].whole == 200 && pair.ours->outstanding == 0);
   scene_idle(scene, 20 * WORLD_MS); /* the actor would fault on another done */
@@ -153,8 +153,8 @@ static void send_when_up(struct party *party, enum party_event event, struct par
   if (event != PARTY_ON_UP) return;
   for (int lane = 0; lane < 2; lane++) {
     for (size_t i = 0; i < 20; i++) {
-      struct parcel parcel = {.lane = (enum pwi_lane)lane, .size = i * 997};
-      if (party_send(party, link, &parcel) != PAWL_OK) party_fault(party, "cannot send in link_up");
+      struct packet packet = {.lane = (enum pwi_lane)lane, .size = i * 997};
+      if (party_send(party, link, &packet) != PAWL_OK) party_fault(party, "cannot send in link_up");
     }
   }
 }
@@ -171,17 +171,17 @@ static void test_a_link_may_be_used_as_soon_as_it_is_up(void **state) {
 /* Answers each message of value n > 0 with one of n - 1. */
 static void answer(struct party *party, enum party_event event, struct party_link *link, uint64_t value) {
   if (event != PARTY_ON_END || value == 0) return;
-  struct parcel parcel = {
+  struct packet packet = {
       .lane = value % 2 ? PWI_LANE_LINK : PWI_LANE_DATA,
       .size = value % 8 < 2 ? 100000 : value % 8,
       .how = (enum pwi_receive_how)(value / 8 % 2), /* in pieces or whole */
       .value = value - 1,
   };
-  if (party_send(party, link, &parcel) != PAWL_OK) party_fault(party, "cannot answer in message_end");
+  if (party_send(party, link, &packet) != PAWL_OK) party_fault(party, "cannot answer in message_end");
 }
 
 static void play(struct scene *scene, struct pair *pair, uint64_t rounds) {
-  struct parcel first = {.value = rounds};
+  struct packet first = {.value = rounds};
   uint64_t end = pair->ours->sent[0] + pair->ours->sent[1] + pair->theirs->sent[0] + pair->theirs->sent[1] + rounds + 1;
   assert_status(party_send(pair->here, pair->ours, &first), PAWL_OK);
   SCENE_UNTIL(
@@ -215,8 +215,8 @@ static void test_once_warm_streaming_allocates_nothing(void **state) {
   for (int round = 0; round < 4; round++) {
     if (round == 2) before = pwi_memory_counts().allocations;
     for (size_t i = 0; i < 100; i++) {
-      struct parcel parcel = {.lane = i % 2 ? PWI_LANE_LINK : PWI_LANE_DATA, .size = i % 10 ? 50 * i : MB, .parts = 3};
-      assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+      struct packet packet = {.lane = i % 2 ? PWI_LANE_LINK : PWI_LANE_DATA, .size = i % 10 ? 50 * i : MB, .parts = 3};
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     }
     SCENE_UNTIL(scene, pair.theirs->in[0].whole + pair.theirs->in[1].whole == 100 * (uint64_t)(round + 1) &&
                            pair.ours->outstanding == 0);

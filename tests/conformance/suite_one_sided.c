@@ -154,8 +154,8 @@ static void test_many_gets_and_puts_both_ways_at_once_do_not_stop_one_another(vo
     for (int side = 0; side < 2; side++) {
       share_get(sides[side], &readable[side], i * 200000, into + ((size_t)side * 20 + i) * 200000, 200000);
       put(sides[side], &writable[side], 8, i * 200000, 200000, i + 1);
-      struct parcel parcel = {.size = 150000, .lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK};
-      assert_status(party_send(sides[side]->here, sides[side]->ours, &parcel), PAWL_OK);
+      struct packet packet = {.size = 150000, .lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK};
+      assert_status(party_send(sides[side]->here, sides[side]->ours, &packet), PAWL_OK);
     }
   }
   SCENE_UNTIL(scene, pair.ours->outstanding == 0 && pair.theirs->outstanding == 0 && pair.ours->notifications == 20 &&
@@ -319,14 +319,14 @@ static void test_a_body_in_a_region_arrives_as_any_other(void **state) {
   uint64_t sent = 0;
   for (int how = PWI_RECEIVE_PIECES; how <= PWI_RECEIVE_DROP; how++) {
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
-      struct parcel parcel = {
+      struct packet packet = {
           .lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK,
           .how = (enum pwi_receive_how)how,
           .size = sizes[i / 2],
           .parts = (unsigned)i % 5,
           .region = region,
       };
-      assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
       sent++;
       SCENE_UNTIL(scene, pair.theirs->in[0].whole + pair.theirs->in[1].whole == sent && pair.ours->outstanding == 0);
     }
@@ -338,8 +338,8 @@ static void close_under_a_body(struct scene *scene, enum pwi_lane lane) {
   struct pair pair = scene_pair(scene, NULL);
   struct pwi_region *region;
   assert_status(PARTY_CALL(pair.here, pwi_net_region_open(pair.here->net, 48 * MB, &region)), PAWL_OK);
-  struct parcel parcel = {.lane = lane, .size = 48 * MB, .region = region}; /* more than any kernel takes at once */
-  assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+  struct packet packet = {.lane = lane, .size = 48 * MB, .region = region}; /* more than any kernel takes at once */
+  assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
   party_call_begin(pair.here);
   pwi_net_region_close(pair.here->net, region);
   party_call_end(pair.here, PAWL_OK);

@@ -13,12 +13,12 @@ static struct pwi_region *open_region(struct pair *pair, size_t size) {
 }
 
 /* One message, from beginning to end; its memory is free again. */
-static void send_one(struct scene *scene, struct pair *pair, const struct parcel *parcel) {
-  const struct party_stream *in = &pair->theirs->in[parcel->lane];
+static void send_one(struct scene *scene, struct pair *pair, const struct packet *packet) {
+  const struct party_stream *in = &pair->theirs->in[packet->lane];
   uint64_t whole = in->whole, bytes = in->bytes;
-  assert_status(party_send(pair->here, pair->ours, parcel), PAWL_OK);
+  assert_status(party_send(pair->here, pair->ours, packet), PAWL_OK);
   SCENE_UNTIL(scene, in->whole == whole + 1 && pair->ours->outstanding == 0);
-  assert_int_equal(in->bytes, bytes + parcel->size);
+  assert_int_equal(in->bytes, bytes + packet->size);
 }
 
 /* The simulator decides by the seed. On sockets what can be ready always is. */
@@ -39,10 +39,10 @@ static void test_a_body_in_a_region_is_ready(void **state) {
   uint64_t sent = 0;
   for (unsigned parts = 1; parts <= PWI_NET_IOV_MAX; parts += 5)
     for (size_t i = 0; i < COUNT(sizes); i++, sent++) {
-      struct parcel parcel = {.lane = PWI_LANE_DATA, .how = PWI_RECEIVE_PIECES, .size = sizes[i], .parts = parts};
-      parcel.region = region;
-      parcel.region_offset = 7 * i; /* most begin at an odd address */
-      send_one(scene, &pair, &parcel);
+      struct packet packet = {.lane = PWI_LANE_DATA, .how = PWI_RECEIVE_PIECES, .size = sizes[i], .parts = parts};
+      packet.region = region;
+      packet.region_offset = 7 * i; /* most begin at an odd address */
+      send_one(scene, &pair, &packet);
     }
   check_readies(&pair, sent);
   pwi_net_region_close(pair.here->net, region);
@@ -54,8 +54,8 @@ static void test_a_small_message_of_a_plane_is_ready(void **state) {
   if (!(pair.theirs->can & PWI_LINK_HAS_PLANE)) skip();
   uint64_t sent = 0;
   for (size_t size = 0; size <= PWI_NET_COPY_MAX; size += 64, sent++) {
-    struct parcel parcel = {.lane = PWI_LANE_DATA, .how = PWI_RECEIVE_PIECES, .size = size, .parts = 3};
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+    struct packet packet = {.lane = PWI_LANE_DATA, .how = PWI_RECEIVE_PIECES, .size = size, .parts = 3};
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
   }
   SCENE_UNTIL(scene, pair.theirs->in[PWI_LANE_DATA].whole == sent);
   check_readies(&pair, sent);
@@ -70,9 +70,9 @@ static void test_a_burst_of_small_messages_is_cut_anywhere(void **state) {
   struct pair pair = scene_pair(scene, &limits);
   for (int lane = 0; lane < 2; lane++) {
     for (size_t i = 0; i < 20000; i++) {
-      struct parcel parcel = {.lane = (enum pwi_lane)lane, .how = PWI_RECEIVE_PIECES, .size = i * 7 % 300};
-      parcel.quiet = true;
-      assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+      struct packet packet = {.lane = (enum pwi_lane)lane, .how = PWI_RECEIVE_PIECES, .size = i * 7 % 300};
+      packet.quiet = true;
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     }
     SCENE_UNTIL(scene, pair.theirs->in[lane].whole == 20000);
   }
@@ -88,10 +88,10 @@ static void test_a_little_ordinary_memory_does_not_keep_a_body_waiting(void **st
   uint64_t sent = 0;
   for (unsigned parts = 1; parts <= PWI_NET_IOV_MAX; parts += 5)
     for (size_t i = 0; i < COUNT(aparts); i++, sent++) {
-      struct parcel parcel = {.lane = PWI_LANE_DATA, .size = 100000 + aparts[i], .parts = parts, .apart = aparts[i]};
-      parcel.region = region;
-      parcel.region_offset = i;
-      send_one(scene, &pair, &parcel);
+      struct packet packet = {.lane = PWI_LANE_DATA, .size = 100000 + aparts[i], .parts = parts, .apart = aparts[i]};
+      packet.region = region;
+      packet.region_offset = i;
+      send_one(scene, &pair, &packet);
     }
   check_readies(&pair, sent);
   pwi_net_region_close(pair.here->net, region);
@@ -107,14 +107,14 @@ static void test_a_body_may_lie_partly_in_a_region(void **state) {
   for (size_t how = 0; how < COUNT(hows); how++)
     for (size_t i = 0; i < 2 * COUNT(aparts); i++) {
       size_t apart = aparts[i / 2];
-      struct parcel parcel = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .how = hows[how]};
-      parcel.size = apart + (i % 3 ? MB + 3 : 6000);
-      parcel.prefix = apart + (i % 4 ? 77 : 0); /* in the region, or where it begins */
-      parcel.parts = (unsigned)(1 + i % 5);
-      parcel.region = region;
-      parcel.region_offset = 16 * i + how;
-      parcel.apart = apart;
-      send_one(scene, &pair, &parcel);
+      struct packet packet = {.lane = i % 2 ? PWI_LANE_DATA : PWI_LANE_LINK, .how = hows[how]};
+      packet.size = apart + (i % 3 ? MB + 3 : 6000);
+      packet.prefix = apart + (i % 4 ? 77 : 0); /* in the region, or where it begins */
+      packet.parts = (unsigned)(1 + i % 5);
+      packet.region = region;
+      packet.region_offset = 16 * i + how;
+      packet.apart = apart;
+      send_one(scene, &pair, &packet);
     }
   pwi_net_region_close(pair.here->net, region);
 }
@@ -126,13 +126,13 @@ static void split_each_size(struct scene *scene, struct pair *pair, struct pwi_r
     size_t size = sizes[i];
     size_t prefixes[] = {0, 1, 100, size / 2, size - 1, size, size + 1, size + 5000, SIZE_MAX};
     for (size_t j = 0; j < COUNT(prefixes); j++) {
-      struct parcel parcel = {.how = PWI_RECEIVE_SPLIT, .size = size, .prefix = prefixes[j], .region = region};
-      parcel.lane = PWI_LANE_LINK;
-      parcel.parts = (unsigned)(1 + j % 4);
-      parcel.region_offset = region ? j : 0;
-      send_one(scene, pair, &parcel);
-      parcel.lane = PWI_LANE_DATA;
-      send_one(scene, pair, &parcel);
+      struct packet packet = {.how = PWI_RECEIVE_SPLIT, .size = size, .prefix = prefixes[j], .region = region};
+      packet.lane = PWI_LANE_LINK;
+      packet.parts = (unsigned)(1 + j % 4);
+      packet.region_offset = region ? j : 0;
+      send_one(scene, pair, &packet);
+      packet.lane = PWI_LANE_DATA;
+      send_one(scene, pair, &packet);
     }
   }
 }
@@ -157,10 +157,10 @@ static void test_a_split_body_cut_short_ends_with_an_error(void **state) {
   static const size_t prefixes[] = {0, 100, 8 * MB, 24 * MB};
   for (size_t round = 0; round < 2 * COUNT(prefixes); round++) {
     struct pair pair = scene_pair(scene, NULL);
-    struct parcel parcel = {.size = 24 * MB, .how = PWI_RECEIVE_SPLIT, .prefix = prefixes[round / 2]};
-    parcel.lane = round % 2 ? PWI_LANE_DATA : PWI_LANE_LINK;
-    struct party_stream *in = &pair.theirs->in[parcel.lane];
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+    struct packet packet = {.size = 24 * MB, .how = PWI_RECEIVE_SPLIT, .prefix = prefixes[round / 2]};
+    packet.lane = round % 2 ? PWI_LANE_DATA : PWI_LANE_LINK;
+    struct party_stream *in = &pair.theirs->in[packet.lane];
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     SCENE_UNTIL(scene, in->open || in->whole == 1);
     uint64_t whole = in->whole;
     party_kill(pair.here);
@@ -177,11 +177,11 @@ static void test_a_ready_message_is_whole_though_its_sender_dies(void **state) {
   for (int steps = 1; steps <= 8; steps++) {
     struct pair pair = scene_pair(scene, NULL);
     struct pwi_region *region = open_region(&pair, 8 * MB);
-    struct parcel parcel = {.lane = PWI_LANE_DATA, .how = PWI_RECEIVE_PIECES, .size = 100000, .parts = 4};
-    parcel.region = region;
+    struct packet packet = {.lane = PWI_LANE_DATA, .how = PWI_RECEIVE_PIECES, .size = 100000, .parts = 4};
+    packet.region = region;
     for (size_t i = 0; i < 70; i++) { /* each body has its own part of the region */
-      parcel.region_offset = i * 110001;
-      assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+      packet.region_offset = i * 110001;
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     }
     for (int i = 0; i < steps; i++) scene_step(scene, INT64_MAX, "");
     party_kill(pair.here);
@@ -205,8 +205,8 @@ static void test_a_link_may_be_closed_in_the_middle_of_a_ready_message(void **st
     struct pwi_region *region = open_region(&pair, MB);
     pair.there->context = &moments[i % COUNT(moments)];
     pair.there->hook = close_in;
-    struct parcel parcel = {.lane = PWI_LANE_DATA, .size = 500000, .parts = 5, .region = region};
-    assert_status(party_send(pair.here, pair.ours, &parcel), PAWL_OK);
+    struct packet packet = {.lane = PWI_LANE_DATA, .size = 500000, .parts = 5, .region = region};
+    assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
     SCENE_UNTIL(scene, pair.ours->state == PARTY_DOWN && pair.theirs->state == PARTY_DOWN);
     struct party_stream *in = &pair.theirs->in[PWI_LANE_DATA];
     assert_int_equal(in->whole + in->broken, 1);

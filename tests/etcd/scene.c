@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/etcd.h"
+#include "host/etcd/etcd.h"
 
 #define KEYS 3
 

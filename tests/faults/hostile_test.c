@@ -1,6 +1,6 @@
 /* Peers that do wrong, before and after they came up: garbage, lies about lengths, frames nobody asked for, silence.
  *
- * Each runs against a plain listener and again inside TLS, with the right key: the holder of a key may be faulty too.
+ * Each runs against a plain listener and again inside TLS, with the right key: the owner of a key may be faulty too.
  * An honest peer plays ping-pong with the same listener all the time and must not be disturbed.
  */
 #include <setjmp.h>

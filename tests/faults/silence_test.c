@@ -70,20 +70,20 @@ static void say_whether(int answers, bool ok) { say(answers, ok ? "ok\n" : "fail
 static void live(bool is_host, const char *key, int orders, int answers) {
   struct node *node = NULL;
   struct pwi_keyring *keys = NULL;
-  char letter;
+  char control;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   kit_log_begin();
   if (unshare(CLONE_NEWNET) != 0) _exit(77);
   say(answers, "namespace\n");
-  while (read(orders, &letter, 1) == 1 && letter != 'q') {
-    if (letter == 'd') say_whether(answers, set_up_device(is_host));
-    if (letter == 'n') node = start(is_host, key, &keys);
-    if (letter == 'n') say_whether(answers, true);
-    if (letter == 'u') say_whether(answers, node_wait_ups(node, 1));
-    if (letter == 'p') say_whether(answers, node_wait_pongs(node, 5));
-    if (letter == 'c') say_whether(answers, kit_run(true, "ip link set cable down"));
-    if (letter == 'l') say_whether(answers, lose_what_we_send(is_host));
-    if (letter == 'w') report_down(node, answers);
+  while (read(orders, &control, 1) == 1 && control != 'q') {
+    if (control == 'd') say_whether(answers, set_up_device(is_host));
+    if (control == 'n') node = start(is_host, key, &keys);
+    if (control == 'n') say_whether(answers, true);
+    if (control == 'u') say_whether(answers, node_wait_ups(node, 1));
+    if (control == 'p') say_whether(answers, node_wait_pongs(node, 5));
+    if (control == 'c') say_whether(answers, kit_run(true, "ip link set cable down"));
+    if (control == 'l') say_whether(answers, lose_what_we_send(is_host));
+    if (control == 'w') report_down(node, answers);
   }
   node_close(node);
   pwi_keyring_destroy(keys);
@@ -123,13 +123,13 @@ static bool hear(struct side *side, char line[64]) {
   return false;
 }
 
-static void order(struct side *side, const char *letter) {
-  kit_must(write(side->orders, letter, 1) == 1, "give an order");
+static void order(struct side *side, const char *control) {
+  kit_must(write(side->orders, control, 1) == 1, "give an order");
 }
 
-static bool ask(struct side *side, const char *letter) {
+static bool ask(struct side *side, const char *control) {
   char line[64];
-  order(side, letter);
+  order(side, control);
   return hear(side, line) && strcmp(line, "ok") == 0;
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "store/functions_apply.h"
+#include "store/functions/apply.h"
 
 #define SEED 3
 #define ROWS 3000

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../cluster/cluster.h"
-#include "role/mail.h"
+#include "protocol/messenger.h"
 
 #define BODY_MAX ((size_t)64 << 10)
 
@@ -21,8 +21,8 @@ static bool is_left_out(const struct lie *lie, uint16_t type) {
          (type == PWI_SECTION_FILTERS && lie->drops_filters);
 }
 
-static void put_together(const struct lie *lie, const struct pwi_sections *sections, const uint8_t *body,
-                         const struct pwi_message_terms *terms, struct pwi_message_builder *builder) {
+static void put_aggregate(const struct lie *lie, const struct pwi_sections *sections, const uint8_t *body,
+                          const struct pwi_message_terms *terms, struct pwi_message_builder *builder) {
   uint8_t bytes[PWI_TERMS_SIZE];
   pwi_terms_encode(&lie->terms, bytes);
   pwi_message_begin(builder, terms, &lie->head);
@@ -58,7 +58,7 @@ static pawl_status send_lie(struct pwi_net *net, struct pwi_link link, const str
   assert_int_equal(pwi_terms_decode(body + about->offset, about->length, &lie.terms), PAWL_OK);
   if (!liar->lie(liar, &lie)) return liar->honest->send(net, link, send, body_size);
   liar->told++;
-  put_together(&lie, &sections, body, &terms, &builder);
+  put_aggregate(&lie, &sections, body, &terms, &builder);
   struct pwi_send false_send = *send;
   false_send.head = builder.head;
   false_send.body = builder.parts;

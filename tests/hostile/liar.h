@@ -5,7 +5,7 @@
 #define TESTS_HOSTILE_LIAR_H
 
 #include "net/net_ops.h"
-#include "role/protocol.h"
+#include "protocol/protocol.h"
 #include "sim/cluster.h"
 #include "wire/message.h"
 

@@ -55,9 +55,10 @@ static void begin(void) {
   epoch = pwi_client_view(honest.client)->epoch;
 }
 
-static pawl_status push_one(struct pwi_cluster_client *client, struct pwi_flow *flow, uint64_t key, uint64_t together) {
+static pawl_status push_one(struct pwi_cluster_client *client, struct pwi_flow *flow, uint64_t key,
+                            uint64_t aggregate) {
   int64_t value = 1;
-  struct pwi_where where = {.keys = &key, .count = 1, .together = together, .tick = 1};
+  struct pwi_where where = {.keys = &key, .count = 1, .aggregate = aggregate, .tick = 1};
   return cluster_call(client, flow, PWI_REQUEST_PUSH, &where, &value, NULL, NULL);
 }
 
@@ -156,13 +157,13 @@ static bool follow_itself(struct liar *self, struct lie *lie) {
 
 static void test_a_push_that_failed_holds_up_nobody(void **state) {
   (void)state;
-  for (int together = 0; together <= 1; together++) {
+  for (int aggregate = 0; aggregate <= 1; aggregate++) {
     int64_t out = 0;
     uint64_t key = SPAN - 1;
     struct pwi_where where = {.keys = &key, .count = 1};
     begin();
     liar.lie = follow_itself;
-    assert_int_equal(push_one(&liar.client, mine, key, together ? group_id : 0), PAWL_INVALID);
+    assert_int_equal(push_one(&liar.client, mine, key, aggregate ? group_id : 0), PAWL_INVALID);
     assert_int_equal(liar.told, 1);
     assert_int_equal(cluster_call(&liar.client, mine, PWI_REQUEST_PULL, &where, NULL, &out, NULL), PAWL_OK);
     assert_int_equal(out, 0);

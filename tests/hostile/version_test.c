@@ -9,7 +9,7 @@
 
 #include "../faults/attack.h"
 #include "base/log.h"
-#include "role/mail.h"
+#include "protocol/messenger.h"
 
 static void test_both_ranges_of_the_framing_are_logged(void **state) {
   (void)state;

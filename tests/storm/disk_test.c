@@ -20,7 +20,7 @@
 #include <pawl/pawl.h>
 
 #include "base/files.h"
-#include "role/saved.h"
+#include "checkpoint/checkpoint.h"
 
 #define KEYS ((uint64_t)1 << 20) /* 4 MB */
 #define CALL_NS (60 * PAWL_SECOND)

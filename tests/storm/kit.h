@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "cli/storm_field.h"
+#include "tests/storm/harness/field.h"
 #include "host/clock.h"
 
 #define KIT_START_NS (30 * PWI_HOST_SECOND)

@@ -1,7 +1,7 @@
 /* timeout: 180
  *
  * Cables that are cut, both ways or one: every server has a network namespace of its own, and manager and workers share one
- * (src/cli/storm_cells.h). Needs root, iproute2, veth and bridge devices; else the cases are skipped. */
+ * (tests/storm/harness/cells.h). Needs root, iproute2, veth and bridge devices; else the cases are skipped. */
 #include "kit.h"
 
 #define CUT_MS 1500

@@ -2,7 +2,7 @@
  *
  * The verifier against real processes: a worker that takes pushes for done and never sends them, one that sends some twice,
  * servers that are killed without a replica, and servers that answer before their replica has the push (`pawl-planted`, see
- * src/role/planted.h). All of them must be reported; beside them an honest worker must not be. */
+ * src/protocol/planted.h). All of them must be reported; beside them an honest worker must not be. */
 #include "kit.h"
 
 #define EARLY_KILLS 8 /* nearly always the first of them does it */

@@ -33,7 +33,7 @@
 
 #include <pawl/status.h>
 
-#include "role/planted.h"
+#include "protocol/planted.h"
 
 /* How many replicas seeds draw by themselves, at most. */
 #define PWI_CAMPAIGN_REPLICAS 2

@@ -1,7 +1,7 @@
 /* A crew that meets at barriers: each member pushes one, ticks, waits for the others, and reads.
  *
  * A member that was taken for dead is not waited for, and comes back under a new id; one that is killed starts anew and
- * joins where the others are; one that has done its ticks ends. So what must hold holds for those who are on the roster now: they were never off it. Nobody
+ * joins where the others are; one that has done its ticks ends. So what must hold holds for those who are on the membership now: they were never off it. Nobody
  * passes a tick that such a member has not begun, and whoever passes reads all that such members pushed before it.
  *
  * Whoever has not heard of the newest view may read from a head that was replaced and does not know it: what that one shows is
@@ -28,7 +28,7 @@ static bool is_loyal(const struct member *member) {
   if (!member->client.client || !member->is_in || member->began > 0 || member->client.incarnation != 1) return false;
   if (pwi_cluster_client_figures(&member->client).retirements > 0) return false;
   pwi_client_state(member->client.client, &state);
-  return pwi_roster_is_live(&pwi_campaign_ledger(member->campaign)->roster, (struct pwi_sender){state.sender});
+  return pwi_membership_is_live(&pwi_campaign_ledger(member->campaign)->membership, (struct pwi_sender){state.sender});
 }
 
 /* --- one tick ------------------------------------------------------------------------------------------------------- */

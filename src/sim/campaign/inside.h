@@ -15,7 +15,7 @@
 #ifndef PWI_SIM_CAMPAIGN_INSIDE_H
 #define PWI_SIM_CAMPAIGN_INSIDE_H
 
-#include "role/ledger.h"
+#include "manager/ledger/ledger.h"
 #include "sim/campaign/campaign.h"
 #include "sim/cluster.h"
 #include "sim/faults.h"
@@ -55,7 +55,7 @@ struct deed {
   uint64_t keys[KEYS];
   int64_t values[KEYS * WIDTH_MAX];
   int64_t out[KEYS * WIDTH_MAX];
-  void *buffer;        /* memory that holders read in place, in which the values lie; NULL: none */
+  void *buffer;        /* memory that request handlers read in place, in which the values lie; NULL: none */
   uint32_t seen[KEYS]; /* pull: how many of the own pushes it must see */
 };
 

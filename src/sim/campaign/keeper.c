@@ -14,7 +14,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "role/journal_file.h"
+#include "manager/ledger/journal_file.h"
 #include "sim/campaign/inside.h"
 
 struct kept {
@@ -191,7 +191,7 @@ static pawl_status read_record(void *context, const void *record, size_t size) {
 
 static bool has_lost(const struct pwi_ledger *safe, const struct pwi_ledger *read) {
   if (!safe->view) return false;
-  return !read->view || read->view->epoch < safe->view->epoch || read->roster.number < safe->roster.number ||
+  return !read->view || read->view->epoch < safe->view->epoch || read->membership.number < safe->membership.number ||
          read->catalogue.number < safe->catalogue.number || read->last_sender < safe->last_sender;
 }
 

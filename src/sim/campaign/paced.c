@@ -5,7 +5,7 @@
  * From the trace alone, by the definitions of docs/policies.md, it is computed again
  *
  *   - that no iteration began too early: what the policy demands of our own iterations has finished, and of the others' ticks has
- *     been reached by every member that was never off the roster;
+ *     been reached by every member that was never off the membership;
  *   - that what the iteration then read is that new: by the clocks that came with the answer, and by the values;
  *   - that no iteration began too late: at the very moment when the last of what the policy demands had finished, or was heard of.
  *     Without faults it is also heard of at once.
@@ -44,7 +44,7 @@ static bool is_loyal(const struct paced *paced) {
   if (!paced->client.client || !paced->is_in || paced->began > 0 || paced->client.incarnation != 1) return false;
   if (pwi_cluster_client_figures(&paced->client).retirements > 0) return false;
   pwi_client_state(paced->client.client, &state);
-  return pwi_roster_is_live(&pwi_campaign_ledger(paced->campaign)->roster, (struct pwi_sender){state.sender});
+  return pwi_membership_is_live(&pwi_campaign_ledger(paced->campaign)->membership, (struct pwi_sender){state.sender});
 }
 
 /* Which tick an iteration belongs to, by the trace: under a-bsp the one that is being worked on. */

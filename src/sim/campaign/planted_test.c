@@ -2,7 +2,7 @@
  * timeout: 3000
  * planted: yes
  *
- * Bugs that are planted in the roles on purpose (role/planted.h) are found by campaigns, each within 10,000 seeds. How many
+ * Bugs that are planted in the roles on purpose (protocol/planted.h) are found by campaigns, each within 10,000 seeds. How many
  * it took is printed.
  *
  *   PAWL_BUG=name    this one alone

@@ -2,7 +2,7 @@
  *
  *   - The log of views never forks: whatever view anybody has is, byte by byte, the one of that epoch that is safe in the
  *     manager's journal, and nobody has one that is not safe. So there is one head for each arc and epoch.
- *   - Nobody knows of a roster or a catalogue that is not safe.
+ *   - Nobody knows of a membership or a catalogue that is not safe.
  *   - No two members of a chain are in one process: by the number that the process drew when it started, whatever the view
  *     calls it.
  *   - Full members of a chain that have the same version of an arc have the same content. */
@@ -114,11 +114,11 @@ static void check_view(struct campaign *campaign, struct pwi_sim_node node, cons
     CAMPAIGN_FAIL(campaign, "%s has a view %llu that is not the manager's", name, (unsigned long long)view->epoch);
 }
 
-static void check_numbers(struct campaign *campaign, const char *name, uint64_t roster, uint64_t catalogue) {
+static void check_numbers(struct campaign *campaign, const char *name, uint64_t membership, uint64_t catalogue) {
   const struct pwi_ledger *ledger = pwi_campaign_ledger(campaign);
-  if (roster > ledger->roster.number)
-    CAMPAIGN_FAIL(campaign, "%s has roster %llu, which is not safe in the manager's journal", name,
-                  (unsigned long long)roster);
+  if (membership > ledger->membership.number)
+    CAMPAIGN_FAIL(campaign, "%s has membership %llu, which is not safe in the manager's journal", name,
+                  (unsigned long long)membership);
   if (catalogue > ledger->catalogue.number)
     CAMPAIGN_FAIL(campaign, "%s has catalogue %llu, which is not safe in the manager's journal", name,
                   (unsigned long long)catalogue);
@@ -127,7 +127,7 @@ static void check_numbers(struct campaign *campaign, const char *name, uint64_t 
 static void check_client(struct campaign *campaign, const struct pwi_cluster_client *client) {
   if (!client->client) return;
   check_view(campaign, client->node, pwi_client_view(client->client));
-  check_numbers(campaign, client->name, pwi_client_roster(client->client)->number,
+  check_numbers(campaign, client->name, pwi_client_membership(client->client)->number,
                 pwi_client_catalogue(client->client)->number);
 }
 
@@ -138,7 +138,7 @@ static void check_everybody(struct campaign *campaign) {
     if (!server->server) continue;
     pwi_server_state(server->server, &state);
     check_view(campaign, server->node, pwi_server_view(server->server));
-    check_numbers(campaign, server->name, state.roster, state.catalogue);
+    check_numbers(campaign, server->name, state.membership, state.catalogue);
   }
   for (uint32_t i = 0; i < campaign->config.workers; i++) check_client(campaign, &campaign->workers[i].client);
   for (uint32_t i = 0; i < campaign->config.crew; i++) check_client(campaign, &campaign->crew[i].client);
@@ -164,9 +164,9 @@ static bool is_same_moment(const struct pwi_server_arc *a, const struct pwi_serv
 }
 
 /* What was found equal a moment ago still is: versions do not change. */
-static bool was_compared(struct watch *watch, const struct stand *a, const struct stand *b, uint64_t roster) {
+static bool was_compared(struct watch *watch, const struct stand *a, const struct stand *b, uint64_t membership) {
   uint64_t facts[] = {a->arc.positions.begin, a->arc.positions.end, a->arc.since, a->arc.version,
-                      a->arc.place,           b->arc.place,         roster};
+                      a->arc.place,           b->arc.place,         membership};
   uint64_t hash = pwi_hash(facts, sizeof facts, 0), *known = &watch->compared[hash % COMPARED_MAX];
   bool was = *known == hash;
   *known = hash;
@@ -175,10 +175,11 @@ static bool was_compared(struct watch *watch, const struct stand *a, const struc
 
 /* Clocks of senders that are forgotten count for nothing: some have heard of it and some have not. */
 static void compare_pair(struct campaign *campaign, const struct stand *a, const struct stand *b) {
-  const struct pwi_roster *roster = &pwi_campaign_ledger(campaign)->roster;
-  if (!is_same_moment(&a->arc, &b->arc) || was_compared(&campaign->watch, a, b, roster->number)) return;
+  const struct pwi_membership *membership = &pwi_campaign_ledger(campaign)->membership;
+  if (!is_same_moment(&a->arc, &b->arc) || was_compared(&campaign->watch, a, b, membership->number)) return;
   campaign->figures.digests++;
-  if (pwi_server_digest(a->server, a->arc.positions, roster) == pwi_server_digest(b->server, b->arc.positions, roster))
+  if (pwi_server_digest(a->server, a->arc.positions, membership) ==
+      pwi_server_digest(b->server, b->arc.positions, membership))
     return;
   CAMPAIGN_FAIL(campaign, "members %zu and %zu of the arc at %016llx differ at version %llu of epoch %llu",
                 a->arc.place, b->arc.place, (unsigned long long)a->arc.positions.begin,

@@ -1,0 +1,28 @@
+/* What a system call's errno is as a status: what applications share. */
+#ifndef APPS_COMMON_ERRORS_H
+#define APPS_COMMON_ERRORS_H
+
+#include <errno.h>
+
+#include <pawl/status.h>
+
+static inline pawl_status apps_status_of_errno(int number) {
+  switch (number) {
+  case ENOENT:
+  case ENOTDIR:
+    return PAWL_NOT_FOUND;
+  case EACCES:
+  case EPERM:
+  case EROFS:
+    return PAWL_FORBIDDEN;
+  case ENOSPC:
+  case EDQUOT:
+    return PAWL_NO_SPACE;
+  case ENOMEM:
+    return PAWL_NO_MEMORY;
+  default:
+    return PAWL_IO;
+  }
+}
+
+#endif

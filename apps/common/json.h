@@ -1,0 +1,108 @@
+/* JSON as the programs of a job send it to one another: what applications share. What is read comes from another process, and is looked at. */
+#ifndef APPS_COMMON_JSON_H
+#define APPS_COMMON_JSON_H
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pawl/data.h>
+
+/* Takes the object. NULL without memory; freed with free. */
+static inline char *apps_json_print(json_t *object) {
+  char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+  json_decref(object);
+  return text;
+}
+
+static inline json_t *apps_json_parse(const void *bytes, size_t size) {
+  return json_loadb(bytes, size, JSON_ALLOW_NUL, NULL);
+}
+
+/* JSON has no infinities: what is not finite travels as null. */
+static inline json_t *apps_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+static inline double apps_json_number_of(const json_t *value) {
+  return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* 64 bits do not fit JSON's signed numbers: they travel as hexadecimal texts. */
+static inline json_t *apps_json_wide(uint64_t value) { return json_sprintf("%" PRIx64, value); }
+
+static inline bool apps_json_wide_of(const json_t *value, uint64_t *number_out) {
+  const char *text = json_string_value(value);
+  size_t length = json_string_length(value);
+  if (!text || length < 1 || length > 16 || strspn(text, "0123456789abcdef") != length) return false;
+  *number_out = strtoull(text, NULL, 16);
+  return true;
+}
+
+/* An array of texts; NULL without memory, or if one is not UTF-8. */
+static inline json_t *apps_json_texts(char *const *texts, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < count; i++)
+    if (json_array_append_new(array, json_string(texts[i]))) {
+      json_decref(array);
+      return NULL;
+    }
+  return array;
+}
+
+static inline void apps_json_texts_free(char **texts, size_t count) {
+  for (size_t i = 0; i < count; i++) free(texts[i]);
+  free(texts);
+}
+
+/* At least one; false if they are not texts, or without memory: what was read so far is then to be freed too. */
+static inline bool apps_json_texts_of(const json_t *array, char ***texts_out, size_t *count_out) {
+  size_t count = json_array_size(array);
+  char **texts = calloc(count + 1, sizeof *texts);
+  *texts_out = texts;
+  *count_out = 0;
+  for (size_t i = 0; texts && i < count; i++) {
+    const char *text = json_string_value(json_array_get(array, i));
+    texts[i] = text ? strdup(text) : NULL;
+    if (!texts[i]) return false;
+    *count_out = i + 1;
+  }
+  return texts && count > 0;
+}
+
+/* How data is read. `label` is the text that reading.label points to, or "". */
+static inline json_t *apps_json_reading(const struct pawl_data_options *is, const char *label) {
+  return json_pack("{s:i, s:i, s:i, s:s, s:b, s:b, s:o, s:o, s:[i, f, o]}", "format", (int)is->format, "separator",
+                   (int)(unsigned char)is->separator, "hash_bits", (int)is->hash_bits, "label", label, "binary",
+                   is->binary, "unit_rows", is->unit_rows, "piece_bytes", apps_json_wide(is->piece_bytes), "skip_bad",
+                   apps_json_wide(is->skip_bad), "part", (int)is->part, is->held_share, apps_json_wide(is->held_seed));
+}
+
+/* The caller lets reading.label point to `label`, if that is not empty. */
+static inline bool apps_json_reading_of(json_t *object, struct pawl_data_options *is, char *label, size_t room) {
+  int format, separator, hash_bits, binary, unit_rows, part;
+  double held_share;
+  json_t *held_seed;
+  const char *text;
+  json_t *piece_bytes, *skip_bad;
+  if (json_unpack(object, "{s:i, s:i, s:i, s:s, s:b, s:b, s:o, s:o, s:[i, F, o]}", "format", &format, "separator",
+                  &separator, "hash_bits", &hash_bits, "label", &text, "binary", &binary, "unit_rows", &unit_rows,
+                  "piece_bytes", &piece_bytes, "skip_bad", &skip_bad, "part", &part, &held_share, &held_seed))
+    return false;
+  if (part < PAWL_PART_ALL || part > PAWL_PART_HELD || format < 0 || separator < 0 || separator > 255 ||
+      hash_bits < 0 || strlen(text) >= room)
+    return false;
+  pawl_data_options_init(is);
+  is->format = (enum pawl_data_format)format;
+  is->separator = (char)(unsigned char)separator;
+  is->hash_bits = (uint32_t)hash_bits;
+  is->binary = binary;
+  is->part = (enum pawl_data_part)part;
+  is->held_share = held_share;
+  is->unit_rows = unit_rows;
+  memcpy(label, text, strlen(text) + 1);
+  return apps_json_wide_of(held_seed, &is->held_seed) && apps_json_wide_of(piece_bytes, &is->piece_bytes) &&
+         apps_json_wide_of(skip_bad, &is->skip_bad);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* Files of models: read whole, and written whole or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/common/errors.h"
+#include "apps/linear/model/inside.h"
+
+#define READ_STEP ((size_t)1 << 16) /* the least that is read at once */
+
+pawl_status apps_say(char *error, pawl_status status, const char *format, ...) {
+  va_list arguments;
+  if (!error) return status;
+  va_start(arguments, format);
+  vsnprintf(error, APPS_TEXT_MAX, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+static pawl_status fail(char *error, const char *doing, const char *path, int number) {
+  return apps_say(error, apps_status_of_errno(number), "cannot %s %s: %s", doing, path, strerror(number));
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------------- */
+
+/* Makes room for `more` bytes and the 0 behind them. */
+static bool have_room(char **bytes, size_t *room, size_t size, size_t more) {
+  if (*room - size > more) return true;
+  if (more > SIZE_MAX / 4 || *room > SIZE_MAX / 4) return false;
+  size_t wanted = *room + *room / 2 + more + 1;
+  char *larger = realloc(*bytes, wanted);
+  if (!larger) return false;
+  *bytes = larger;
+  *room = wanted;
+  return true;
+}
+
+static pawl_status read_all(int file, size_t expected, char **bytes, size_t *size_out) {
+  size_t room = 0, size = 0, step = expected < READ_STEP ? READ_STEP : expected;
+  for (;;) {
+    if (!have_room(bytes, &room, size, step)) return PAWL_NO_MEMORY;
+    ssize_t got = read(file, *bytes + size, room - size - 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return PAWL_IO;
+    if (got == 0) break;
+    size += (size_t)got;
+    step = READ_STEP;
+  }
+  (*bytes)[size] = 0;
+  *size_out = size;
+  return PAWL_OK;
+}
+
+pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out, char *error) {
+  char *bytes = NULL;
+  struct stat is;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail(error, "read", path, errno);
+  size_t expected = fstat(file, &is) == 0 && S_ISREG(is.st_mode) && is.st_size > 0 ? (size_t)is.st_size : 0;
+  pawl_status status = read_all(file, expected, &bytes, size_out);
+  int number = status == PAWL_NO_MEMORY ? ENOMEM : errno;
+  close(file);
+  if (status == PAWL_OK) {
+    *bytes_out = bytes;
+    return PAWL_OK;
+  }
+  free(bytes);
+  return fail(error, "read", path, number);
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------------------- */
+
+/* Names in a directory are safe once it is; where that cannot be had, as on some file systems, we have tried. */
+static void sync_directory(const char *path) {
+  const char *slash = strrchr(path, '/');
+  char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+  int file = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (file >= 0 && fsync(file) != 0) errno = 0;
+  if (file >= 0) close(file);
+  free(directory);
+}
+
+/* Writes to a file that is there by now, whatever it is. Its status; errno says more if that is PAWL_IO. */
+static pawl_status fill_open(int number, bool sync, pawl_status (*fill)(FILE *, const void *), const void *context) {
+  FILE *file = fdopen(number, "wb");
+  if (!file) {
+    close(number);
+    return PAWL_IO;
+  }
+  errno = 0;
+  pawl_status status = fill(file, context);
+  if (status == PAWL_OK && (fflush(file) != 0 || ferror(file) || (sync && fsync(number) != 0))) status = PAWL_IO;
+  int saved = errno;
+  if (fclose(file) != 0 && status == PAWL_OK) return PAWL_IO;
+  errno = saved;
+  return status;
+}
+
+static pawl_status explain(char *error, const char *path, pawl_status status, int number) {
+  if (status == PAWL_IO) return fail(error, "write", path, number ? number : EIO);
+  return apps_say(error, status, "cannot write %s: %s", path, pawl_status_text(status));
+}
+
+static pawl_status write_in_place(const char *path, pawl_status (*fill)(FILE *, const void *), const void *context,
+                                  char *error) {
+  int file = open(path, O_WRONLY | O_CLOEXEC);
+  if (file < 0) return fail(error, "write", path, errno);
+  pawl_status status = fill_open(file, false, fill, context);
+  return status ? explain(error, path, status, errno) : PAWL_OK;
+}
+
+static pawl_status write_beside(const char *path, const char *draft, pawl_status (*fill)(FILE *, const void *),
+                                const void *context, char *error) {
+  int file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return fail(error, "write", path, errno);
+  pawl_status status = fill_open(file, true, fill, context);
+  if (status == PAWL_OK && rename(draft, path) != 0) status = PAWL_IO;
+  int number = errno;
+  if (status == PAWL_OK)
+    sync_directory(path);
+  else
+    unlink(draft);
+  return status ? explain(error, path, status, number) : PAWL_OK;
+}
+
+pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context), const void *context,
+                            char *error) {
+  struct stat is;
+  char *draft;
+  if (stat(path, &is) == 0 && !S_ISREG(is.st_mode)) return write_in_place(path, fill, context, error);
+  if (asprintf(&draft, "%s.new-%ld", path, (long)getpid()) < 0)
+    return apps_say(error, PAWL_NO_MEMORY, "cannot write %s: out of memory", path);
+  pawl_status status = write_beside(path, draft, fill, context, error);
+  free(draft);
+  return status;
+}

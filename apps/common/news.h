@@ -1,0 +1,41 @@
+/* What happens to a job, as lines for people: what applications share. */
+#ifndef APPS_COMMON_NEWS_H
+#define APPS_COMMON_NEWS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <pawl/job.h>
+
+enum { APPS_NEWS_MAX = 1536 };
+
+/* False if there is nothing to say. */
+static inline bool apps_news(const struct pawl_job_event *event, char line[APPS_NEWS_MAX]) {
+  unsigned long long pid = (unsigned long long)event->pid, pieces = (unsigned long long)event->pieces;
+  switch (event->what) {
+  case PAWL_JOB_JOINED:
+    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s has joined: %u now", pid, event->host, event->workers);
+    return true;
+  case PAWL_JOB_LOST:
+    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s is lost: %u left", pid, event->host, event->workers);
+    return true;
+  case PAWL_JOB_DROPPED:
+    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s was slow for too long and is let go: %u left", pid, event->host,
+             event->workers);
+    return true;
+  case PAWL_JOB_MOVED:
+    if (pieces == 1)
+      snprintf(line, APPS_NEWS_MAX, "1 piece of the data has changed hands");
+    else
+      snprintf(line, APPS_NEWS_MAX, "%llu pieces of the data have changed hands", pieces);
+    return true;
+  case PAWL_JOB_REFUSED:
+    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s: %s", pid, event->host, event->text);
+    return true;
+  case PAWL_JOB_WAITING:
+    break;
+  }
+  return false;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* Options and data of a run, remembered and compared: see apps/common/resume.h. */
+#include "apps/common/resume.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <xxhash.h>
+
+#include "apps/common/json.h"
+
+/* --- rows ------------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t hash(const void *bytes, size_t size, uint64_t seed) {
+  return size ? XXH3_64bits_withSeed(bytes, size, seed) : seed;
+}
+
+void apps_digest_add(struct apps_digest *digest, uint64_t piece, const struct pawl_batch *batch) {
+  uint64_t sum = hash(&piece, sizeof piece, batch->rows);
+  sum = hash(batch->starts, (batch->rows + 1) * sizeof *batch->starts, sum);
+  sum = hash(batch->ids, batch->entries * sizeof *batch->ids, sum);
+  sum = hash(batch->labels, batch->rows * sizeof *batch->labels, sum);
+  if (batch->values) sum = hash(batch->values, batch->entries * sizeof *batch->values, sum + 1);
+  if (batch->weights) sum = hash(batch->weights, batch->rows * sizeof *batch->weights, sum + 2);
+  digest->sum += sum;
+  digest->pieces++;
+}
+
+static pawl_status add(void *context, size_t piece, struct pawl_batch *batch) {
+  apps_digest_add(context, piece, batch);
+  pawl_batch_destroy(batch);
+  return PAWL_OK;
+}
+
+pawl_status apps_digest_read(struct pawl_data *data, uint32_t threads, struct apps_digest *digest_out) {
+  struct apps_digest digest = {0};
+  struct pawl_data_info info;
+  pawl_data_info(data, &info);
+  pawl_status status = pawl_data_read_all(data, 0, info.pieces, threads, add, &digest);
+  if (!status) *digest_out = digest;
+  return status;
+}
+
+json_t *apps_digest_write(const struct apps_digest *digest) {
+  return json_pack("{s:o, s:o}", "pieces", apps_json_wide(digest->pieces), "sum", apps_json_wide(digest->sum));
+}
+
+bool apps_digest_of(const json_t *object, struct apps_digest *digest_out) {
+  return apps_json_wide_of(json_object_get(object, "pieces"), &digest_out->pieces) &&
+         apps_json_wide_of(json_object_get(object, "sum"), &digest_out->sum);
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------------ */
+
+/* When it was written last, in nanoseconds; 0: nobody knows. */
+static uint64_t time_of(const char *path) {
+  struct stat about;
+  if (stat(path, &about) != 0) return 0;
+  return (uint64_t)about.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)about.st_mtim.tv_nsec;
+}
+
+/* Names need not be UTF-8: such a one is left out, and compares by place. */
+json_t *apps_files_write(const struct pawl_data *data) {
+  json_t *files = json_array();
+  struct pawl_data_info info;
+  uint64_t size;
+  pawl_data_info(data, &info);
+  for (size_t i = 0; i < info.files; i++) {
+    const char *path = pawl_data_file(data, i, &size);
+    json_t *name = json_string(path);
+    json_array_append_new(files, json_pack("{s:o, s:o, s:o}", "path", name ? name : json_null(), "size",
+                                           apps_json_wide(size), "time", apps_json_wide(time_of(path))));
+  }
+  return files;
+}
+
+static bool same_file(const json_t *file, const char *path, uint64_t size, char text[APPS_RESUME_TEXT]) {
+  const char *name = json_string_value(json_object_get(file, "path"));
+  uint64_t was = 0, time = 0;
+  apps_json_wide_of(json_object_get(file, "size"), &was);
+  apps_json_wide_of(json_object_get(file, "time"), &time);
+  if (name && strcmp(name, path) != 0)
+    snprintf(text, APPS_RESUME_TEXT, "%.180s stands where %.180s was", path, name);
+  else if (was != size)
+    snprintf(text, APPS_RESUME_TEXT, "%.300s had %llu bytes, and has %llu", path, (unsigned long long)was,
+             (unsigned long long)size);
+  else if (time != time_of(path))
+    snprintf(text, APPS_RESUME_TEXT, "%.300s was written since", path);
+  else
+    return true;
+  return false;
+}
+
+bool apps_files_same(const json_t *files, const struct pawl_data *data, char text[APPS_RESUME_TEXT]) {
+  struct pawl_data_info info;
+  pawl_data_info(data, &info);
+  for (size_t i = 0; i < info.files && i < json_array_size(files); i++) {
+    uint64_t size;
+    const char *path = pawl_data_file(data, i, &size);
+    if (!same_file(json_array_get(files, i), path, size, text)) return false;
+  }
+  if (info.files == json_array_size(files)) return true;
+  snprintf(text, APPS_RESUME_TEXT, "there were %zu files, and there are %zu", json_array_size(files), info.files);
+  return false;
+}
+
+/* --- options ---------------------------------------------------------------------------------------------------------------- */
+
+void apps_term(json_t *terms, const char *option, const char *format, ...) {
+  char value[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(value, sizeof value, format, arguments);
+  va_end(arguments);
+  json_t *text = json_string(value);
+  json_object_set_new(terms, option, text ? text : json_string("no UTF-8"));
+}
+
+void apps_term_flag(json_t *terms, const char *option, bool is_on) {
+  apps_term(terms, option, "%s", is_on ? "on" : "off");
+}
+
+void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading) {
+  apps_term(terms, "--format", "%s", pawl_data_format_name(reading->format));
+  apps_term(terms, "--label", "%s", reading->label ? reading->label : "");
+  apps_term(terms, "--separator", "%.1s", (const char[]){reading->separator, 0});
+  apps_term(terms, "--hash-bits", "%u", (unsigned)reading->hash_bits);
+  apps_term(terms, "--skip-bad", "%llu", (unsigned long long)reading->skip_bad);
+  apps_term_flag(terms, "--binary", reading->binary);
+  apps_term_flag(terms, "--unit-rows", reading->unit_rows);
+  if (reading->part == PAWL_PART_ALL) return;
+  apps_term(terms, "--valid-split", "%.12g", reading->held_share);
+  apps_term(terms, "--seed", "%llu", (unsigned long long)reading->held_seed); /* draws the rows */
+}
+
+/* Who wrote the run may not have known an option that there is now: it was not given then. */
+bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TEXT]) {
+  const char *option;
+  json_t *value;
+  json_object_foreach(now, option, value) {
+    const char *was = json_string_value(json_object_get(before, option)), *is = json_string_value(value);
+    if (was && is && strcmp(was, is) == 0) continue;
+    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s, and is %.120s now", option, was && *was ? was : "not given",
+             is && *is ? is : "not given");
+    return false;
+  }
+  json_object_foreach((json_t *)(uintptr_t)before, option, value) {
+    if (json_object_get(now, option)) continue;
+    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s, and is not given now", option,
+             json_is_string(value) ? json_string_value(value) : "given");
+    return false;
+  }
+  return true;
+}

@@ -1,0 +1,159 @@
+/* What a model says of itself besides its weights, as JSON: the head of pawl's format, the last line of a LIBLINEAR model, and the
+ * file beside an .npy. docs/model-format.md lists the keys. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/model/inside.h"
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *pair(const double *values) { return json_pack("[o, o]", number(values[0]), number(values[1])); }
+
+json_t *linear_about_make(const struct linear_model *model) {
+  double class_weights[2];
+  for (int i = 0; i < 2; i++) class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
+  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:I, s:I, s:I, s:s, s:b, s:b, s:o, s:I, s:o}", "loss",
+                   linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels",
+                   model->is_regression ? json_null() : pair(model->labels), "l1", number(model->l1), "l2",
+                   number(model->l2), "class_weights", pair(class_weights), "features", (json_int_t)model->features,
+                   "zero_based", (int)model->zero_based, "bias", model->has_bias ? number(model->bias) : json_null(),
+                   "hash_bits", (json_int_t)model->hash_bits, "columns", (json_int_t)model->columns, "label_column",
+                   (json_int_t)model->label_column, "label_name", model->label_name, "binary", (int)model->binary,
+                   "unit_rows", (int)model->unit_rows, "objective", number(model->objective), "weights",
+                   (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
+}
+
+char *apps_about_text(const json_t *about, bool lines) {
+  char *text = NULL;
+  size_t size = 0;
+  const char *key;
+  json_t *value;
+  if (!about) return NULL;
+  if (!lines) return json_dumps(about, 0);
+  FILE *stream = open_memstream(&text, &size);
+  if (!stream) return NULL;
+  const char *before = "{\n";
+  json_object_foreach((json_t *)(uintptr_t)about, key, value) {
+    fprintf(stream, "%s  \"%s\": ", before, key);
+    json_dumpf(value, stream, JSON_ENCODE_ANY);
+    before = ",\n";
+  }
+  fputs("\n}\n", stream);
+  bool failed = ferror(stream) != 0;
+  if (fclose(stream) == 0 && !failed) return text;
+  free(text);
+  return NULL;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------------- */
+
+/* A key that is lacking leaves what was there. All return false for what is not of the kind. */
+static bool take_real(const json_t *about, const char *key, double *value) {
+  const json_t *is = json_object_get(about, key);
+  if (!is) return true;
+  if (json_is_null(is)) *value = (double)NAN;
+  if (json_is_number(is)) *value = json_number_value(is);
+  return json_is_null(is) || json_is_number(is);
+}
+
+static bool take_count(const json_t *about, const char *key, uint64_t most, uint64_t *value) {
+  const json_t *is = json_object_get(about, key);
+  if (!is) return true;
+  json_int_t count = json_integer_value(is);
+  if (!json_is_integer(is) || count < 0 || (uint64_t)count > most) return false;
+  *value = (uint64_t)count;
+  return true;
+}
+
+static bool take_bool(const json_t *about, const char *key, bool *value) {
+  const json_t *is = json_object_get(about, key);
+  if (is) *value = json_is_true(is);
+  return !is || json_is_boolean(is);
+}
+
+static bool take_pair(const json_t *about, const char *key, double *values) {
+  const json_t *is = json_object_get(about, key);
+  if (!is || json_is_null(is)) return true;
+  for (size_t i = 0; i < 2; i++) {
+    const json_t *one = json_array_get(is, i);
+    if (!json_is_number(one)) return false;
+    values[i] = json_number_value(one) + 0.0; /* there is one label 0, not two */
+  }
+  return json_array_size(is) == 2;
+}
+
+static bool take_loss(const json_t *about, enum linear_loss *loss) {
+  const json_t *is = json_object_get(about, "loss");
+  const char *name = json_string_value(is);
+  if (!is) return true;
+  for (int i = LINEAR_LOGISTIC; name && i <= LINEAR_SQUARED; i++)
+    if (strcmp(name, linear_loss_name((enum linear_loss)i)) == 0) {
+      *loss = (enum linear_loss)i;
+      return true;
+    }
+  return false;
+}
+
+static bool take_bias(const json_t *about, struct linear_model *model) {
+  const json_t *is = json_object_get(about, "bias");
+  if (!is) return true;
+  model->has_bias = json_is_number(is);
+  model->bias = model->has_bias ? json_number_value(is) : 0;
+  return model->has_bias || json_is_null(is);
+}
+
+static bool take_name(const json_t *about, struct linear_model *model) {
+  const json_t *is = json_object_get(about, "label_name");
+  if (!is) return true;
+  if (!json_is_string(is) || json_string_length(is) >= sizeof model->label_name) return false;
+  memcpy(model->label_name, json_string_value(is), json_string_length(is) + 1);
+  return true;
+}
+
+pawl_status linear_about_read(const json_t *about, struct linear_model *model, char *why) {
+  uint64_t hash_bits = model->hash_bits;
+  const char *wrong = NULL;
+  if (!json_is_object(about)) return apps_say(why, PAWL_CORRUPT, "its description is no JSON object");
+  const char *kind = json_string_value(json_object_get(about, "kind"));
+  if (kind && strcmp(kind, "topics") == 0)
+    return apps_say(why, PAWL_MISMATCH,
+                    "it is a topic model, and not a linear one: 'pawl lda topics' shows it, 'pawl lda infer' uses it");
+  if (kind && strcmp(kind, "linear") != 0)
+    return apps_say(why, PAWL_MISMATCH, "it is a model of the kind '%.40s', and not a linear one", kind);
+  if (!take_loss(about, &model->loss)) wrong = "loss";
+  if (!take_bool(about, "regression", &model->is_regression)) wrong = "regression";
+  if (!take_pair(about, "labels", model->labels)) wrong = "labels";
+  if (!take_real(about, "l1", &model->l1)) wrong = "l1";
+  if (!take_real(about, "l2", &model->l2)) wrong = "l2";
+  if (!take_pair(about, "class_weights", model->class_weights)) wrong = "class_weights";
+  if (!json_object_get(about, "features") || !take_count(about, "features", PAWL_ID_MAX, &model->features))
+    wrong = "features";
+  if (!take_bool(about, "zero_based", &model->zero_based)) wrong = "zero_based";
+  if (!take_bias(about, model)) wrong = "bias";
+  if (!take_count(about, "hash_bits", 62, &hash_bits)) wrong = "hash_bits";
+  if (!take_count(about, "columns", PAWL_ID_MAX, &model->columns)) wrong = "columns";
+  if (!take_count(about, "label_column", model->columns, &model->label_column)) wrong = "label_column";
+  if (!take_name(about, model)) wrong = "label_name";
+  if (!take_bool(about, "binary", &model->binary)) wrong = "binary";
+  if (!take_bool(about, "unit_rows", &model->unit_rows)) wrong = "unit_rows";
+  if (!take_real(about, "objective", &model->objective)) wrong = "objective";
+  if (wrong) return apps_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
+  model->hash_bits = (uint32_t)hash_bits;
+  return PAWL_OK;
+}
+
+pawl_status linear_about_parse(const char *text, size_t size, struct linear_model *model, json_t **about_out,
+                               char *why) {
+  json_error_t problem;
+  json_t *about = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+  if (!about) return apps_say(why, PAWL_CORRUPT, "its description is no JSON: %s", problem.text);
+  model->objective = (double)NAN;
+  model->class_weights[0] = model->class_weights[1] = 1;
+  pawl_status status = linear_about_read(about, model, why);
+  if (status)
+    json_decref(about);
+  else
+    *about_out = about;
+  return status;
+}

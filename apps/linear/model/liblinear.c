@@ -1,0 +1,282 @@
+/* LIBLINEAR's text models.
+ *
+ *   solver_type L1R_LR
+ *   nr_class 2
+ *   label 1 -1                  the first one is meant where the score is positive
+ *   nr_feature 3
+ *   bias 1                      the value of one more feature, or below 0: there is none
+ *   w
+ *   0.5                         a line for each feature, and for the bias
+ *   …
+ *   # pawl {"loss": …}          ours: LIBLINEAR reads as many numbers as it expects, and no further
+ *
+ * Features count from 1 there. Those of a zero-based model are one higher than their ids; our line says so, and they come back as
+ * they were. The first label is our second. A model without the last line says nothing of how much was penalised.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/model/inside.h"
+
+#define WORD_SIZE 64
+#define OURS "# pawl "
+
+struct solver {
+  const char *name;
+  enum linear_loss loss;
+  bool is_l1, is_regression;
+};
+
+/* The first that fits is what a model of ours is called. */
+static const struct solver solvers[] = {
+    {"L1R_LR", LINEAR_LOGISTIC, true, false},
+    {"L2R_LR", LINEAR_LOGISTIC, false, false},
+    {"L2R_LR_DUAL", LINEAR_LOGISTIC, false, false},
+    {"L1R_L2LOSS_SVC", LINEAR_SQUARED_HINGE, true, false},
+    {"L2R_L2LOSS_SVC", LINEAR_SQUARED_HINGE, false, false},
+    {"L2R_L2LOSS_SVC_DUAL", LINEAR_SQUARED_HINGE, false, false},
+    {"L2R_L1LOSS_SVC_DUAL", LINEAR_HINGE, false, false},
+    {"L2R_L2LOSS_SVR", LINEAR_SQUARED, false, true},
+    {"L2R_L2LOSS_SVR_DUAL", LINEAR_SQUARED, false, true},
+    {"L2R_L1LOSS_SVR_DUAL", LINEAR_SQUARED, false, true},
+};
+#define SOLVERS (sizeof solvers / sizeof *solvers)
+
+bool linear_liblinear_is(const char *bytes, size_t size) {
+  static const char *const words[] = {"solver_type ", "nr_class ", "nr_feature "};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (size >= strlen(words[i]) && memcmp(bytes, words[i], strlen(words[i])) == 0) return true;
+  return false;
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------------------- */
+
+/* Only whether scores are probabilities, or answers, depends on it when LIBLINEAR predicts. It has no l1 for the hinge, and no
+ * squared loss for classes: there the nearest is named, and our own line knows better. */
+static const char *solver_name(const struct linear_model *model) {
+  bool is_l1 = model->l1 > 0;
+  enum linear_loss loss = model->is_regression            ? LINEAR_SQUARED
+                          : model->loss == LINEAR_SQUARED ? LINEAR_SQUARED_HINGE
+                                                          : model->loss;
+  if (loss == LINEAR_SQUARED || loss == LINEAR_HINGE) is_l1 = false;
+  for (size_t i = 0; i < SOLVERS; i++)
+    if (solvers[i].loss == loss && solvers[i].is_l1 == is_l1) return solvers[i].name;
+  return "";
+}
+
+static bool is_int(double label) { return label >= INT_MIN && label <= INT_MAX && label == floor(label); }
+
+pawl_status linear_liblinear_check(const struct linear_model *model, char *why) {
+  if (!model->is_regression && !(is_int(model->labels[0]) && is_int(model->labels[1])))
+    return apps_say(why, PAWL_UNSUPPORTED,
+                    "LIBLINEAR's labels are whole numbers, and those of this model are %g and %g: use another format",
+                    model->labels[0], model->labels[1]);
+  if (linear_model_width(model) < INT_MAX) return PAWL_OK;
+  return apps_say(why, PAWL_TOO_LARGE,
+                  "LIBLINEAR has fewer than 2^31 features, and this model %llu: use pawl's own format",
+                  (unsigned long long)linear_model_width(model));
+}
+
+static pawl_status write_ours(FILE *file, const struct linear_model *model) {
+  json_t *about = linear_about_make(model);
+  char *text = apps_about_text(about, false);
+  pawl_status status = text ? PAWL_OK : PAWL_NO_MEMORY;
+  if (text && fprintf(file, OURS "%s\n", text) < 0) status = PAWL_IO;
+  free(text);
+  json_decref(about);
+  return status;
+}
+
+pawl_status linear_liblinear_fill(FILE *file, const void *context) {
+  const struct linear_model *model = context;
+  fprintf(file, "solver_type %s\nnr_class 2\n", solver_name(model));
+  if (!model->is_regression) fprintf(file, "label %d %d\n", (int)model->labels[1], (int)model->labels[0]);
+  fprintf(file, "nr_feature %llu\nbias %d\nw\n", (unsigned long long)linear_model_width(model),
+          model->has_bias ? 1 : -1);
+  size_t next = 0;
+  for (uint64_t id = model->zero_based ? 0 : 1; id <= model->features && !ferror(file); id++)
+    if (next < model->count && model->ids[next] == id)
+      fprintf(file, "%.17g\n", model->weights[next++]);
+    else
+      fputs("0\n", file);
+  if (model->has_bias) fprintf(file, "%.17g\n", model->bias);
+  return ferror(file) ? PAWL_IO : write_ours(file, model);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------------- */
+
+struct reading {
+  const char *at; /* a 0 stands behind the last byte */
+  const struct solver *solver;
+  long classes, features;
+  bool has_labels, has_features;
+  long labels[2];
+  double bias; /* the value of the feature that stands for it */
+  struct linear_model *model;
+  char *why;
+};
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+static void skip_blanks(struct reading *reading) {
+  while (is_blank(*reading->at)) reading->at++;
+}
+
+/* The next word, cut off at the size that any known one has. False at the end. */
+static bool next_word(struct reading *reading, char word[WORD_SIZE]) {
+  size_t length = 0;
+  skip_blanks(reading);
+  for (; *reading->at && !is_blank(*reading->at); reading->at++)
+    if (length < WORD_SIZE - 1) word[length++] = *reading->at;
+  word[length] = 0;
+  return length > 0;
+}
+
+static bool next_long(struct reading *reading, long *number_out) {
+  char word[WORD_SIZE], *end;
+  if (!next_word(reading, word)) return false;
+  *number_out = strtol(word, &end, 10);
+  return *end == 0 && *number_out >= INT_MIN && *number_out <= INT_MAX;
+}
+
+/* Numbers only: words such as nan and inf are none here. */
+static bool next_double(struct reading *reading, double *number_out) {
+  char word[WORD_SIZE], *end;
+  if (!next_word(reading, word)) return false;
+  *number_out = strtod(word, &end);
+  return end != word && *end == 0 && isfinite(*number_out);
+}
+
+static pawl_status refuse(struct reading *reading, const char *what) {
+  skip_blanks(reading);
+  if (!*reading->at) return apps_say(reading->why, PAWL_TRUNCATED, "it ends too early");
+  return apps_say(reading->why, PAWL_CORRUPT, "it is no LIBLINEAR model that can be understood: %s", what);
+}
+
+static pawl_status read_solver(struct reading *reading) {
+  char word[WORD_SIZE];
+  if (!next_word(reading, word)) return refuse(reading, "solver_type");
+  for (size_t i = 0; i < SOLVERS; i++)
+    if (strcmp(word, solvers[i].name) == 0) reading->solver = &solvers[i];
+  if (reading->solver) return PAWL_OK;
+  return apps_say(reading->why, PAWL_UNSUPPORTED,
+                  "LIBLINEAR models of solver %s are not read: it is none of two classes", word);
+}
+
+static pawl_status read_classes(struct reading *reading) {
+  if (!next_long(reading, &reading->classes) || reading->classes < 1) return refuse(reading, "nr_class");
+  if (reading->classes == 2) return PAWL_OK;
+  return apps_say(reading->why, PAWL_UNSUPPORTED,
+                  "it is a LIBLINEAR model of %ld class%s, and only those of two are read", reading->classes,
+                  reading->classes == 1 ? "" : "es");
+}
+
+static pawl_status read_labels(struct reading *reading) {
+  for (int i = 0; i < 2; i++)
+    if (!next_long(reading, &reading->labels[i])) return refuse(reading, "label");
+  reading->has_labels = true;
+  return PAWL_OK;
+}
+
+static pawl_status read_features(struct reading *reading) {
+  if (!next_long(reading, &reading->features) || reading->features < 0) return refuse(reading, "nr_feature");
+  reading->has_features = true;
+  return PAWL_OK;
+}
+
+static pawl_status read_head(struct reading *reading) {
+  char word[WORD_SIZE];
+  pawl_status status = PAWL_OK;
+  while (status == PAWL_OK && next_word(reading, word) && strcmp(word, "w") != 0) {
+    if (strcmp(word, "solver_type") == 0)
+      status = read_solver(reading);
+    else if (strcmp(word, "nr_class") == 0)
+      status = read_classes(reading);
+    else if (strcmp(word, "label") == 0)
+      status = read_labels(reading);
+    else if (strcmp(word, "nr_feature") == 0)
+      status = read_features(reading);
+    else if (strcmp(word, "bias") == 0)
+      status = next_double(reading, &reading->bias) ? PAWL_OK : refuse(reading, "bias");
+    else
+      status = refuse(reading, "a word in its head is not known");
+  }
+  if (status) return status;
+  bool is_whole = reading->solver && reading->classes && reading->has_features &&
+                  (reading->has_labels || reading->solver->is_regression);
+  return is_whole ? PAWL_OK : refuse(reading, "solver_type, nr_class, label or nr_feature is lacking");
+}
+
+static pawl_status read_weights(struct reading *reading) {
+  struct linear_model *model = reading->model;
+  size_t room = 0;
+  double weight;
+  for (long id = 1; id <= reading->features; id++) {
+    if (!next_double(reading, &weight)) return refuse(reading, "a weight is not a number");
+    pawl_status status = linear_model_append(model, &room, (uint64_t)id, weight);
+    if (status) return status;
+  }
+  if (reading->bias < 0) return PAWL_OK;
+  if (!next_double(reading, &weight)) return refuse(reading, "the weight of its bias is not a number");
+  model->has_bias = true;
+  model->bias = weight * reading->bias;
+  return PAWL_OK;
+}
+
+static void describe(const struct reading *reading) {
+  struct linear_model *model = reading->model;
+  model->loss = reading->solver->loss;
+  model->is_regression = reading->solver->is_regression;
+  model->l1 = reading->solver->is_l1 ? (double)NAN : 0;
+  model->l2 = reading->solver->is_l1 ? 0 : (double)NAN;
+  model->features = (uint64_t)reading->features;
+  model->class_weights[0] = model->class_weights[1] = 1;
+  model->objective = (double)NAN;
+  for (int i = 0; i < 2 && !model->is_regression; i++) model->labels[i] = (double)reading->labels[1 - i];
+}
+
+static void count_from_zero(struct linear_model *model) {
+  if (model->features == 0) return; /* somebody's edit: there is no feature to be number 0 */
+  model->zero_based = true;
+  model->features--;
+  for (size_t i = 0; i < model->count; i++) model->ids[i]--;
+}
+
+/* Our own line knows how the model came to be. What the lines before it say is what counts, should they have been edited. */
+static pawl_status read_ours(struct reading *reading) {
+  struct linear_model said = {0}, *model = reading->model;
+  json_t *about;
+  skip_blanks(reading);
+  if (strncmp(reading->at, OURS, strlen(OURS)) != 0) return PAWL_OK;
+  const char *text = reading->at + strlen(OURS);
+  pawl_status status = linear_about_parse(text, strcspn(text, "\n"), &said, &about, reading->why);
+  if (status) return status;
+  json_decref(about);
+  model->l1 = said.l1;
+  model->l2 = said.l2;
+  memcpy(model->class_weights, said.class_weights, sizeof said.class_weights);
+  model->hash_bits = said.hash_bits;
+  model->columns = said.columns;
+  model->label_column = said.label_column;
+  memcpy(model->label_name, said.label_name, sizeof said.label_name);
+  model->binary = said.binary;
+  model->unit_rows = said.unit_rows;
+  model->objective = said.objective;
+  if (said.zero_based) count_from_zero(model);
+  if (said.is_regression == model->is_regression) model->loss = said.loss;
+  return PAWL_OK;
+}
+
+pawl_status linear_liblinear_decode(const char *bytes, size_t size, struct linear_model *model, char *why) {
+  (void)size; /* the 0 behind it ends it */
+  struct reading reading = {.at = bytes, .bias = -1, .model = model, .why = why};
+  pawl_status status = read_head(&reading);
+  if (status) return status;
+  describe(&reading);
+  status = read_weights(&reading);
+  if (status == PAWL_OK) status = read_ours(&reading);
+  if (status == PAWL_OK && !linear_model_is_sound(model, why)) status = PAWL_CORRUPT;
+  return status;
+}

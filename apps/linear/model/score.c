@@ -1,0 +1,111 @@
+/* Scores: weights are looked up by id for every entry of every row, so the lookup is what counts.
+ *
+ * Ids that are small, or nearly all in use, get an array with a place for each; a weight that is 0 stands there as 0. Others get a
+ * table with open addressing that is at most half full: a lookup is then one or two neighbouring places. 0
+ * marks a free place: the weight of the feature 0, which zero-based models have, stands beside the table.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/model/model.h"
+
+#define DIRECT_MAX ((uint64_t)1 << 22) /* an array of 32 MB is always fine */
+#define DIRECT_SPARSE 8                /* places for each weight that is not 0, above that */
+
+struct place {
+  uint64_t id;
+  double weight;
+};
+
+struct linear_scorer {
+  double bias, zero;    /* zero: the weight of feature 0 */
+  uint64_t size;        /* of `direct`; 0: there is none */
+  double *direct;       /* by id */
+  struct place *places; /* 2^bits of them */
+  uint32_t bits;
+};
+
+/* The upper bits of a product are as good as random for ids that come in runs. */
+static size_t slot_of(const struct linear_scorer *scorer, uint64_t id) {
+  return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - scorer->bits));
+}
+
+static pawl_status fill_direct(struct linear_scorer *scorer, const struct linear_model *model, uint64_t highest) {
+  scorer->size = highest + 1;
+  scorer->direct = calloc((size_t)scorer->size, sizeof *scorer->direct);
+  if (!scorer->direct) return PAWL_NO_MEMORY;
+  for (size_t i = 0; i < model->count; i++) scorer->direct[model->ids[i]] = model->weights[i];
+  return PAWL_OK;
+}
+
+static pawl_status fill_places(struct linear_scorer *scorer, const struct linear_model *model) {
+  scorer->bits = 4;
+  while (((size_t)1 << scorer->bits) / 2 < model->count) scorer->bits++;
+  size_t mask = ((size_t)1 << scorer->bits) - 1;
+  scorer->places = calloc(mask + 1, sizeof *scorer->places);
+  if (!scorer->places) return PAWL_NO_MEMORY;
+  for (size_t i = 0; i < model->count; i++) {
+    if (model->ids[i] == 0) continue;
+    size_t slot = slot_of(scorer, model->ids[i]);
+    while (scorer->places[slot].id) slot = (slot + 1) & mask;
+    scorer->places[slot] = (struct place){model->ids[i], model->weights[i]};
+  }
+  return PAWL_OK;
+}
+
+pawl_status linear_scorer_create(const struct linear_model *model, struct linear_scorer **scorer_out) {
+  struct linear_scorer *scorer = calloc(1, sizeof *scorer);
+  if (!scorer) return PAWL_NO_MEMORY;
+  uint64_t highest = model->count ? model->ids[model->count - 1] : 0;
+  if (model->has_bias) scorer->bias = model->bias;
+  if (model->count && model->ids[0] == 0) scorer->zero = model->weights[0];
+  bool is_direct = highest < DIRECT_MAX || highest / DIRECT_SPARSE < model->count;
+  pawl_status status = is_direct ? fill_direct(scorer, model, highest) : fill_places(scorer, model);
+  if (status)
+    linear_scorer_destroy(scorer);
+  else
+    *scorer_out = scorer;
+  return status;
+}
+
+void linear_scorer_destroy(struct linear_scorer *scorer) {
+  if (!scorer) return;
+  free(scorer->direct);
+  free(scorer->places);
+  free(scorer);
+}
+
+static double find(const struct linear_scorer *scorer, uint64_t id) {
+  size_t mask = ((size_t)1 << scorer->bits) - 1;
+  if (id == 0) return scorer->zero;
+  for (size_t slot = slot_of(scorer, id); scorer->places[slot].id; slot = (slot + 1) & mask)
+    if (scorer->places[slot].id == id) return scorer->places[slot].weight;
+  return 0;
+}
+
+/* A loop for each kind of table: the choice is not made anew for every entry. Ids beyond the table have no weight. */
+static double sum_direct(const struct linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
+                         uint64_t end) {
+  double sum = 0;
+  for (uint64_t k = begin; k < end; k++) {
+    double value = batch->values ? (double)batch->values[k] : 1;
+    if (batch->ids[k] < scorer->size) sum += scorer->direct[batch->ids[k]] * value;
+  }
+  return sum;
+}
+
+static double sum_places(const struct linear_scorer *scorer, const struct pawl_batch *batch, uint64_t begin,
+                         uint64_t end) {
+  double sum = 0;
+  for (uint64_t k = begin; k < end; k++)
+    sum += find(scorer, batch->ids[k]) * (batch->values ? (double)batch->values[k] : 1);
+  return sum;
+}
+
+void linear_scorer_run(const struct linear_scorer *scorer, const struct pawl_batch *batch, double *scores) {
+  for (size_t i = 0; i < batch->rows; i++) {
+    uint64_t begin = batch->starts[i], end = batch->starts[i + 1];
+    double sum = scorer->direct ? sum_direct(scorer, batch, begin, end) : sum_places(scorer, batch, begin, end);
+    scores[i] = sum + scorer->bias;
+  }
+}

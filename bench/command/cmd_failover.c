@@ -1,0 +1,204 @@
+/* `pawl bench failover`: servers are lost while workers push without pause. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "failover.h"
+#include "cli/machine.h"
+
+enum {
+  LETTER_SERVERS = 300,
+  LETTER_SHARDS,
+  LETTER_WORKERS,
+  LETTER_REPLICAS,
+  LETTER_KILLS,
+  LETTER_GIGABYTES,
+  LETTER_MODE,
+  LETTER_SEED,
+  LETTER_TRANSPORT,
+  LETTER_FOLDER,
+};
+
+#define PROCESSES_MAX 64
+#define REPLICAS_MAX 15
+#define GIGABYTES_MAX 10000
+#define MEMORY_LEFT 1.5e9 /* for everybody else on the machine */
+
+static const char *const modes[] = {"kill", "pause", "cut"};
+
+/* --- printing --------------------------------------------------------------------------------------------------------- */
+
+static json_t *machine_json(void) {
+  struct pwi_machine machine;
+  pwi_machine_look(&machine);
+  return json_pack("{s:s, s:i, s:I, s:s, s:s}", "processor", machine.processor, "cores", machine.cores_usable, "memory",
+                   (json_int_t)machine.memory_total, "huge_pages", machine.huge_pages, "kernel", machine.kernel);
+}
+
+static void print_json(const struct pwi_failover_options *options, const struct pwi_failover_figures *figures) {
+  const struct pwi_storm_verdict *verdict = &figures->verdict;
+  json_t *replicas = options->replicas < 0 ? json_null() : json_integer(options->replicas);
+  pwi_cli_print_json(options->command,
+                     json_pack("{s:s, s:s, s:i, s:i, s:i, s:o, s:i, s:f, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
+                               "s:I, s:I, s:I, s:I, s:I, "
+                               "s:o}",
+                               "bench", "failover", "mode", modes[options->mode], "servers", (int)options->servers,
+                               "shards", (int)options->shards, "workers", (int)options->workers, "replicas", replicas,
+                               "kills", (int)figures->faults, "gigabytes", options->gigabytes, "transport",
+                               options->is_tcp || options->mode == PWI_FAILOVER_CUT ? "tcp" : "auto", "seed",
+                               (json_int_t)options->seed, "p50_ms", figures->p50_ms, "p99_ms", figures->p99_ms,
+                               "max_ms", figures->max_ms, "quiet_ms", figures->quiet_ms, "whole_ms", figures->whole_ms,
+                               "pushes_per_s", figures->pushes_per_s, "acked", (json_int_t)verdict->acked, "open",
+                               (json_int_t)verdict->open, "unknown", (json_int_t)verdict->unknown, "lost",
+                               (json_int_t)verdict->lost, "double", (json_int_t)verdict->doubled, "stale",
+                               (json_int_t)verdict->stale, "machine", machine_json()));
+}
+
+static void print_table(const struct pwi_failover_options *options, const struct pwi_failover_figures *figures) {
+  const struct pwi_storm_verdict *verdict = &figures->verdict;
+  struct pwi_machine machine;
+  pwi_machine_look(&machine);
+  printf("%s, %d cores, %.1f GB, %s\n\n", machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9,
+         machine.kernel);
+  printf("%" PRIu32 " faults (%s), %" PRIu32 " servers, %" PRIu32 " workers, seed %" PRIu64 "\n", figures->faults,
+         modes[options->mode], options->servers, options->workers, options->seed);
+  printf("  pushes stood still for    p50 %.1f ms, p99 %.1f ms, at most %.1f ms\n", figures->p50_ms, figures->p99_ms,
+         figures->max_ms);
+  printf("  without a fault for       %.1f ms\n", figures->quiet_ms);
+  printf("  whole again after         %.0f ms\n", figures->whole_ms);
+  printf("  acknowledged              %" PRIu64 " pushes, %.0f a second\n", verdict->acked, figures->pushes_per_s);
+  printf("  lost                      %" PRIu64 "\n  double                    %" PRIu64 "\n", verdict->lost,
+         verdict->doubled);
+  if (verdict->stale) printf("  read too little           %" PRIu64 " times\n", verdict->stale);
+}
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
+  uint64_t value;
+  if (!pwi_cli_number(text, &value) || value < least || value > most) return false;
+  *count_out = (uint32_t)value;
+  return true;
+}
+
+static bool read_replicas(const char *text, int *replicas_out) {
+  uint32_t value;
+  if (!read_count(text, 0, REPLICAS_MAX, &value)) return false;
+  *replicas_out = (int)value;
+  return true;
+}
+
+static bool read_gigabytes(const char *text, double *gigabytes_out) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || !(value >= 0) || value > GIGABYTES_MAX) return false;
+  *gigabytes_out = value;
+  return true;
+}
+
+static bool read_mode(const char *text, enum pwi_failover_mode *mode_out) {
+  for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++)
+    if (strcmp(text, modes[i]) == 0) {
+      *mode_out = (enum pwi_failover_mode)i;
+      return true;
+    }
+  return false;
+}
+
+static bool read_option(struct pwi_failover_options *options, int letter, const char *value) {
+  switch (letter) {
+  case LETTER_SERVERS:
+    return read_count(value, 1, PROCESSES_MAX, &options->servers);
+  case LETTER_SHARDS:
+    return read_count(value, 1, PROCESSES_MAX, &options->shards);
+  case LETTER_WORKERS:
+    return read_count(value, 1, PROCESSES_MAX, &options->workers);
+  case LETTER_KILLS:
+    return read_count(value, 1, PWI_FAILOVER_KILLS_MAX, &options->kills);
+  case LETTER_REPLICAS:
+    return read_replicas(value, &options->replicas);
+  case LETTER_GIGABYTES:
+    return read_gigabytes(value, &options->gigabytes);
+  case LETTER_MODE:
+    return read_mode(value, &options->mode);
+  case LETTER_SEED:
+    return pwi_cli_number(value, &options->seed) && options->seed <= INT64_MAX;
+  case LETTER_TRANSPORT:
+    options->is_tcp = strcmp(value, "tcp") == 0;
+    return options->is_tcp || strcmp(value, "auto") == 0;
+  case LETTER_FOLDER:
+    options->folder = value;
+    return true;
+  default:
+    options->json |= letter == PWI_CLI_LETTER_JSON;
+    return true;
+  }
+}
+
+/* A machine that swaps, or kills somebody, measures something else. */
+static bool has_memory(const struct pwi_failover_options *options) {
+  struct pwi_machine machine;
+  double wanted = options->gigabytes * 1e9 * (options->servers + 1); /* a server may go while another is filled */
+  pwi_machine_look(&machine);
+  if (options->gigabytes <= 0 || wanted + MEMORY_LEFT < (double)machine.memory_available) return true;
+  pwi_cli_failure(options->command, "%g GB in each of %" PRIu32 " servers need %.1f GB, and %.1f GB are free",
+                  options->gigabytes, options->servers, wanted / 1e9, (double)machine.memory_available / 1e9);
+  return false;
+}
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  static struct pwi_failover_figures figures;
+  struct pwi_failover_options options = {
+      .command = command, .servers = 4, .shards = 1, .workers = 4, .kills = 20, .replicas = PWI_STORM_NO_REPLICAS};
+  struct pwi_cli_args args;
+  int letter;
+  options.seed = (uint64_t)time(NULL);
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(&options, letter, args.value))
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (options.replicas >= 0 && (uint32_t)options.replicas >= options.servers)
+    return pwi_cli_usage(command, "%d replicas need more than %" PRIu32 " servers", options.replicas, options.servers);
+  if (!has_memory(&options)) return PWI_EXIT_FAILURE;
+  if (!pwi_log_wants(PAWL_LOG_INFO)) pwi_cli_log_mute(true); /* links are lost all the time */
+  pwi_failover_progress("seed %" PRIu64, options.seed);
+  bool good = pwi_failover_run(&options, &figures);
+  if (figures.faults > 0) (options.json ? print_json : print_table)(&options, &figures);
+  return good && pwi_storm_is_clean(&figures.verdict) ? PWI_EXIT_OK : PWI_EXIT_FAILURE;
+}
+
+static const struct pwi_cli_option options[] = {
+    {LETTER_SERVERS, "servers", "N", "server processes (default: 4)"},
+    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
+    {LETTER_WORKERS, "workers", "N", "processes that push (default: 4)"},
+    {LETTER_REPLICAS, "replicas", "K", "of each arc besides the first (default: the manager's)"},
+    {LETTER_KILLS, "kills", "N", "faults, one after another (default: 20)"},
+    {LETTER_MODE, "mode", "MODE",
+     "kill: kill -9 and another server in its place; pause: SIGSTOP for\n"
+     "2 s; cut: its network is silent for 2 s, which needs root\n"
+     "(default: kill)"},
+    {LETTER_GIGABYTES, "gigabytes", "G", "held by each server, replicas counted (default: 0)"},
+    {LETTER_SEED, "seed", "N", "which servers, and when (default: the time)"},
+    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
+    {LETTER_FOLDER, "keep", "FOLDER", "where journals and logs go, and stay (default: nowhere)"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_bench_failover = {
+    .name = "bench failover",
+    .summary = "measure how long pushes stand still when servers are lost",
+    .text = "Starts a cluster and workers on this machine. While the workers push without\n"
+            "pause, one server after another is lost; each time the cluster is whole again\n"
+            "before the next. Prints the longest time that any worker's pushes stood still\n"
+            "around each, and how many acknowledged pushes are not there, or are there twice.\n"
+            "Exits with 1 if any is.\n\n"
+            "  pawl bench failover --replicas 1\n"
+            "  pawl bench failover --replicas 1 --gigabytes 4 --mode pause --json\n",
+    .options = options,
+    .run = run,
+};

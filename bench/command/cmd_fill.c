@@ -1,0 +1,176 @@
+/* `pawl bench fill`: a server joins while workers push. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "fill.h"
+#include "kv.h"
+#include "cli/machine.h"
+
+enum {
+  LETTER_SERVERS = 300,
+  LETTER_SHARDS,
+  LETTER_WORKERS,
+  LETTER_OUTSTANDING,
+  LETTER_REPLICAS,
+  LETTER_GIGABYTES,
+  LETTER_SECONDS,
+  LETTER_RATE,
+  LETTER_TRANSPORT,
+};
+
+#define PROCESSES_MAX 32
+#define REPLICAS_MAX 5
+#define GIGABYTES_MAX 1000
+#define SECONDS_MAX 600
+#define MEMORY_LEFT 1.5e9 /* for everybody else on the machine */
+
+/* --- printing --------------------------------------------------------------------------------------------------------- */
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *machine_json(void) {
+  struct pwi_machine machine;
+  pwi_machine_look(&machine);
+  return json_pack("{s:s, s:i, s:I, s:s, s:s}", "processor", machine.processor, "cores", machine.cores_usable, "memory",
+                   (json_int_t)machine.memory_total, "huge_pages", machine.huge_pages, "kernel", machine.kernel);
+}
+
+static void print_json(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
+  pwi_cli_print_json(
+      options->command,
+      json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}",
+                "bench", "fill", "servers", (int)options->servers, "shards", (int)options->shards, "workers",
+                (int)options->workers, "outstanding", (int)options->outstanding, "replicas", (int)options->replicas,
+                "transport", options->is_tcp ? "tcp" : "auto", "rate",
+                options->rate > 0 ? json_real(options->rate) : json_null(), "gigabytes", options->gigabytes,
+                "filled_gb", figures->gigabytes, "seconds", figures->seconds, "gb_per_s",
+                number(figures->gigabytes / figures->seconds), "push_gb_per_s_before", number(figures->before),
+                "push_gb_per_s_during", number(figures->during), "push_ratio",
+                number(figures->during / figures->before), "longest_pause_ms", figures->longest_pause_ms, "heads_moved",
+                number(figures->heads), "replicas_moved", number(figures->replicas), "machine", machine_json()));
+}
+
+static void print_table(const struct pwi_fill_options *options, const struct pwi_fill_figures *figures) {
+  struct pwi_machine machine;
+  pwi_machine_look(&machine);
+  printf("%s, %d cores, %.1f GB, %s\n\n", machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9,
+         machine.kernel);
+  printf("a server joins %" PRIu32 ", which hold %g GB with %" PRIu32 " replicas; %" PRIu32 " workers push\n",
+         options->servers, options->gigabytes, options->replicas, options->workers);
+  printf("  it was filled with        %.2f GB in %.2f s: %.2f GB/s\n", figures->gigabytes, figures->seconds,
+         figures->gigabytes / figures->seconds);
+  if (figures->before > 0)
+    printf("  pushes before, meanwhile  %.2f GB/s, %.2f GB/s: %.2f\n", figures->before, figures->during,
+           figures->during / figures->before);
+  else
+    printf("  pushes before, meanwhile  none ended before, %.2f GB/s; give --seconds more\n", figures->during);
+  printf("  none had ended for        %.0f ms at most\n", figures->longest_pause_ms);
+  printf("  arcs with another head    %.2f of its share\n", figures->heads);
+  if (isfinite(figures->replicas)) printf("  other members behind it   %.2f of its share\n", figures->replicas);
+}
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+static bool read_count(const char *text, uint64_t least, uint64_t most, uint32_t *count_out) {
+  uint64_t value;
+  if (!pwi_cli_number(text, &value) || value < least || value > most) return false;
+  *count_out = (uint32_t)value;
+  return true;
+}
+
+static bool read_positive(const char *text, double most, double *value_out) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || !(value > 0) || value > most) return false;
+  *value_out = value;
+  return true;
+}
+
+static bool read_option(struct pwi_fill_options *options, int letter, const char *value) {
+  switch (letter) {
+  case LETTER_SERVERS:
+    return read_count(value, 1, PROCESSES_MAX, &options->servers);
+  case LETTER_SHARDS:
+    return read_count(value, 1, PROCESSES_MAX, &options->shards);
+  case LETTER_WORKERS:
+    return read_count(value, 1, PROCESSES_MAX, &options->workers);
+  case LETTER_OUTSTANDING:
+    return read_count(value, 1, PWI_KV_OUTSTANDING, &options->outstanding);
+  case LETTER_REPLICAS:
+    return read_count(value, 0, REPLICAS_MAX, &options->replicas);
+  case LETTER_GIGABYTES:
+    return read_positive(value, GIGABYTES_MAX, &options->gigabytes);
+  case LETTER_SECONDS:
+    return read_positive(value, SECONDS_MAX, &options->seconds);
+  case LETTER_RATE:
+    return read_positive(value, GIGABYTES_MAX, &options->rate);
+  case LETTER_TRANSPORT:
+    options->is_tcp = strcmp(value, "tcp") == 0;
+    return options->is_tcp || strcmp(value, "auto") == 0;
+  default:
+    options->json |= letter == PWI_CLI_LETTER_JSON;
+    return true;
+  }
+}
+
+/* What moves is there twice for a while. */
+static bool has_memory(const struct pwi_fill_options *options) {
+  struct pwi_machine machine;
+  double copies = (double)options->replicas + 1, wanted = 2 * options->gigabytes * 1e9 * copies;
+  pwi_machine_look(&machine);
+  if (wanted + MEMORY_LEFT < (double)machine.memory_available) return true;
+  pwi_cli_failure(options->command, "%g GB may need %.1f GB of memory, and %.1f GB are free", options->gigabytes,
+                  wanted / 1e9, (double)machine.memory_available / 1e9);
+  return false;
+}
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_fill_options options = {
+      .command = command, .servers = 2, .shards = 1, .workers = 1, .outstanding = 8, .gigabytes = 3, .seconds = 2};
+  struct pwi_fill_figures figures;
+  struct pwi_cli_args args;
+  int letter;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(&options, letter, args.value))
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (options.replicas >= options.servers)
+    return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
+                         options.servers);
+  if (!has_memory(&options) || !pwi_fill_run(&options, &figures)) return PWI_EXIT_FAILURE;
+  (options.json ? print_json : print_table)(&options, &figures);
+  return PWI_EXIT_OK;
+}
+
+static const struct pwi_cli_option options[] = {
+    {LETTER_SERVERS, "servers", "N", "server processes before one more joins (default: 2)"},
+    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0)"},
+    {LETTER_GIGABYTES, "gigabytes", "G", "that are there, replicas not counted (default: 3)"},
+    {LETTER_WORKERS, "workers", "N", "processes that push (default: 1)"},
+    {LETTER_OUTSTANDING, "outstanding", "N", "pushes of a worker under way at a time (default: 8)"},
+    {LETTER_RATE, "rate", "R", "GB/s of pushes, of all workers (default: as fast as they go)"},
+    {LETTER_SECONDS, "seconds", "S", "for which pushes are measured before (default: 2)"},
+    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_bench_fill = {
+    .name = "bench fill",
+    .summary = "measure how fast a server that joins gets its share",
+    .text = "Starts a cluster and workers on this machine and fills a vector. While the\n"
+            "workers push to all of it, another server joins. Prints how fast it got its\n"
+            "share, how much slower pushes were meanwhile, and how much was moved for it, over\n"
+            "the share that it ought to have.\n\n"
+            "  pawl bench fill\n"
+            "  pawl bench fill --rate 1\n"
+            "  pawl bench fill --replicas 1 --gigabytes 4 --json\n",
+    .options = options,
+    .run = run,
+};

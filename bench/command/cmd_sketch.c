@@ -1,0 +1,95 @@
+/* `pawl bench sketch`: things a second into a sketch. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sketch.h"
+#include "cli/machine.h"
+
+enum {
+  LETTER_SECONDS = 300,
+  LETTER_THINGS,
+  LETTER_SEED,
+  LETTER_DATA,
+  LETTER_KILL,
+  LETTER_TRANSPORT,
+};
+
+#define SECONDS_MAX 600
+
+static bool read_seconds(const char *text, double *value_out) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || !(value > 0) || value > SECONDS_MAX) return false;
+  *value_out = value;
+  return true;
+}
+
+static bool read_option(struct pwi_bench_sketch *bench, int letter, const char *value) {
+  switch (letter) {
+  case LETTER_SECONDS:
+    return read_seconds(value, &bench->seconds);
+  case LETTER_THINGS:
+    return pwi_cli_number(value, &bench->things) && bench->things >= 2 && bench->things <= UINT64_C(1) << 40;
+  case LETTER_SEED:
+    return pwi_cli_number(value, &bench->seed);
+  case LETTER_DATA:
+    bench->data = value;
+    return true;
+  case LETTER_TRANSPORT:
+    bench->is_tcp = strcmp(value, "tcp") == 0;
+    return bench->is_tcp || strcmp(value, "auto") == 0;
+  default:
+    bench->with_kill |= letter == LETTER_KILL;
+    bench->json |= letter == PWI_CLI_LETTER_JSON;
+    return true;
+  }
+}
+
+static void print_machine(const struct pwi_bench_sketch *bench) {
+  struct pwi_machine machine;
+  pwi_machine_look(&machine);
+  if (bench->json) return;
+  printf("%s, %d cores, %.1f GB, %s\n\none worker, one server; things of a Zipf stream, and numbers of 64 bits:\n",
+         machine.processor, machine.cores_usable, (double)machine.memory_total / 1e9, machine.kernel);
+}
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_bench_sketch bench = {.command = command, .seconds = 2, .things = 10000000, .seed = 1};
+  struct pwi_cli_args args;
+  int letter;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(&bench, letter, args.value))
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  print_machine(&bench);
+  if (!pwi_bench_sketch_speed(&bench)) return PWI_EXIT_FAILURE;
+  if (bench.data && !pwi_bench_sketch_data(&bench)) return PWI_EXIT_FAILURE;
+  if (bench.with_kill && !pwi_bench_sketch_kill(&bench)) return PWI_EXIT_FAILURE;
+  return PWI_EXIT_OK;
+}
+
+static const struct pwi_cli_option options[] = {
+    {LETTER_SECONDS, "seconds", "S", "of each measurement (default: 2)"},
+    {LETTER_THINGS, "things", "N", "different ones of the Zipf stream (default: 10 million)"},
+    {LETTER_SEED, "seed", "N", "of both streams (default: 1)"},
+    {LETTER_DATA, "data", "FOLDER", "count real streams too, and compare with exact counts"},
+    {LETTER_KILL, "kill", NULL, "kill a server while things are added, too"},
+    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_bench_sketch = {
+    .name = "bench sketch",
+    .summary = "measure how fast a sketch counts",
+    .text = "Starts one server process and adds things from this one: a Zipf stream, and\n"
+            "numbers of 64 bits that are all different, which are not added up on the way.\n"
+            "Beside it stand what Redis does on this machine, if it is here, and what one\n"
+            "thread does with the same sketch in its own memory.\n\n"
+            "  pawl bench sketch\n"
+            "  pawl bench sketch --kill --data stream/ --json\n",
+    .options = options,
+    .run = run,
+};

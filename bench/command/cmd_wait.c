@@ -1,0 +1,179 @@
+/* `pawl bench wait`: bounded delay, from none to any. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wait.h"
+
+enum { LETTER_TAU = 300, LETTER_WORKERS, LETTER_BLOCKS, LETTER_SEED, LETTER_RATE, LETTER_SVG };
+
+#define WORKERS_MAX 32
+#define BLOCKS_MAX 256
+#define TAU_MAX 1000000
+#define BLOCK_FEATURES 32
+
+struct wait_options {
+  uint64_t taus[PWI_WAIT_TAUS_MAX];
+  size_t tau_count;
+  struct pwi_wait_shape shape;
+  const char *svg;
+  bool json;
+};
+
+/* --- printing --------------------------------------------------------------------------------------------------------- */
+
+static json_t *tau_json(uint64_t tau) {
+  return tau == PWI_WAIT_INFINITE ? json_string("inf") : json_integer((json_int_t)tau);
+}
+
+static void print_json(const struct pwi_command *command, const struct pwi_wait_shape *shape, uint64_t tau,
+                       const struct pwi_wait_figures *figures) {
+  json_t *total = figures->is_reached ? json_real(figures->total_s) : json_null();
+  pwi_cli_print_json(
+      command, json_pack("{s:s, s:o, s:f, s:f, s:o, s:I, s:b, s:f, s:i, s:i, s:f, s:f, s:I}", "bench", "wait", "tau",
+                         tau_json(tau), "wait_pct", figures->wait_pct, "compute_s", figures->compute_s, "total_s",
+                         total, "iterations", (json_int_t)figures->iterations, "reached", figures->is_reached,
+                         "objective", figures->objective, "workers", (int)shape->workers, "blocks", (int)shape->blocks,
+                         "block_s", PWI_WAIT_BLOCK_S, "rate", shape->rate, "seed", (json_int_t)shape->seed));
+}
+
+static void print_head(const struct pwi_wait_problem *problem) {
+  const struct pwi_wait_shape *shape = &problem->shape;
+  printf("%" PRIu32 " workers, %" PRIu32 " examples, %" PRIu32 " features in %" PRIu32
+         " blocks; virtual time, %g s a block; until the objective is %.2f\n\n",
+         shape->workers, shape->examples, shape->features, shape->blocks, PWI_WAIT_BLOCK_S, problem->target);
+  printf("   tau   waiting   computing      total   iterations\n");
+}
+
+static void print_row(uint64_t tau, const struct pwi_wait_figures *figures) {
+  char name[24] = "inf";
+  if (tau != PWI_WAIT_INFINITE) snprintf(name, sizeof name, "%" PRIu64, tau);
+  printf("%6s  %6.1f %%  %8.1f s %8.1f s   %10" PRIu64 "%s\n", name, figures->wait_pct, figures->compute_s,
+         figures->total_s, figures->iterations, figures->is_reached ? "" : "   the objective was not reached");
+}
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+static bool read_taus(const char *text, struct wait_options *options) {
+  char part[24];
+  options->tau_count = 0;
+  while (*text) {
+    size_t size = strcspn(text, ",");
+    if (size == 0 || size >= sizeof part || options->tau_count == PWI_WAIT_TAUS_MAX) return false;
+    memcpy(part, text, size);
+    part[size] = '\0';
+    uint64_t tau = PWI_WAIT_INFINITE;
+    if (strcmp(part, "inf") != 0 && (!pwi_cli_number(part, &tau) || tau > TAU_MAX)) return false;
+    options->taus[options->tau_count++] = tau;
+    text += size;
+    if (*text == ',' && *++text == '\0') return false;
+  }
+  return options->tau_count > 0;
+}
+
+static bool read_count(const char *text, uint64_t most, uint32_t *count_out) {
+  uint64_t value;
+  if (!pwi_cli_number(text, &value) || value == 0 || value > most) return false;
+  *count_out = (uint32_t)value;
+  return true;
+}
+
+static bool read_rate(const char *text, double *rate_out) {
+  char *end;
+  double rate = strtod(text, &end);
+  if (end == text || *end || !(rate > 0) || rate > 2) return false;
+  *rate_out = rate;
+  return true;
+}
+
+static bool read_option(struct wait_options *options, int letter, const char *value) {
+  switch (letter) {
+  case LETTER_TAU:
+    return read_taus(value, options);
+  case LETTER_WORKERS:
+    return read_count(value, WORKERS_MAX, &options->shape.workers);
+  case LETTER_BLOCKS:
+    return read_count(value, BLOCKS_MAX, &options->shape.blocks);
+  case LETTER_SEED:
+    return pwi_cli_number(value, &options->shape.seed);
+  case LETTER_RATE:
+    return read_rate(value, &options->shape.rate);
+  case LETTER_SVG:
+    options->svg = value;
+    return true;
+  default:
+    options->json |= letter == PWI_CLI_LETTER_JSON;
+    return true;
+  }
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------------- */
+
+static int measure(const struct pwi_command *command, const struct wait_options *options,
+                   const struct pwi_wait_problem *problem) {
+  struct pwi_wait_figures figures[PWI_WAIT_TAUS_MAX];
+  char why[256];
+  if (!options->json) print_head(problem);
+  for (size_t i = 0; i < options->tau_count; i++) {
+    if (pwi_wait_run(problem, options->taus[i], &figures[i], why, sizeof why))
+      return pwi_cli_failure(command, "the run with tau %" PRIu64 " failed: %s", options->taus[i], why);
+    if (options->json)
+      print_json(command, &problem->shape, options->taus[i], &figures[i]);
+    else
+      print_row(options->taus[i], &figures[i]);
+    fflush(stdout);
+  }
+  if (options->svg && !pwi_wait_draw(options->svg, options->taus, figures, options->tau_count))
+    return pwi_cli_failure(command, "'%s' cannot be written", options->svg);
+  return PWI_EXIT_OK;
+}
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  struct wait_options options = {.taus = {0, 1, 4, 8, 16, PWI_WAIT_INFINITE}, .tau_count = 6};
+  struct pwi_wait_problem *problem;
+  struct pwi_cli_args args;
+  int letter;
+  options.shape = (struct pwi_wait_shape){
+      .workers = 4, .blocks = 64, .examples = 8000, .per_example = 30, .l1 = 2, .rate = 0.6, .seed = 1};
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(&options, letter, args.value))
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  options.shape.features = options.shape.blocks * BLOCK_FEATURES;
+  if (pwi_wait_problem_create(&options.shape, &problem))
+    return pwi_cli_failure(command, "there is no memory for the data");
+  int code = measure(command, &options, problem);
+  pwi_wait_problem_destroy(problem);
+  return code;
+}
+
+static const struct pwi_cli_option options[] = {
+    {LETTER_TAU, "tau", "LIST", "bounds to try, with commas; inf: none (default: 0,1,4,8,16,inf)"},
+    {LETTER_WORKERS, "workers", "N", "workers (default: 4)"},
+    {LETTER_BLOCKS, "blocks", "N", "blocks of 32 features (default: 64)"},
+    {LETTER_SEED, "seed", "N", "for the data and the delays (default: 1)"},
+    {LETTER_RATE, "rate", "R", "length of steps, up to 2 (default: 0.6)"},
+    {LETTER_SVG, "svg", "FILE", "draw the figures there as well"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_bench_wait = {
+    .name = "bench wait",
+    .summary = "measure how much workers wait under bounded delay",
+    .text = "Trains l1-regularised logistic regression by Algorithm 3 of OSDI'14 on generated\n"
+            "data, once for each bound tau: so many iterations of a worker may be under way\n"
+            "besides the one that it computes. A block takes 4 times longer with probability\n"
+            "0.1, and a push is on its way for half a block time. Prints the share of their\n"
+            "time that workers waited, and the time until all runs' common objective was\n"
+            "reached.\n\n"
+            "Roles and numbers are real, network and time are simulated: the same seed gives\n"
+            "the same figures on any machine.\n\n"
+            "  pawl bench wait\n"
+            "  pawl bench wait --tau 0,8,inf --json\n"
+            "  pawl bench wait --svg wait.svg\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,106 @@
+/* The numbers of `pawl bench wait`: gradients against differences, products against sums, and what the bound does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "wait.h"
+
+static const struct pwi_wait_shape small = {
+    .workers = 3, .blocks = 8, .features = 64, .examples = 600, .per_example = 8, .l1 = 1, .rate = 0.6, .seed = 5};
+
+static struct pwi_wait_problem *make(void) {
+  struct pwi_wait_problem *problem;
+  assert_int_equal(pwi_wait_problem_create(&small, &problem), PAWL_OK);
+  return problem;
+}
+
+/* The objective without its l1 part. */
+static double smooth(const struct pwi_wait_problem *problem, const double *weights) {
+  double sum = pwi_wait_objective(problem, weights);
+  for (uint32_t f = 0; f < small.features; f++) sum -= small.l1 * fabs(weights[f]);
+  return sum;
+}
+
+static void test_the_shares_of_the_gradient_add_up_to_the_slope_of_the_objective(void **state) {
+  (void)state;
+  struct pwi_wait_problem *problem = make();
+  uint32_t size = pwi_wait_block_size(&small);
+  double weights[64] = {0}, sums[2 * 8] = {0}, pairs[2 * 8], block[8];
+  for (uint32_t i = 0; i < size; i++) block[i] = 0.1 * (i + 1) - 0.4;
+  for (uint32_t r = 0; r < small.workers; r++) {
+    double own[64] = {0}, products[200] = {0};
+    pwi_wait_update(problem, r, 3, block, own, products);
+    pwi_wait_gradient(problem, r, 3, products, pairs);
+    for (uint32_t i = 0; i < 2 * size; i++) sums[i] += pairs[i];
+    memcpy(weights, own, sizeof weights);
+  }
+  for (uint32_t i = 0; i < size; i++) {
+    double *at = &weights[3 * size + i], h = 1e-4, before, after, here = smooth(problem, weights);
+    assert_true(*at == block[i]);
+    *at += h;
+    after = smooth(problem, weights);
+    *at -= 2 * h;
+    before = smooth(problem, weights);
+    *at += h;
+    assert_true(fabs((after - before) / (2 * h) - sums[2 * i]) < 1e-4);
+    assert_true((after - 2 * here + before) / (h * h) <= sums[2 * i + 1] * (1 + 1e-4)); /* u is a bound */
+  }
+  pwi_wait_problem_destroy(problem);
+}
+
+static void test_with_a_bound_workers_wait_less_and_all_reach_the_target(void **state) {
+  (void)state;
+  struct pwi_wait_problem *problem = make();
+  struct pwi_wait_figures none, some, again;
+  char why[256];
+  assert_int_equal(pwi_wait_run(problem, 0, &none, why, sizeof why), PAWL_OK);
+  assert_int_equal(pwi_wait_run(problem, 4, &some, why, sizeof why), PAWL_OK);
+  assert_int_equal(pwi_wait_run(problem, 4, &again, why, sizeof why), PAWL_OK);
+  assert_true(none.is_reached && some.is_reached);
+  assert_true(none.objective <= problem->target && some.objective <= problem->target);
+  assert_true(none.wait_pct > 30 && some.wait_pct < none.wait_pct / 2);
+  assert_true(some.total_s < none.total_s);
+  assert_true(some.total_s == again.total_s && some.objective == again.objective); /* time is virtual */
+  pwi_wait_problem_destroy(problem);
+}
+
+static void test_without_memory_there_is_no_problem_and_no_run(void **state) {
+  (void)state;
+  uint64_t live = pwi_memory_counts().live;
+  struct pwi_wait_shape tiny = small;
+  struct pwi_wait_problem *problem = NULL;
+  bool has_failed = true;
+  tiny.examples = 30;
+  for (uint64_t n = 0; has_failed; n++) {
+    pwi_memory_fail_after(n);
+    pawl_status status = pwi_wait_problem_create(&tiny, &problem);
+    has_failed = pwi_memory_fail_cancel();
+    if (status) assert_int_equal(pwi_memory_counts().live, live);
+    if (!status && has_failed) pwi_wait_problem_destroy(problem);
+  }
+  uint64_t with_it = pwi_memory_counts().live;
+  for (uint64_t n = 0; n < 200; n += 7) {
+    struct pwi_wait_figures figures;
+    char why[256];
+    pwi_memory_fail_after(n);
+    (void)!pwi_wait_run(problem, 1, &figures, why, sizeof why);
+    assert_true(pwi_memory_fail_cancel());
+    assert_int_equal(pwi_memory_counts().live, with_it);
+  }
+  pwi_wait_problem_destroy(problem);
+  assert_int_equal(pwi_memory_counts().live, live);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_shares_of_the_gradient_add_up_to_the_slope_of_the_objective),
+      cmocka_unit_test(test_with_a_bound_workers_wait_less_and_all_reach_the_target),
+      cmocka_unit_test(test_without_memory_there_is_no_problem_and_no_run),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

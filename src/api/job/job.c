@@ -1,0 +1,476 @@
+/* The scheduler's side of <pawl/job.h>: binds job/scheduler.h to calls.
+ *
+ * Only the thread that is in a call of the job touches the scheduler: it reads the letters that came (api/job/box.h), lets time pass, and
+ * does what the scheduler then wants done. Orders are calls of the worker's desk. That a worker is gone is seen by a task of the
+ * worker's own, which the scheduler waits for all the time; and a worker waits for one of the scheduler's. The scheduler hears of a loss
+ * when the worker is fenced (api/job/fence.h), so pieces move only then.
+ */
+#include <pawl/job.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pawl/group.h>
+
+#include "api/job/box.h"
+#include "api/job/fence.h"
+#include "api/job/round.h"
+#include "api/session.h"
+#include "base/memory.h"
+#include "host/clock.h"
+
+#define PATIENCE_NS (60 * PWI_HOST_SECOND)
+#define FENCE_NS (100 * INT64_C(1000000)) /* between two looks whether anything else has happened */
+#define FAREWELL_NS PWI_HOST_SECOND /* for workers to hear that the job has ended; those that do not will notice */
+
+/* What we know of a worker besides what the scheduler does. */
+struct colleague {
+  struct colleague *next;
+  uint64_t number, node;
+  bool is_lost;             /* and the scheduler has not been told, since it may not be fenced, for */
+  int64_t lost_at;          /* so long */
+  struct pawl_task *stay;   /* ours, that it waits for; NULL: it was ended */
+  bool is_watched;          /* a letter will say that it is gone */
+  struct pawl_task *result; /* the call in which it worked, in this round; NULL: it has not answered */
+};
+
+struct pawl_job {
+  struct pawl_session *session;
+  struct pawl_job_options options; /* name and spec are ours */
+  struct pwi_job_names names;
+  struct pwi_scheduler *scheduler;
+  struct pwi_job_box *box;
+  struct pawl_group *holding; /* the name */
+  struct colleague *colleagues;
+  bool is_wanted; /* a round is under way, with: */
+  void *argument;
+  size_t argument_size;
+};
+
+void pawl_job_options_init(struct pawl_job_options *options) {
+  *options = (struct pawl_job_options){.least = 1, .most = UINT32_MAX, .patience_ns = PATIENCE_NS};
+}
+
+/* --- colleagues ----------------------------------------------------------------------------------------------------------- */
+
+static struct colleague *find(const struct pawl_job *job, uint64_t number) {
+  struct colleague *colleague = job->colleagues;
+  while (colleague && colleague->number != number) colleague = colleague->next;
+  return colleague;
+}
+
+static void dismiss(struct colleague *colleague) {
+  if (!colleague->stay) return;
+  (void)pawl_task_end(colleague->stay, PAWL_OK);
+  pawl_task_release(colleague->stay);
+  colleague->stay = NULL;
+}
+
+/* Those that the scheduler knows no more. */
+static void sweep(struct pawl_job *job) {
+  for (struct colleague **at = &job->colleagues; *at;) {
+    struct colleague *colleague = *at;
+    if (!pwi_scheduler_has(job->scheduler, colleague->number)) dismiss(colleague);
+    if (colleague->stay || colleague->is_watched || colleague->result || colleague->is_lost) {
+      at = &colleague->next;
+      continue;
+    }
+    *at = colleague->next;
+    pwi_free(colleague);
+  }
+}
+
+static pawl_status watch(struct pawl_job *job, uint64_t number, uint64_t node, uint64_t their_task) {
+  struct pawl_task *task;
+  pawl_status status = pwi_task_elsewhere_aside(job->session, (struct pawl_node){node}, their_task, &task);
+  return status ? status : pwi_job_box_expect(job->box, PWI_LETTER_GONE, number, 0, task);
+}
+
+/* If there is no memory for it the worker is told to go. */
+static void take_in(struct pawl_job *job, struct pwi_letter *letter) {
+  struct colleague *colleague = pwi_alloc_zero(1, sizeof *colleague);
+  if (!colleague) {
+    (void)pawl_task_end(letter->task, PAWL_NO_MEMORY);
+    pawl_task_release(letter->task);
+    return;
+  }
+  *colleague = (struct colleague){
+      .next = job->colleagues, .number = letter->name.number, .node = letter->name.node, .stay = letter->task};
+  job->colleagues = colleague;
+  if (watch(job, letter->name.number, letter->name.node, letter->their_task)) return; /* the next sweep takes it away */
+  colleague->is_watched = true;
+  if (pwi_scheduler_join(job->scheduler, &letter->name) != PAWL_OK) dismiss(colleague);
+}
+
+/* --- losses ------------------------------------------------------------------------------------------------------------- */
+
+static void lose(struct pawl_job *job, uint64_t number) {
+  struct colleague *colleague = find(job, number);
+  if (!colleague || colleague->is_lost || !pwi_scheduler_has(job->scheduler, number)) return;
+  colleague->is_lost = true;
+  colleague->lost_at = pwi_host_now();
+}
+
+static bool has_pieces(const struct pawl_job *job, uint64_t number) {
+  const struct pwi_rangeset *pieces;
+  uint64_t owner;
+  for (size_t i = 0; (pieces = pwi_scheduler_pieces(job->scheduler, i, &owner)) != NULL; i++)
+    if (owner == number) return pieces->count > 0;
+  return false;
+}
+
+/* Of one without pieces nothing is taken over. A manager that is too old to be told leaves us where we were without it. */
+static bool is_fenced(const struct pawl_job *job, const struct colleague *colleague) {
+  if (!has_pieces(job, colleague->number)) return true;
+  pawl_status status = pwi_job_fence(job->session, colleague->node, pwi_host_after(FENCE_NS));
+  return status == PAWL_OK || status == PAWL_UNSUPPORTED;
+}
+
+/* True if there is one left that is lost and may still be pushing. */
+static bool fence_lost(struct pawl_job *job) {
+  bool is_any_left = false;
+  for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) {
+    if (!colleague->is_lost) continue;
+    if (!is_fenced(job, colleague)) {
+      is_any_left = true;
+      continue;
+    }
+    colleague->is_lost = false;
+    pwi_scheduler_lost(job->scheduler, colleague->number);
+  }
+  return is_any_left;
+}
+
+static bool is_fencing_hopeless(const struct pawl_job *job) {
+  for (const struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next)
+    if (colleague->is_lost && pwi_host_now() - colleague->lost_at > job->options.patience_ns) return true;
+  return false;
+}
+
+/* --- letters ------------------------------------------------------------------------------------------------------------ */
+
+/* A call that did not come to an answer of a worker's means that there is no such worker. */
+static bool read_answer(const struct pawl_task *task, struct pwi_job_answer *answer_out) {
+  struct pawl_answer answer;
+  if (pawl_answer_get(task, 0, &answer) != PAWL_OK || answer.status) return false;
+  return pwi_job_answer_read(answer.bytes, answer.size, answer_out) == PAWL_OK;
+}
+
+static void take_answer(struct pawl_job *job, struct pwi_letter *letter) {
+  struct colleague *colleague = find(job, letter->name.number);
+  struct pwi_job_answer said;
+  if (!read_answer(letter->task, &said)) {
+    lose(job, letter->name.number);
+    pawl_task_release(letter->task);
+    return;
+  }
+  struct pwi_crew_answer answer = {said.status, said.text, said.took_ns, said.tick};
+  pwi_scheduler_answered(job->scheduler, letter->name.number, &answer);
+  bool is_result = colleague && letter->order == PWI_CREW_WORK && job->is_wanted && !colleague->result;
+  if (is_result)
+    colleague->result = letter->task;
+  else
+    pawl_task_release(letter->task);
+}
+
+static void take_loss(struct pawl_job *job, struct pwi_letter *letter) {
+  struct colleague *colleague = find(job, letter->name.number);
+  if (colleague) colleague->is_watched = false;
+  lose(job, letter->name.number);
+  pawl_task_release(letter->task);
+}
+
+static void read_letters(struct pawl_job *job) {
+  for (struct pwi_letter *letter = pwi_job_box_take(job->box), *next; letter; letter = next) {
+    next = letter->next;
+    if (letter->kind == PWI_LETTER_JOINED)
+      take_in(job, letter);
+    else if (letter->kind == PWI_LETTER_ANSWERED)
+      take_answer(job, letter);
+    else
+      take_loss(job, letter);
+    pwi_free(letter);
+  }
+}
+
+/* --- orders ------------------------------------------------------------------------------------------------------------- */
+
+static void write_order(const struct pawl_job *job, const struct pwi_crew_order *order, struct pwi_writer *writer) {
+  struct pwi_job_order said = {.number = order->name.number,
+                               .kind = order->kind,
+                               .rank = order->rank,
+                               .workers = order->workers,
+                               .tick = order->tick};
+  pwi_job_ranges_write(writer, order->pieces, order->piece_count);
+  if (order->kind == PWI_CREW_BEGIN) {
+    said.bytes = job->options.spec;
+    said.size = job->options.spec_size;
+  } else if (order->kind == PWI_CREW_WORK) {
+    said.bytes = job->argument;
+    said.size = job->argument_size;
+  }
+  pwi_job_order_write(writer, &said);
+}
+
+static pawl_status send_order(struct pawl_job *job, const struct pwi_crew_order *order, struct pwi_writer *writer) {
+  struct pawl_task *task;
+  struct pawl_target target = pawl_to_node((struct pawl_node){order->name.node});
+  pwi_writer_reset(writer);
+  write_order(job, order, writer);
+  pawl_status status = writer->status;
+  if (!status) status = pwi_call_aside(job->session, target, job->names.worker, writer->data, writer->size, &task);
+  return status ? status : pwi_job_box_expect(job->box, PWI_LETTER_ANSWERED, order->name.number, order->kind, task);
+}
+
+/* One that cannot be told anything is as good as lost. True if there was such a one. */
+static bool send_orders(struct pawl_job *job) {
+  struct pwi_writer writer = {0};
+  struct pwi_crew_order order;
+  bool is_any_lost = false;
+  while (pwi_scheduler_next_order(job->scheduler, &order)) {
+    uint64_t number = order.name.number;
+    if (send_order(job, &order, &writer) == PAWL_OK) continue;
+    lose(job, number);
+    is_any_lost = true;
+  }
+  pwi_writer_fini(&writer);
+  return is_any_lost;
+}
+
+/* --- what others are told --------------------------------------------------------------------------------------------------- */
+
+static void tell(const struct pawl_job *job, const struct pwi_scheduler_event *event) {
+  struct pawl_job_event told = {.what = event->what,
+                                .node = {event->name.node},
+                                .host = event->name.host,
+                                .pid = event->name.pid,
+                                .workers = event->workers,
+                                .pieces = event->pieces,
+                                .text = event->text};
+  job->options.tell(job->options.context, &told);
+}
+
+static void tell_all(struct pawl_job *job) {
+  struct pwi_scheduler_event event;
+  while (pwi_scheduler_next_event(job->scheduler, &event))
+    if (job->options.tell) tell(job, &event);
+}
+
+/* Without anybody to ask they come by themselves. The first failure is returned; those that are missing are asked for again. */
+static pawl_status start_workers(struct pawl_job *job) {
+  pawl_status first = PAWL_OK;
+  for (uint32_t left = pwi_scheduler_starts(job->scheduler); left > 0; left--) {
+    pawl_status status = job->options.start ? job->options.start(job->options.context) : PAWL_OK;
+    if (status) pwi_scheduler_start_failed(job->scheduler);
+    if (status && !first) first = status;
+  }
+  return first;
+}
+
+/* --- creating ----------------------------------------------------------------------------------------------------------- */
+
+static void destroy(struct pawl_job *job) {
+  pwi_job_box_close(job->box);
+  pawl_group_leave(job->holding);
+  while (job->colleagues) {
+    struct colleague *colleague = job->colleagues;
+    job->colleagues = colleague->next;
+    dismiss(colleague);
+    pawl_task_release(colleague->result);
+    pwi_free(colleague);
+  }
+  pwi_scheduler_destroy(job->scheduler);
+  pwi_free(job->argument);
+  pwi_free((void *)(uintptr_t)job->options.name);
+  pwi_free((void *)(uintptr_t)job->options.spec);
+  pwi_free(job);
+}
+
+static pawl_status copy_options(struct pawl_job *job, const struct pawl_job_options *options) {
+  job->options = *options;
+  job->options.name = pwi_copy_string(options->name);
+  void *spec = pwi_alloc(options->spec_size);
+  job->options.spec = spec;
+  if (!job->options.name || !spec) return pwi_error_status(PAWL_NO_MEMORY, "job %s", options->name);
+  if (options->spec_size > 0) memcpy(spec, options->spec, options->spec_size);
+  struct pwi_scheduler_options inner = {.pieces = options->pieces,
+                                        .least = options->least,
+                                        .most = options->most,
+                                        .on_loss = options->on_loss,
+                                        .patience_ns = options->patience_ns,
+                                        .drop_slowest = options->drop_slowest};
+  pawl_status status = pwi_scheduler_create(&inner, &job->scheduler);
+  if (status == PAWL_INVALID)
+    return pwi_error(status,
+                     "job %s: at least one worker and no fewer at most; dropping begins above 1; time is not negative",
+                     options->name);
+  return status ? pwi_error_status(status, "job %s", options->name) : PAWL_OK;
+}
+
+/* No two jobs have the same group, so ticks begin at 0: neither nodes nor tasks of one have a number twice. */
+static pawl_status make_box(struct pawl_job *job) {
+  char group[PAWL_NAME_MAX + 1];
+  struct pawl_task *task;
+  pawl_status status = pawl_task_begin(job->session, "a job", &task);
+  if (status) return status;
+  snprintf(group, sizeof group, "%s/job.%" PRIx64 ".%" PRIx64, job->options.name, pawl_session_node(job->session).id,
+           pawl_task_id(task));
+  (void)pawl_task_end(task, PAWL_OK);
+  pawl_task_release(task);
+  status = pwi_job_box_create(job->session, &job->names, group, &job->box);
+  if (status) return pwi_error_status(status, "job %s", job->options.name);
+  pwi_job_box_describe(job->box, job->options.spec, job->options.spec_size);
+  return PAWL_OK;
+}
+
+static pawl_status build(struct pawl_job *job, const struct pawl_job_options *options, int64_t deadline) {
+  pawl_status status = copy_options(job, options);
+  if (!status) status = make_box(job);
+  if (!status) status = pwi_job_box_open(job->box);
+  if (!status) {
+    int64_t left = deadline == PWI_NET_NEVER ? PAWL_FOREVER : deadline - pwi_host_now();
+    status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->holding);
+  }
+  if (!status) status = pwi_job_box_contest(job->box, deadline);
+  if (!status) {
+    status = start_workers(job);
+    if (status) return pwi_error_status(status, "job %s: a worker could not be started", options->name);
+  }
+  return status;
+}
+
+pawl_status pawl_job_create(struct pawl_session *session, const struct pawl_job_options *options, int64_t timeout_ns,
+                            struct pawl_job **job_out) {
+  struct pwi_job_names names;
+  if (!session || !options || !job_out) return pwi_error(PAWL_INVALID, "job: no session, options, or place for it");
+  if (pwi_job_names(options->name, &names) || (!options->spec && options->spec_size > 0))
+    return pwi_error(PAWL_INVALID,
+                     "job '%s': a job's name is a word of at most %d characters, and what it is about is somewhere",
+                     options->name ? options->name : "", PWI_JOB_NAME_MAX);
+  if (options->spec_size > PAWL_JOB_BYTES)
+    return pwi_error_status(PAWL_TOO_LARGE, "job %s: %zu bytes", options->name, options->spec_size);
+  struct pawl_job *job = pwi_alloc_zero(1, sizeof *job);
+  if (!job) return pwi_error_status(PAWL_NO_MEMORY, "job %s", options->name);
+  job->session = session;
+  job->names = names;
+  pawl_status status = build(job, options, pwi_driver_deadline(timeout_ns));
+  if (status) {
+    destroy(job);
+    return status;
+  }
+  *job_out = job;
+  return PAWL_OK;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------------------- */
+
+/* All results go to the round, or away. */
+static pawl_status conclude(struct pawl_job *job, struct pawl_round **round_out) {
+  const char *text;
+  size_t count;
+  struct pawl_round *round = NULL;
+  pawl_status status = pwi_scheduler_verdict(job->scheduler, &text);
+  struct pwi_scheduler_report *reports = pwi_scheduler_close(job->scheduler, &count);
+  if (status)
+    pwi_free(reports);
+  else
+    status = pwi_round_create(reports, count, &round);
+  for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) {
+    if (colleague->result && !(round && pwi_round_give(round, colleague->number, colleague->result)))
+      pawl_task_release(colleague->result);
+    colleague->result = NULL;
+  }
+  sweep(job);
+  job->is_wanted = false;
+  if (status) return pwi_error(status, "job %s: %s", job->options.name, *text ? text : pawl_status_text(status));
+  *round_out = round;
+  return PAWL_OK;
+}
+
+/* Does all that can be done now. True if it has to be done again soon, although nothing happens. */
+static bool step(struct pawl_job *job) {
+  bool is_fencing;
+  do {
+    read_letters(job);
+    is_fencing = fence_lost(job);
+    pwi_scheduler_advance(job->scheduler, pwi_host_now());
+  } while (send_orders(job));
+  (void)start_workers(job);
+  tell_all(job);
+  sweep(job);
+  return is_fencing;
+}
+
+static pawl_status give_up_fencing(const struct pawl_job *job) {
+  return pwi_error(PAWL_TIMED_OUT,
+                   "job %s: a worker was lost, and its pieces cannot be handed on before the manager has declared it "
+                   "dead, which it has not; the round goes on",
+                   job->options.name);
+}
+
+pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl_round **round_out) {
+  if (!job || !round_out || !job->is_wanted) return pwi_error(PAWL_INVALID, "await: no round is under way");
+  int64_t deadline = pwi_driver_deadline(timeout_ns);
+  for (;;) {
+    bool is_fencing = step(job);
+    if (pwi_scheduler_state(job->scheduler) == PWI_SCHEDULER_OVER) return conclude(job, round_out);
+    if (pwi_job_box_was_interrupted(job->box))
+      return pwi_error_status(PAWL_CANCELLED, "job %s: a round was interrupted", job->options.name);
+    if (is_fencing && is_fencing_hopeless(job)) return give_up_fencing(job);
+    int64_t wake_at = pwi_scheduler_wake_at(job->scheduler), soon = pwi_host_after(FENCE_NS);
+    if (is_fencing && soon < wake_at) wake_at = soon;
+    bool has_rung = pwi_job_box_wait(job->box, wake_at < deadline ? wake_at : deadline);
+    if (!has_rung && deadline != PWI_NET_NEVER && pwi_host_now() >= deadline)
+      return pwi_error(PAWL_TIMED_OUT, "job %s: a round has not finished after %" PRId64 " ns, it goes on",
+                       job->options.name, timeout_ns);
+  }
+}
+
+pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size, int64_t timeout_ns,
+                           struct pawl_round **round_out) {
+  if (!job || !round_out || (!argument && size > 0))
+    return pwi_error(PAWL_INVALID, "round: there is no job, no place for the results, or %zu bytes at no place", size);
+  if (job->is_wanted) return pwi_error(PAWL_INVALID, "job %s: a round is under way: await it", job->options.name);
+  if (size > PAWL_JOB_BYTES) return pwi_error_status(PAWL_TOO_LARGE, "job %s: %zu bytes", job->options.name, size);
+  void *copy = pwi_resize(job->argument, size > 0 ? size : 1);
+  if (!copy) return pwi_error_status(PAWL_NO_MEMORY, "job %s: %zu bytes", job->options.name, size);
+  job->argument = copy;
+  job->argument_size = size;
+  if (size > 0) memcpy(copy, argument, size);
+  pawl_status status = pwi_scheduler_want(job->scheduler);
+  if (status) return pwi_error_status(status, "job %s", job->options.name);
+  job->is_wanted = true;
+  return pawl_job_await(job, timeout_ns, round_out);
+}
+
+void pawl_job_interrupt(struct pawl_job *job) {
+  if (job) pwi_job_box_interrupt(job->box);
+}
+
+pawl_status pawl_job_resize(struct pawl_job *job, uint32_t least, uint32_t most) {
+  if (!job) return pwi_error(PAWL_INVALID, "resize: there is no job");
+  if (pwi_scheduler_resize(job->scheduler, least, most) == PAWL_OK) return PAWL_OK;
+  return pwi_error(PAWL_INVALID, "job %s: between %" PRIu32 " and %" PRIu32 " workers cannot be", job->options.name,
+                   least, most);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------------ */
+
+static bool has_watched(const struct pawl_job *job) {
+  const struct colleague *colleague = job->colleagues;
+  while (colleague && !colleague->is_watched) colleague = colleague->next;
+  return colleague != NULL;
+}
+
+/* They say that they have heard it: if our session were closed before, they would take us for dead. */
+void pawl_job_end(struct pawl_job *job) {
+  if (!job) return;
+  int64_t deadline = pwi_host_after(FAREWELL_NS);
+  pwi_job_box_withdraw(job->box);
+  do {
+    read_letters(job);
+    for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) dismiss(colleague);
+  } while (has_watched(job) && pwi_job_box_wait(job->box, deadline));
+  destroy(job);
+}

@@ -1,0 +1,42 @@
+/* What the commands of `pawl key` share. */
+#ifndef PWI_CLI_CLUSTER_CMD_KEY_H
+#define PWI_CLI_CLUSTER_CMD_KEY_H
+
+#include <stdbool.h>
+
+#include "cli/cli.h"
+#include "net/key.h"
+
+enum {
+  PWI_KEY_LETTER_FORCE = 257,
+  PWI_KEY_LETTER_FIRST,
+  PWI_KEY_LETTER_READ_ONLY,
+  PWI_KEY_LETTER_OPERATOR,
+  PWI_KEY_LETTER_SPACE,
+  PWI_KEY_LETTER_MEMORY,
+  PWI_KEY_LETTER_RATE,
+  PWI_KEY_LETTER_CONNECTIONS,
+};
+
+#define PWI_KEY_LIMIT_OPTIONS                                                                                          \
+  {PWI_KEY_LETTER_READ_ONLY, "read-only", NULL, "it lets its holder read and change nothing"},                         \
+      {PWI_KEY_LETTER_OPERATOR, "operator", NULL,                                                                      \
+       "it lets its holder operate the cluster, and read or write no values"},                                         \
+      {PWI_KEY_LETTER_SPACE, "space", "NAME", "it is for the vectors NAME/... alone"},                                 \
+      {PWI_KEY_LETTER_MEMORY, "memory", "SIZE", "tables of its space may take so much on each server: 4G"},            \
+      {PWI_KEY_LETTER_RATE, "rate", "SIZE", "so many bytes a second on each shard: 100M"}, {                           \
+    PWI_KEY_LETTER_CONNECTIONS, "connections", "N", "so many links to the manager, and to each shard"                  \
+  }
+
+/* One option that pwi_cli_next returned. False: it is a limit that cannot be read, return `*exit_out`. */
+bool pwi_key_limit_option(const struct pwi_command *command, int letter, const char *value,
+                          struct pwi_key_limits *limits, int *exit_out);
+
+/* After the last option: whether they make sense together. */
+bool pwi_key_limits_settle(const struct pwi_command *command, const struct pwi_key_limits *limits, int *exit_out);
+
+extern const struct pwi_command pwi_command_key_add;
+extern const struct pwi_command pwi_command_key_revoke;
+extern const struct pwi_command pwi_command_key_token;
+
+#endif

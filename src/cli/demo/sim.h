@@ -1,0 +1,54 @@
+/* One simulated fault schedule: the roles of cli/demo/roles.h, with nodes killed and paused and links cut, out of a seed.
+ */
+#ifndef PWI_CLI_DEMO_SIM_H
+#define PWI_CLI_DEMO_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/cli.h"
+#include "cli/demo/roles.h"
+#include "sim/faults.h"
+
+#define PWI_DEMO_NODES (1 + PWI_DEMO_CLIENTS) /* the store is node 0 */
+#define PWI_DEMO_COLUMNS_MAX 88               /* of the picture */
+#define PWI_DEMO_FAULTS_MAX 64
+#define PWI_DEMO_LENGTH (6 * PWI_SIM_SECOND)
+#define PWI_DEMO_SEED 7 /* when none is given */
+
+struct pwi_demo_fault {
+  struct pwi_sim_fault fault;
+  char text[PWI_SIM_FAULT_TEXT_MAX];
+};
+
+/* What happened. Plain memory: nothing to free. */
+struct pwi_demo_run {
+  uint64_t seed;
+  bool careless;
+  struct pwi_demo_fault faults[PWI_DEMO_FAULTS_MAX];
+  size_t fault_count;
+  int columns;
+  uint32_t messages[PWI_DEMO_NODES][PWI_DEMO_COLUMNS_MAX]; /* received, by time */
+  uint64_t acknowledged, lost, duplicates;
+  unsigned store_starts;
+  uint64_t events, hash;
+  double seconds;    /* that the run took */
+  char failure[256]; /* what the simulator found wrong; "" if nothing */
+};
+
+/* Runs it. `columns`, at most PWI_DEMO_COLUMNS_MAX, is how finely messages are counted, and changes nothing else. Lost
+ * writes are a result, and no error. PAWL_NO_MEMORY, or what the simulator says. */
+pawl_status pwi_demo_sim_run(uint64_t seed, bool careless, int columns, struct pwi_demo_run *run_out);
+
+const char *pwi_demo_node_name(uint32_t node);
+
+/* Run twice, and print a picture or one JSON object. The exit code: failure if writes were lost or the runs differ. */
+struct pwi_demo_sim_options {
+  uint64_t seed;
+  bool careless;
+  bool json;
+};
+
+int pwi_demo_sim_show(const struct pwi_command *command, const struct pwi_demo_sim_options *options);
+
+#endif

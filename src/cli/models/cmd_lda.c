@@ -1,0 +1,12 @@
+/* `pawl lda`: looking into topic models, and using them. */
+#include "cli/models/lda_input.h"
+
+static const struct pwi_command *const children[] = {&pwi_command_lda_topics, &pwi_command_lda_infer,
+                                                     &pwi_command_lda_evaluate, &pwi_command_lda_export, NULL};
+
+const struct pwi_command pwi_command_lda = {
+    .name = "lda",
+    .summary = "topic models: their words, topics of documents",
+    .text = "A topic model is a file that 'pawl train lda' writes.\n",
+    .children = children,
+};

@@ -1,0 +1,301 @@
+/* `pawl model`: looking into linear models, and converting them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/model/model.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "cli/cli.h"
+
+#define LETTER_VOCABULARY 300
+#define LETTER_FORMAT 301
+#define TOP_DEFAULT 10
+
+static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+/* --- the largest weights ---------------------------------------------------------------------------------------------------- */
+
+struct weight {
+  uint64_t id;
+  double weight;
+  size_t place; /* in the model */
+  char *name;   /* NULL: it has none */
+};
+
+struct top {
+  struct weight *weights; /* the largest first */
+  size_t count;
+};
+
+static int by_size(const void *a, const void *b) {
+  const struct weight *one = a, *other = b;
+  double left = fabs(one->weight), right = fabs(other->weight);
+  if (left != right) return left < right ? 1 : -1;
+  return one->id < other->id ? -1 : one->id > other->id;
+}
+
+static int by_id(const void *a, const void *b) {
+  const struct weight *one = a, *other = b;
+  return one->id < other->id ? -1 : one->id > other->id;
+}
+
+static void fini_top(struct top *top) {
+  for (size_t i = 0; i < top->count; i++) free(top->weights[i].name);
+  pwi_free(top->weights);
+}
+
+static bool find_top(const struct linear_model *model, size_t wanted, struct top *top) {
+  top->weights = pwi_alloc_zero(model->count ? model->count : 1, sizeof *top->weights);
+  if (!top->weights) return false;
+  for (size_t i = 0; i < model->count; i++)
+    top->weights[i] = (struct weight){.id = model->ids[i], .weight = model->weights[i], .place = i};
+  qsort(top->weights, model->count, sizeof *top->weights, by_size);
+  top->count = model->count < wanted ? model->count : wanted;
+  for (size_t i = 0; i < top->count && model->names; i++) {
+    const char *name = model->names[top->weights[i].place];
+    if (name && !(top->weights[i].name = strdup(name))) return false;
+  }
+  return true;
+}
+
+/* Line i of the file, counted from `first`, names feature i: one walk through it, with the weights by rising id, and then by size again. */
+static bool read_names(FILE *file, uint64_t first, struct top *top) {
+  char *line = NULL;
+  size_t room = 0, next = 0;
+  ssize_t length;
+  qsort(top->weights, top->count, sizeof *top->weights, by_id);
+  for (uint64_t id = first; next < top->count && (length = getline(&line, &room, file)) >= 0; id++) {
+    if (id != top->weights[next].id) continue;
+    while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = 0;
+    free(top->weights[next].name);
+    top->weights[next++].name = strdup(line);
+  }
+  bool is_fine = !ferror(file);
+  free(line);
+  qsort(top->weights, top->count, sizeof *top->weights, by_size);
+  return is_fine;
+}
+
+static int name_top(const struct pwi_command *command, const char *path, uint64_t first, struct top *top) {
+  FILE *file = fopen(path, "r");
+  bool is_fine = file && read_names(file, first, top);
+  int number = errno;
+  if (file) fclose(file);
+  return is_fine ? PWI_EXIT_OK : pwi_cli_failure(command, "cannot read %s: %s", path, strerror(number));
+}
+
+/* --- show --------------------------------------------------------------------------------------------------------------------- */
+
+static void print_penalty(const struct linear_model *model) {
+  if (isnan(model->l1) || isnan(model->l2))
+    printf("%-12s %s, how much is not known\n", "penalty", isnan(model->l1) ? "l1" : "l2");
+  else
+    printf("%-12s l1 %.9g, l2 %.9g\n", "penalty", model->l1, model->l2);
+}
+
+static void print_rows_read(const struct linear_model *model) {
+  if (model->hash_bits) printf("%-12s hashed to %" PRIu32 " bits\n", "names", model->hash_bits);
+  if (model->binary || model->unit_rows)
+    printf("%-12s %s%s%s\n", "rows", model->binary ? "every value 1" : "",
+           model->binary && model->unit_rows ? ", then " : "", model->unit_rows ? "scaled to length 1" : "");
+}
+
+static void print_model(const struct linear_model *model, const struct top *top) {
+  printf("%-12s %s%s\n", "loss", linear_loss_name(model->loss), model->is_regression ? ", regression" : "");
+  if (!model->is_regression)
+    printf("%-12s %.9g where the score is positive, else %.9g\n", "labels", model->labels[1], model->labels[0]);
+  print_penalty(model);
+  if (model->class_weights[0] != 1 || model->class_weights[1] != 1)
+    printf("%-12s %.9g for %.9g, %.9g for %.9g\n", "class weights", model->class_weights[0], model->labels[0],
+           model->class_weights[1], model->labels[1]);
+  printf("%-12s %" PRIu64 "%s\n%-12s %zu that are not 0\n", "features", linear_model_width(model),
+         model->zero_based ? ", numbered from 0" : "", "weights", model->count);
+  if (model->has_bias) printf("%-12s %.9g\n", "bias", model->bias);
+  print_rows_read(model);
+  if (!isnan(model->objective)) printf("%-12s %.10g at the end of training\n", "objective", model->objective);
+  if (top->count) printf("\n%20s %14s\n", "feature", "weight");
+  for (size_t i = 0; i < top->count; i++)
+    printf("%20" PRIu64 " %14.6g%s%s\n", top->weights[i].id, top->weights[i].weight, top->weights[i].name ? "  " : "",
+           top->weights[i].name ? top->weights[i].name : "");
+}
+
+static json_t *top_json(const struct top *top) {
+  json_t *list = json_array();
+  for (size_t i = 0; i < top->count; i++) {
+    const struct weight *one = &top->weights[i];
+    json_t *object = json_pack("{s:I, s:o}", "id", (json_int_t)one->id, "weight", real(one->weight));
+    if (one->name) json_object_set_new(object, "name", pwi_json_string(one->name));
+    json_array_append_new(list, object);
+  }
+  return list;
+}
+
+static json_t *model_json(const struct linear_model *model, const struct top *top) {
+  json_t *labels = model->is_regression ? json_null() : json_pack("[f, f]", model->labels[0], model->labels[1]);
+  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:[f, f], s:I, s:b, s:I, s:o, s:I, s:b, s:b, s:o, s:o}", "loss",
+                   linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels", labels, "l1",
+                   real(model->l1), "l2", real(model->l2), "class_weights", model->class_weights[0],
+                   model->class_weights[1], "features", (json_int_t)linear_model_width(model), "zero_based",
+                   (int)model->zero_based, "nnz", (json_int_t)model->count, "bias",
+                   model->has_bias ? real(model->bias) : json_null(), "hash_bits", (json_int_t)model->hash_bits,
+                   "binary", (int)model->binary, "unit_rows", (int)model->unit_rows, "objective",
+                   real(model->objective), "top", top_json(top));
+}
+
+struct show {
+  const struct pwi_command *command;
+  const char *path, *vocabulary;
+  uint64_t top;
+  bool json;
+};
+
+static int show_model(const struct show *show, const struct linear_model *model) {
+  struct top top = {0};
+  int exit_code = PWI_EXIT_OK;
+  if (!find_top(model, (size_t)show->top, &top)) return pwi_cli_failure(show->command, "out of memory");
+  if (show->vocabulary) exit_code = name_top(show->command, show->vocabulary, model->zero_based ? 0 : 1, &top);
+  if (exit_code == PWI_EXIT_OK && show->json)
+    exit_code = pwi_cli_print_json(show->command, model_json(model, &top));
+  else if (exit_code == PWI_EXIT_OK)
+    print_model(model, &top);
+  fini_top(&top);
+  return exit_code;
+}
+
+static int run_show(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_cli_args args;
+  struct show show = {.command = command, .top = TOP_DEFAULT};
+  struct linear_model model;
+  char error[APPS_TEXT_MAX];
+  int letter;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0) {
+    if (letter == LETTER_VOCABULARY) show.vocabulary = args.value;
+    if (letter == PWI_CLI_LETTER_JSON) show.json = true;
+    if (letter == 'n' && !pwi_cli_number(args.value, &show.top))
+      return pwi_cli_usage(command, "'%s' is no number of weights", args.value);
+  }
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
+  show.path = argv[args.rest];
+  if (linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
+  int exit_code = show_model(&show, &model);
+  linear_model_fini(&model);
+  return exit_code;
+}
+
+static const struct pwi_cli_option show_options[] = {
+    {'n', "top", "N", "print the N largest weights (default: 10)"},
+    {LETTER_VOCABULARY, "vocabulary", "FILE",
+     "names of features: line i is that of feature i\n(from 0 in a zero-based model; default: the names that the "
+     "model\nhas from csv or vw data)"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+static const struct pwi_command command_show = {
+    .name = "model show",
+    .arguments = "MODEL",
+    .summary = "what a model is, and its largest weights",
+    .text = "Prints how a linear model was trained, and the weights that are furthest from 0.\n\n"
+            "  pawl model show spam.model --vocabulary words.txt --top 50\n",
+    .options = show_options,
+    .run = run_show,
+};
+
+/* --- export --------------------------------------------------------------------------------------------------------------------- */
+
+static bool read_format(const char *name, enum linear_format *format_out) {
+  for (int i = LINEAR_FORMAT_PAWL; i <= LINEAR_FORMAT_NPY; i++)
+    if (strcmp(name, linear_format_name((enum linear_format)i)) == 0) {
+      *format_out = (enum linear_format)i;
+      return true;
+    }
+  return false;
+}
+
+/* What other programs do not know of. */
+static void warn(const struct linear_model *model, enum linear_format format) {
+  if (format == LINEAR_FORMAT_PAWL) return;
+  if (model->binary || model->unit_rows)
+    fprintf(stderr, "pawl model export: rows were%s%s%s in training; who predicts with this file must do the same\n",
+            model->binary ? " made binary" : "", model->binary && model->unit_rows ? " and" : "",
+            model->unit_rows ? " scaled to length 1" : "");
+  if (model->zero_based && format == LINEAR_FORMAT_LIBLINEAR)
+    fprintf(stderr,
+            "pawl model export: LIBLINEAR counts features from 1: feature 0 is its first, and data for it needs "
+            "ids that are one higher\n");
+  if (model->hash_bits) fprintf(stderr, "pawl model export: its features are names that pawl has hashed\n");
+}
+
+static int export_model(const struct pwi_command *command, const char *path, const char *output,
+                        enum linear_format format, bool json) {
+  struct linear_model model;
+  char error[APPS_TEXT_MAX];
+  if (linear_model_read(path, &model, error)) return pwi_cli_failure(command, "%s", error);
+  pawl_status status = linear_model_write(&model, output, format, error);
+  size_t count = model.count;
+  if (status == PAWL_OK) warn(&model, format);
+  linear_model_fini(&model);
+  if (status) return pwi_cli_failure(command, "%s", error);
+  if (json)
+    return pwi_cli_print_json(command, json_pack("{s:o, s:s, s:I}", "file", pwi_json_string(output), "format",
+                                                 linear_format_name(format), "nnz", (json_int_t)count));
+  printf("wrote %s (%s)\n", output, linear_format_name(format));
+  return PWI_EXIT_OK;
+}
+
+static int run_export(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_cli_args args;
+  const char *output = NULL, *format_name = NULL;
+  enum linear_format format;
+  bool json = false;
+  int letter;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0) {
+    if (letter == 'o') output = args.value;
+    if (letter == LETTER_FORMAT) format_name = args.value;
+    if (letter == PWI_CLI_LETTER_JSON) json = true;
+  }
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
+  if (!output) return pwi_cli_usage(command, "where to? -o OUT");
+  format = linear_format_of(output);
+  if (format_name && !read_format(format_name, &format))
+    return pwi_cli_usage(command, "unknown format '%s': pawl, liblinear or npy", format_name);
+  return export_model(command, argv[args.rest], output, format, json);
+}
+
+static const struct pwi_cli_option export_options[] = {
+    {'o', "output", "OUT", "the file to write"},
+    {LETTER_FORMAT, "format", "NAME",
+     "pawl, liblinear or npy (default: by the end of OUT, .npy, .liblinear\nor .txt; else pawl)"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+static const struct pwi_command command_export = {
+    .name = "model export",
+    .arguments = "MODEL",
+    .summary = "write a model in another format",
+    .text = "Converts a linear model between pawl's own format, LIBLINEAR's text, which\n"
+            "liblinear-predict reads, and a NumPy array with a .json beside it. What MODEL is\n"
+            "of is found out.\n\n"
+            "  pawl model export spam.model -o spam.liblinear\n"
+            "  liblinear-predict test.svm spam.liblinear predictions\n",
+    .options = export_options,
+    .run = run_export,
+};
+
+/* --- model -------------------------------------------------------------------------------------------------------------------- */
+
+static const struct pwi_command *const children[] = {&command_show, &command_export, NULL};
+
+const struct pwi_command pwi_command_model = {
+    .name = "model",
+    .summary = "linear models as files",
+    .text = "A model is a file that 'pawl train' writes and 'pawl predict' reads.\n",
+    .children = children,
+};

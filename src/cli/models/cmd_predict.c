@@ -1,0 +1,424 @@
+/* `pawl predict`: what a linear model says of data, and how good it is. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pawl/session.h>
+
+#include "cli/cli.h"
+#include "cli/models/predict_run.h"
+#include "cli/reading.h"
+#include "cli/spool.h"
+
+enum {
+  LETTER_SCORES = 300,
+  LETTER_PROBABILITIES,
+  LETTER_FORMAT,
+  LETTER_LABEL,
+  LETTER_HASH_BITS,
+  LETTER_BINARY,
+  LETTER_NO_BINARY,
+  LETTER_UNIT_ROWS,
+  LETTER_NO_UNIT_ROWS,
+  LETTER_THREADS,
+  LETTER_SKIP_BAD,
+  LETTER_L1,
+  LETTER_L2,
+  LETTER_SEPARATOR,
+};
+
+#define SKIP_BAD_MAX UINT32_MAX
+#define THREADS_MAX 1024
+#define MOSTLY 2 /* a model that does not know one entry in so many is likely to be one for other data */
+
+struct run {
+  const struct pwi_command *command;
+  const char *model_path, *output;
+  enum pwi_predict_what what;
+  struct pawl_data_options reading; /* what the options say; those of the model come first */
+  bool has_hash_bits;
+  int binary, unit_rows; /* -1: as the model says */
+  uint64_t threads;
+  double l1, l2; /* NAN: as the model says */
+  bool json;
+  struct linear_model model;
+  struct pawl_data *data;
+  struct pwi_spool spool;
+  char label[24]; /* the number of its column, from the model */
+  struct pwi_predict predict;
+};
+
+/* --- options -------------------------------------------------------------------------------------------------------------- */
+
+static bool read_count(const char *text, uint64_t least, uint64_t most, uint64_t *count_out) {
+  return pwi_cli_number(text, count_out) && *count_out >= least && *count_out <= most;
+}
+
+static bool read_penalty(const char *text, double *value_out) {
+  char *end;
+  *value_out = strtod(text, &end);
+  return end != text && *end == 0 && isfinite(*value_out) && *value_out >= 0;
+}
+
+/* An option with a value. NULL, or what it should have been. */
+static const char *take_value(struct run *run, int letter, const char *value) {
+  uint64_t count;
+  switch (letter) {
+  case LETTER_FORMAT:
+    return pawl_data_format_parse(value, &run->reading.format) ? "libsvm, vw, criteo, csv, ldac, uci, text or cache"
+                                                               : NULL;
+  case LETTER_HASH_BITS:
+    if (!read_count(value, 1, 62, &count)) return "a number from 1 to 62";
+    run->reading.hash_bits = (uint32_t)count;
+    run->has_hash_bits = true;
+    return NULL;
+  case LETTER_THREADS:
+    return read_count(value, 1, THREADS_MAX, &run->threads) ? NULL : "a number from 1 to 1024";
+  case LETTER_SKIP_BAD:
+    return read_count(value, 0, SKIP_BAD_MAX, &run->reading.skip_bad) ? NULL : "a number of rows";
+  case LETTER_L1:
+    return read_penalty(value, &run->l1) ? NULL : "a number from 0 on";
+  case LETTER_L2:
+    return read_penalty(value, &run->l2) ? NULL : "a number from 0 on";
+  case LETTER_SEPARATOR:
+    return pwi_separator_read(value, &run->reading) ? NULL : PWI_SEPARATOR_WANTED;
+  case LETTER_LABEL:
+    run->reading.label = value;
+    return NULL;
+  default:
+    run->output = value;
+    return NULL;
+  }
+}
+
+/* One without. False if there is no such. */
+static bool take_switch(struct run *run, int letter) {
+  switch (letter) {
+  case LETTER_SCORES:
+    run->what = PWI_PREDICT_SCORES;
+    return true;
+  case LETTER_PROBABILITIES:
+    run->what = PWI_PREDICT_PROBABILITIES;
+    return true;
+  case LETTER_BINARY:
+  case LETTER_NO_BINARY:
+    run->binary = letter == LETTER_BINARY;
+    return true;
+  case LETTER_UNIT_ROWS:
+  case LETTER_NO_UNIT_ROWS:
+    run->unit_rows = letter == LETTER_UNIT_ROWS;
+    return true;
+  case PWI_CLI_LETTER_JSON:
+    run->json = true;
+    return true;
+  default:
+    return false;
+  }
+}
+
+static bool read_options(struct run *run, struct pwi_cli_args *args, int *exit_out) {
+  int letter;
+  while ((letter = pwi_cli_next(args)) >= 0) {
+    enum pwi_predict_what before = run->what;
+    const char *wanted = take_switch(run, letter) ? NULL : take_value(run, letter, args->value);
+    if (wanted) *exit_out = pwi_cli_usage(run->command, "'%s' is not %s", args->value, wanted);
+    if (before && run->what != before) *exit_out = pwi_cli_usage(run->command, "--scores or --probabilities, not both");
+    if (*exit_out != PWI_EXIT_OK) return false;
+  }
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(args, 2, INT_MAX)) {
+    *exit_out = args->exit_code;
+    return false;
+  }
+  if (run->what && !run->output) {
+    *exit_out = pwi_cli_usage(run->command, "where should predictions go? -o FILE, or -o - for standard output");
+    return false;
+  }
+  return true;
+}
+
+/* --- before ----------------------------------------------------------------------------------------------------------------- */
+
+static int open_model(struct run *run) {
+  char error[APPS_TEXT_MAX];
+  if (linear_model_read(run->model_path, &run->model, error)) return pwi_cli_failure(run->command, "%s", error);
+  const struct linear_model *model = &run->model;
+  if (!isnan(run->l1)) run->model.l1 = run->l1;
+  if (!isnan(run->l2)) run->model.l2 = run->l2;
+  if (run->what == PWI_PREDICT_PROBABILITIES && (model->loss != LINEAR_LOGISTIC || model->is_regression))
+    return pwi_cli_failure(run->command, "%s was trained with the %s loss: only logistic models have probabilities",
+                           run->model_path, linear_loss_name(model->loss));
+  if (run->has_hash_bits && model->hash_bits && run->reading.hash_bits != model->hash_bits)
+    return pwi_cli_failure(run->command, "%s was trained on names hashed to %" PRIu32 " bits, not to %" PRIu32,
+                           run->model_path, model->hash_bits, run->reading.hash_bits);
+  return PWI_EXIT_OK;
+}
+
+static int fail_reading(const struct run *run, pawl_status status) {
+  const char *text = pawl_error_text();
+  return pwi_cli_failure(run->command, "%s", text[0] ? text : pawl_status_text(status));
+}
+
+/* A number means a word in one of the two, and a number in the other: the predictions would mean nothing. What a cache was made of,
+ * in training or here, nobody knows, so that there is a way around the refusal, and only a warning the other way round. */
+static int compare_formats(const struct run *run) {
+  struct pawl_data_info info;
+  pawl_data_info(run->data, &info);
+  bool names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_TEXT;
+  if (names && run->model.hash_bits == 0 && !run->has_hash_bits)
+    return pwi_cli_failure(run->command,
+                           "features in %s data are hashed names, and %s knows them by number: it was trained on other "
+                           "data. If not, say --hash-bits as it was in training",
+                           pawl_data_format_name(info.format), run->model_path);
+  if (info.format == PAWL_DATA_LIBSVM && run->model.hash_bits)
+    fprintf(stderr,
+            "pawl predict: %s was trained on hashed names, and libsvm data has numbers: is it for other data?\n",
+            run->model_path);
+  return PWI_EXIT_OK;
+}
+
+/* Columns that are in another order than in training would be taken for one another. */
+static void compare_columns(const struct run *run) {
+  const struct linear_model *model = &run->model;
+  struct pawl_data_info info;
+  char name[sizeof model->label_name];
+  pawl_data_info(run->data, &info);
+  if (!info.columns || !model->columns) return;
+  if (info.columns != model->columns)
+    fprintf(stderr,
+            "pawl predict: the data has %" PRIu64 " columns, and %s was trained on %" PRIu64
+            ": features may be numbered differently\n",
+            info.columns, run->model_path, model->columns);
+  else if (info.label_column && info.label_column != model->label_column)
+    fprintf(stderr,
+            "pawl predict: the label is in column %" PRIu64 " here, and in training it was in column %" PRIu64
+            ": are columns in another order?\n",
+            info.label_column, model->label_column);
+  else if (info.label_column && model->label_name[0] &&
+           pawl_data_column_name(run->data, info.label_column, name, sizeof name) &&
+           strcmp(name, model->label_name) != 0)
+    fprintf(stderr,
+            "pawl predict: the label's column is called %s here, and %s in training: are columns in another order?\n",
+            name, model->label_name);
+}
+
+/* Rows may lack labels; a csv file may lack their column, which else is where it was in training. */
+static void expect_labels(struct run *run) {
+  const struct linear_model *model = &run->model;
+  run->reading.labels_optional = true;
+  run->reading.columns = model->columns;
+  run->reading.label_column = model->label_column;
+  if (run->reading.label || !model->label_column) return;
+  snprintf(run->label, sizeof run->label, "%" PRIu64, model->label_column);
+  run->reading.label = run->label;
+}
+
+static int open_data(struct run *run, char **paths, size_t count) {
+  const struct linear_model *model = &run->model;
+  if (!run->has_hash_bits && model->hash_bits) run->reading.hash_bits = model->hash_bits;
+  run->reading.binary = run->binary < 0 ? model->binary : run->binary;
+  run->reading.unit_rows = run->unit_rows < 0 ? model->unit_rows : run->unit_rows;
+  expect_labels(run);
+  int exit_code;
+  if (!pwi_spool_init(&run->spool, run->command, (const char *const *)paths, count, false, &exit_code))
+    return exit_code;
+  pawl_status status = pawl_data_open(run->spool.paths, count, &run->reading, &run->data);
+  if (status) return fail_reading(run, status);
+  compare_columns(run);
+  return compare_formats(run);
+}
+
+static int open_output(struct run *run) {
+  struct pwi_predict_lines *lines = &run->predict.lines;
+  lines->what = run->what;
+  if (!run->output) return PWI_EXIT_OK;
+  lines->file = strcmp(run->output, "-") == 0 ? stdout : fopen(run->output, "w");
+  if (lines->file) return PWI_EXIT_OK;
+  return pwi_cli_failure(run->command, "cannot write %s: %s", run->output, strerror(errno));
+}
+
+/* --- after ------------------------------------------------------------------------------------------------------------------ */
+
+static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *make_json(const struct run *run, const struct linear_figures *figures) {
+  const struct linear_model *model = &run->model;
+  json_t *object =
+      json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)figures->rows,
+                "accuracy", real(figures->accuracy), "auc", real(figures->auc), "log_loss", real(figures->log_loss),
+                "objective", real(figures->objective), "loss", real(figures->loss), "penalty", real(figures->penalty),
+                "nnz", (json_int_t)model->count, "features", (json_int_t)linear_model_width(model), "unlabelled",
+                (json_int_t)figures->unlabelled, "unknown_labels", (json_int_t)figures->unknown, "unknown_features",
+                (json_int_t)run->predict.strangers.ids.count, "skipped", (json_int_t)pawl_data_skipped(run->data));
+  if (object && model->is_regression) {
+    json_object_set_new(object, "rmse", real(figures->rmse));
+    json_object_set_new(object, "r2", real(figures->r2));
+  }
+  return object;
+}
+
+static void print_figure(FILE *file, const char *name, double value) {
+  if (!isnan(value)) fprintf(file, "%-17s %.6g\n", name, value);
+}
+
+/* Everything for people. What is not known is left out. */
+static void print_figures(const struct run *run, const struct linear_figures *figures, FILE *file) {
+  const struct linear_model *model = &run->model;
+  uint64_t skipped = pawl_data_skipped(run->data);
+  fprintf(file, "%-17s %" PRIu64 "\n", "rows", figures->rows);
+  if (!isnan(figures->accuracy)) fprintf(file, "%-17s %.3f %%\n", "accuracy", 100 * figures->accuracy);
+  print_figure(file, "AUC", figures->auc);
+  print_figure(file, "log-loss", figures->log_loss);
+  print_figure(file, "RMSE", figures->rmse);
+  print_figure(file, "R2", figures->r2);
+  if (!isnan(figures->objective))
+    fprintf(file, "%-17s %.10g: loss %.10g, penalty %.10g\n", "objective", figures->objective, figures->loss,
+            figures->penalty);
+  else if (!isnan(figures->loss))
+    fprintf(file, "%-17s %.10g (%s loss; how much was penalised is not known, --l1 or --l2 says it)\n", "loss",
+            figures->loss, linear_loss_name(model->loss));
+  fprintf(file, "%-17s %zu of %" PRIu64 " features%s\n", "weights", model->count, linear_model_width(model),
+          model->has_bias ? ", and a bias" : "");
+  if (figures->unlabelled) fprintf(file, "%-17s %" PRIu64 " rows\n", "without a label", figures->unlabelled);
+  if (figures->unknown) fprintf(file, "%-17s %" PRIu64 " rows\n", "unknown labels", figures->unknown);
+  if (run->predict.strangers.entries)
+    fprintf(file, "%-17s %s%zu\n", "unknown features",
+            run->predict.strangers.ids.count == PWI_PREDICT_STRANGERS_MAX ? "more than " : "",
+            run->predict.strangers.ids.count);
+  if (skipped)
+    fprintf(file, "%-17s %" PRIu64 " rows, the first at %s\n", "left out", skipped, pawl_data_first_bad(run->data));
+}
+
+static void warn(const struct run *run, const struct linear_figures *figures) {
+  const struct pwi_predict_strangers *strangers = &run->predict.strangers;
+  const struct linear_model *model = &run->model;
+  if (strangers->entries > strangers->all_entries / MOSTLY)
+    fprintf(
+        stderr,
+        "pawl predict: %.0f %% of all values are of features that %s does not know: was it trained on other data?\n",
+        100 * (double)strangers->entries / (double)strangers->all_entries, run->model_path);
+  if (strangers->has_zero && !model->hash_bits)
+    fprintf(stderr,
+            "pawl predict: the data has features with id 0, and those of %s begin at 1: features may be numbered "
+            "differently\n",
+            run->model_path);
+  if (figures->rows > 0 && figures->unlabelled == figures->rows && !run->output)
+    fprintf(stderr, "pawl predict: no row has a label, so that there is nothing to compare with; -o FILE writes the "
+                    "predictions\n");
+  if (figures->rows > 0 && figures->unknown == figures->rows)
+    fprintf(stderr,
+            "pawl predict: no row has a label that the model knows, %g or %g: there is nothing to compare with\n",
+            model->labels[0], model->labels[1]);
+}
+
+/* Objectives are compared to many digits: more than other commands print. */
+static int print_json(const struct run *run, const struct linear_figures *figures, FILE *file) {
+  json_t *object = make_json(run, figures);
+  bool is_fine = object && json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(12)) == 0;
+  json_decref(object);
+  fputc('\n', file);
+  return is_fine ? PWI_EXIT_OK : pwi_cli_failure(run->command, "cannot print the figures");
+}
+
+static int print_result(const struct run *run) {
+  struct linear_figures figures;
+  pawl_status status = linear_metrics_figures(run->predict.metrics, &figures);
+  if (status) return pwi_cli_failure(run->command, "%s", pawl_status_text(status));
+  FILE *file = run->predict.lines.file == stdout ? stderr : stdout; /* predictions may be the output */
+  warn(run, &figures);
+  if (run->json) return print_json(run, &figures, file);
+  print_figures(run, &figures, file);
+  return PWI_EXIT_OK;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------------ */
+
+/* Whether all predictions are where they should be; it has said why not. A reader that has gone is nobody's mistake. */
+static bool end_lines(const struct run *run) {
+  const struct pwi_predict_lines *lines = &run->predict.lines;
+  int problem = lines->problem;
+  if (lines->file && !problem && fflush(lines->file) != 0) problem = errno;
+  if (!problem) return true;
+  clearerr(lines->file); /* main looks at it again */
+  __fpurge(lines->file);
+  if (problem != EPIPE) pwi_cli_failure(run->command, "cannot write %s: %s", run->output, strerror(problem));
+  return false;
+}
+
+static int predict(struct run *run) {
+  run->predict.model = &run->model;
+  pawl_status status = pwi_predict_run(&run->predict, run->data, (uint32_t)run->threads);
+  if (!end_lines(run)) return PWI_EXIT_FAILURE;
+  return status ? fail_reading(run, status) : print_result(run);
+}
+
+static void close_all(struct run *run) {
+  FILE *file = run->predict.lines.file;
+  if (file && file != stdout) fclose(file);
+  pwi_predict_lines_fini(&run->predict.lines);
+  pwi_predict_strangers_fini(&run->predict.strangers);
+  linear_scorer_destroy(run->predict.scorer);
+  linear_metrics_destroy(run->predict.metrics);
+  pawl_data_close(run->data);
+  linear_model_fini(&run->model);
+  pwi_spool_fini(&run->spool);
+}
+
+static int run_predict(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_cli_args args;
+  struct run run = {.command = command, .binary = -1, .unit_rows = -1, .l1 = (double)NAN, .l2 = (double)NAN};
+  int exit_code = PWI_EXIT_OK;
+  pawl_data_options_init(&run.reading);
+  pwi_cli_begin(&args, command, argc, argv);
+  if (!read_options(&run, &args, &exit_code)) return exit_code;
+  run.model_path = argv[args.rest];
+  exit_code = open_model(&run);
+  if (exit_code == PWI_EXIT_OK) exit_code = open_data(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
+  if (exit_code == PWI_EXIT_OK) exit_code = open_output(&run);
+  if (exit_code == PWI_EXIT_OK) exit_code = predict(&run);
+  close_all(&run);
+  return exit_code;
+}
+
+static const struct pwi_cli_option options[] = {
+    {'o', "output", "FILE",
+     "write a prediction for each row, one a line; -: to standard output,\nand the figures to standard error"},
+    {LETTER_SCORES, "scores", NULL, "write scores instead of labels"},
+    {LETTER_PROBABILITIES, "probabilities", NULL,
+     "write the label and the probability of the model's second label\n(logistic models)"},
+    {LETTER_FORMAT, "format", "NAME",
+     "of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache\n(default: by its looks)"},
+    {LETTER_LABEL, "label", "COLUMN",
+     "csv: the label's column, by name or by number from 1 (default: as in\ntraining, else 1)"},
+    {LETTER_SEPARATOR, "separator", "C",
+     "csv: between columns, a character or comma, semicolon, tab, space\nor bar (default: by the first lines)"},
+    {LETTER_HASH_BITS, "hash-bits", "N", "of hashed names (default: as in training)"},
+    {LETTER_BINARY, "binary", NULL, "make every value 1 (default: as in training; else --no-binary)"},
+    {LETTER_NO_BINARY, "no-binary", NULL, "leave values as they are"},
+    {LETTER_UNIT_ROWS, "unit-rows", NULL, "scale rows to length 1 (default: as in training; else --no-unit-rows)"},
+    {LETTER_NO_UNIT_ROWS, "no-unit-rows", NULL, "leave rows as they are"},
+    {LETTER_SKIP_BAD, "skip-bad", "N", "leave out up to N rows that cannot be read (default: 0)"},
+    {LETTER_THREADS, "threads", "N", "that read (default: as many as there are processors)"},
+    {LETTER_L1, "l1", "X", "count this penalty in the objective (default: as in training)"},
+    {LETTER_L2, "l2", "X", "likewise"},
+    PWI_CLI_JSON,
+    {0},
+};
+
+const struct pwi_command pwi_command_predict = {
+    .name = "predict",
+    .arguments = "MODEL DATA...",
+    .summary = "what a model says of data, and how good it is",
+    .text = "Reads data as it was read in training and prints how well the model fits it:\n"
+            "accuracy, the area under the ROC curve, log-loss, and the objective computed\n"
+            "anew from the model. With -o the predictions are written, one a line, in the\n"
+            "order of the data. Rows without labels are predicted too. DATA may be - for\n"
+            "standard input. MODEL is of pawl's own format, LIBLINEAR's or .npy.\n\n"
+            "  pawl predict spam.model test.svm.zst\n"
+            "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n",
+    .options = options,
+    .run = run_predict,
+};

@@ -1,0 +1,148 @@
+#include "cli/train/base.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/train/rules.h"
+
+#define WORKERS_DEFAULT_MAX 8 /* more of them share a machine's memory and gain little */
+#define JOB "train"
+
+#define PLACE(member) offsetof(struct pwi_train_base, member)
+
+static const struct pwi_train_rule rules[] = {
+    {PWI_TRAIN_OUTPUT, PWI_TRAIN_TEXT, PLACE(output), 0, 0, NULL},
+    {PWI_TRAIN_LOG, PWI_TRAIN_TEXT, PLACE(log), 0, 0, NULL},
+    {PWI_TRAIN_TENSORBOARD, PWI_TRAIN_TEXT, PLACE(board), 0, 0, NULL},
+    {PWI_TRAIN_LISTEN, PWI_TRAIN_TEXT, PLACE(listen), 0, 0, NULL},
+    {PWI_TRAIN_JOB, PWI_TRAIN_TEXT, PLACE(job), 0, 0, NULL},
+    {PWI_TRAIN_RESUME, PWI_TRAIN_FLAG, PLACE(resume), 0, 0, NULL},
+    {PWI_CLI_LETTER_JSON, PWI_TRAIN_FLAG, PLACE(json), 0, 0, NULL},
+    {PWI_TRAIN_QUIET, PWI_TRAIN_FLAG, PLACE(quiet), 0, 0, NULL},
+    {PWI_TRAIN_THREADS, PWI_TRAIN_COUNT32, PLACE(threads), 1, 1024, "a number of threads, up to 1024"},
+    {PWI_TRAIN_SERVERS, PWI_TRAIN_COUNT32, PLACE(servers), 1, 256, "a number of servers, up to 256"},
+    {PWI_TRAIN_REPLICAS, PWI_TRAIN_COUNT32, PLACE(replicas), 0, 255, "a number of replicas"},
+    {PWI_TRAIN_DROP_SLOWEST, PWI_TRAIN_REAL, PLACE(drop_slowest), 1, 1e9, "a number above 1"},
+    {0},
+};
+
+void pwi_train_base_init(struct pwi_train_base *base, const struct pwi_command *command) {
+  const char *address = getenv("PAWL_ADDRESS");
+  *base = (struct pwi_train_base){.command = command, .job = JOB};
+  pwi_session_choice_init(&base->choice, JOB, false);
+  base->is_launched = pwi_ranks_find(&base->ranks);
+  base->has_cluster = address && *address;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static bool read_count(const char *text, size_t length, uint32_t *count_out) {
+  char digits[16];
+  uint64_t number;
+  if (length >= sizeof digits) return false;
+  memcpy(digits, text, length);
+  digits[length] = '\0';
+  if (!pwi_cli_number(digits, &number) || number > PWI_TRAIN_WORKERS_MAX) return false;
+  *count_out = (uint32_t)number;
+  return true;
+}
+
+bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *most_out) {
+  const char *colon = strchr(text, ':');
+  uint32_t least, most;
+  if (!read_count(text, colon ? (size_t)(colon - text) : strlen(text), &least)) return false;
+  most = least;
+  if (colon && (!read_count(colon + 1, strlen(colon + 1), &most) || least == 0 || most < least)) return false;
+  *least_out = least;
+  *most_out = most;
+  return true;
+}
+
+static bool read_on_loss(struct pwi_train_base *base, const char *value) {
+  static const struct pwi_train_word words[] = {
+      {"replace", PAWL_LOSS_REPLACE}, {"continue", PAWL_LOSS_CONTINUE}, {"stop", PAWL_LOSS_STOP}, {0}};
+  int how;
+  if (!pwi_train_word_read(words, value, &how)) return false;
+  base->on_loss = (enum pawl_on_loss)how;
+  return true;
+}
+
+static const char *read_other(struct pwi_train_base *base, int letter, const char *value) {
+  switch (letter) {
+  case PWI_TRAIN_ON_LOSS:
+    return read_on_loss(base, value) ? NULL : "replace, continue or stop";
+  case PWI_TRAIN_WORKERS:
+    base->has_workers = true;
+    return pwi_train_workers_read(value, &base->workers, &base->workers_most)
+               ? NULL
+               : "a number of workers, or MIN:MAX, up to 1024";
+  default:
+    base->has_cluster |= letter == PWI_SESSION_CLUSTER;
+    base->has_servers |= letter == PWI_TRAIN_SERVERS || letter == PWI_TRAIN_REPLICAS;
+    return NULL;
+  }
+}
+
+bool pwi_train_base_option(struct pwi_train_base *base, int letter, const char *value, int *exit_out) {
+  const char *wanted = pwi_train_rules_follow(rules, base, letter, value);
+  if (!wanted) wanted = read_other(base, letter, value);
+  if (!wanted) return pwi_session_option(&base->choice, base->command, letter, value, exit_out);
+  *exit_out = pwi_cli_usage(base->command, "'%s' is not %s", value, wanted);
+  return false;
+}
+
+/* --- what was left open ------------------------------------------------------------------------------------------- */
+
+static uint32_t processors(void) {
+  cpu_set_t set;
+  int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return count > 1 ? (uint32_t)count : 1;
+}
+
+/* Of a range as many are started as there are processors; the others may come by themselves. */
+static void settle_workers(struct pwi_train_base *base) {
+  uint32_t count = processors();
+  if (base->is_launched && !base->has_workers) { /* the others of the launch */
+    base->workers = base->workers_started = 0;
+    base->least = base->most = base->ranks.size - 1;
+    return;
+  }
+  if (!base->has_workers) {
+    base->workers = count < WORKERS_DEFAULT_MAX ? count : WORKERS_DEFAULT_MAX;
+    base->workers_most = base->workers;
+  }
+  uint32_t most = count < base->workers_most ? count : base->workers_most;
+  base->workers_started = most > base->workers ? most : base->workers;
+  bool come_by_themselves = base->workers == 0;
+  base->least = come_by_themselves ? 1 : base->workers;
+  base->most = come_by_themselves ? PWI_TRAIN_WORKERS_MAX : base->workers_most;
+}
+
+/* They are started here, and take turns. */
+static void warn_of_crowd(const struct pwi_train_base *base) {
+  uint32_t count = processors();
+  if (base->quiet || base->is_launched || !base->has_workers || base->workers <= count) return;
+  fprintf(stderr,
+          "%u workers on %u processor%s take turns: --workers %u is likely to be as fast, and needs less memory\n",
+          base->workers, count, count == 1 ? "" : "s", count);
+}
+
+int pwi_train_base_settle(struct pwi_train_base *base) {
+  const struct pwi_command *command = base->command;
+  settle_workers(base);
+  if (base->has_cluster && base->has_servers)
+    return pwi_cli_usage(command,
+                         "--servers and --replicas are for a cluster that is started here; that at %s has its own",
+                         base->choice.options.address);
+  if (!base->has_cluster && base->has_workers && base->workers == 0)
+    return pwi_cli_usage(command, "--workers 0 needs a cluster that others can join: --cluster ADDRESS");
+  if (base->is_launched && base->has_workers)
+    return pwi_cli_usage(command, "under %s its %u processes are the workers and the scheduler: leave --workers out",
+                         base->ranks.launcher, base->ranks.size);
+  if (base->servers && base->replicas >= base->servers)
+    return pwi_cli_usage(command, "%u replicas need more servers than %u", base->replicas, base->servers);
+  warn_of_crowd(base);
+  return PWI_EXIT_OK;
+}

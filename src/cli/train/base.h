@@ -1,0 +1,81 @@
+/* What all trainings are asked alike: where they run, with whom, and what is kept and shown. The options of a method (cli/train/options.h,
+ * cli/train/lda_options.h) hold one of these.
+ */
+#ifndef PWI_CLI_TRAIN_BASE_H
+#define PWI_CLI_TRAIN_BASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pawl/job.h>
+
+#include "cli/cli.h"
+#include "cli/ranks.h"
+#include "cli/session_options.h"
+#include "cli/train/letters.h"
+
+#define PWI_TRAIN_WORKERS_MAX 1024
+
+struct pwi_train_base {
+  const struct pwi_command *command;
+  const char *job;
+  const char *output; /* NULL: a name made from the data's */
+  bool resume;
+  const char *log, *board; /* NULL: none */
+  bool json, quiet;
+
+  struct pwi_session_choice choice;
+  bool has_cluster; /* else one is started */
+  const char *listen;
+  bool has_workers;
+  uint32_t workers, workers_most; /* 0: none are started */
+  uint32_t workers_started;       /* of a range, as many as there are processors for */
+  uint32_t least, most;           /* that the job asks for, and takes in */
+  uint32_t threads;               /* of each; 0: its share of the processors */
+  enum pawl_on_loss on_loss;
+  double drop_slowest;
+  uint32_t servers, replicas; /* of a cluster that is started */
+  bool has_servers;
+
+  bool is_launched; /* by mpirun or srun, with others: */
+  struct pwi_ranks ranks;
+};
+
+/* How these options read in a list, for --help. */
+#define PWI_TRAIN_PLACE                                                                                                \
+  PWI_CLI_HEADING("where it runs"),                                                                                    \
+      {PWI_TRAIN_WORKERS, "workers", "N|MIN:MAX",                                                                      \
+       "processes that work on the data (default: one a processor, at most\n8); with --cluster 0 starts none: 'pawl "  \
+       "worker' does, elsewhere"},                                                                                     \
+      {PWI_TRAIN_THREADS, "threads", "N", "of each worker (default: its share of the processors)"},                    \
+      {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW", "replace (default), continue with the others, or stop"},            \
+      {PWI_TRAIN_DROP_SLOWEST, "drop-slowest", "X",                                                                    \
+       "let go a worker that takes X times the median, three times running"},                                          \
+      {PWI_TRAIN_SERVERS, "servers", "N", "processes that hold the model (default: 1, and 1 for each replica)"},       \
+      {PWI_TRAIN_REPLICAS, "replicas", "N", "copies of everything: so many servers may die (default: 0)"},             \
+      {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                  \
+       "use the cluster of this manager (default: that in PAWL_ADDRESS;\nelse one is started for this run)"},          \
+      {PWI_TRAIN_JOB, "job", "NAME", "by which workers find this run in the cluster (default: train)"},                \
+      {PWI_TRAIN_LISTEN, "listen", "ADDRESS", "where workers reach us (default: chosen by the way to the manager)"},   \
+      PWI_SESSION_PROOFS
+
+#define PWI_TRAIN_SHOWN                                                                                                \
+  {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round"},                                                \
+      {PWI_TRAIN_TENSORBOARD, "tensorboard", "DIR", "write event files for TensorBoard"},                              \
+      {PWI_CLI_LETTER_JSON, "json", NULL, "end with one JSON object on standard output"}, {                            \
+    PWI_TRAIN_QUIET, "quiet", NULL, "print nothing but errors"                                                         \
+  }
+
+/* Defaults: those of the environment. */
+void pwi_train_base_init(struct pwi_train_base *base, const struct pwi_command *command);
+
+/* One option that pwi_cli_next returned. True if it is one of ours and could be read, or is none of ours; false: return `*exit_out`. */
+bool pwi_train_base_option(struct pwi_train_base *base, int letter, const char *value, int *exit_out);
+
+/* Settles what was left open. PWI_EXIT_OK, or it has said what does not go together. */
+int pwi_train_base_settle(struct pwi_train_base *base);
+
+/* `N` or `MIN:MAX`. */
+bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *most_out);
+
+#endif

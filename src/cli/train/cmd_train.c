@@ -1,0 +1,91 @@
+/* `pawl train`: learns a model from data, on processes of this machine or of a cluster. How a run goes is in cli/train/run.h. */
+#include "cli/cli.h"
+#include "cli/train/lda.h"
+#include "cli/train/lda_options.h"
+#include "cli/train/linear.h"
+
+static int run_logistic(const struct pwi_command *command, int argc, char **argv) {
+  return pwi_train_linear_run(command, PWI_TRAIN_LOGISTIC, argc, argv);
+}
+
+static int run_svm(const struct pwi_command *command, int argc, char **argv) {
+  return pwi_train_linear_run(command, PWI_TRAIN_SVM, argc, argv);
+}
+
+static int run_linear(const struct pwi_command *command, int argc, char **argv) {
+  return pwi_train_linear_run(command, PWI_TRAIN_LINEAR, argc, argv);
+}
+
+static const struct pwi_command command_logistic = {
+    .name = "train logistic",
+    .arguments = "DATA...",
+    .summary = "logistic regression: two classes, with probabilities",
+    .text = "Finds the w and b that minimise\n\n"
+            "  sum over rows of log(1 + exp(-y (x.w + b)))  +  l1 |w|  +  l2/2 |w|^2\n\n"
+            "DATA are files or patterns, or - for standard input.\n"
+            "Without --cluster or PAWL_ADDRESS servers and workers are started on this machine.\n"
+            "Ctrl-C saves the model and says so (exit code 130); a second one ends at once.\n\n"
+            "  pawl train logistic a9a.svm\n"
+            "  pawl train logistic ads-*.svm.gz --l1 1 --valid test.svm -o ads.model\n"
+            "  pawl train logistic a9a.svm --l1 10,1,0.1 -o path.model\n"
+            "  pawl train logistic /shared/ads.cache --l1 1 --cluster node1:7295 --workers 0\n",
+    .options = pwi_train_logistic_options,
+    .run = run_logistic,
+};
+
+static const struct pwi_command command_svm = {
+    .name = "train svm",
+    .arguments = "DATA...",
+    .summary = "support vector machine: two classes, hinge or squared hinge loss",
+    .text = "Finds the w and b that minimise\n\n"
+            "  sum over rows of max(0, 1 - y (x.w + b))  +  l1 |w|  +  l2/2 |w|^2\n\n"
+            "or, with --loss squared-hinge, the square of each max. All else is as with\n"
+            "'pawl train logistic'.\n\n"
+            "  pawl train svm imdb.svm --binary --unit-rows\n"
+            "  pawl train svm imdb.svm --loss squared-hinge --l1 1 --class-weight balanced\n",
+    .options = pwi_train_svm_options,
+    .run = run_svm,
+};
+
+static const struct pwi_command command_linear = {
+    .name = "train linear",
+    .arguments = "DATA...",
+    .summary = "least squares: labels are numbers",
+    .text = "Finds the w and b that minimise\n\n"
+            "  sum over rows of (y - x.w - b)^2 / 2  +  l1 |w|  +  l2/2 |w|^2\n\n"
+            "All else is as with 'pawl train logistic'.\n\n"
+            "  pawl train linear prices.csv --label price --l2 1\n",
+    .options = pwi_train_linear_options,
+    .run = run_linear,
+};
+
+static const struct pwi_command command_lda = {
+    .name = "train lda",
+    .arguments = "DATA...",
+    .summary = "topics of documents: latent Dirichlet allocation",
+    .text = "Finds K topics, which are distributions over words, such that each document is a\n"
+            "mixture of a few of them, and writes how often each word has which topic.\n"
+            "Documents are LDA-C, UCI's bag of words, or lines of words: files called .txt, or\n"
+            "any with --format text.\n"
+            "Ctrl-C saves the model and says so (exit code 130); --resume goes on from there,\n"
+            "and from wherever a run was killed.\n\n"
+            "  pawl train lda ap.dat --vocab vocab.txt --topics 50 -o ap.model\n"
+            "  pawl train lda reviews.txt --topics 100 -o reviews.model\n"
+            "  pawl train lda docword.nytimes.txt.gz --vocab vocab.nytimes.txt --topics 1000 \\\n"
+            "    --held-out test.ldac --optimise --log run.jsonl -o nytimes.model\n"
+            "  pawl lda topics nytimes.model\n",
+    .options = pwi_train_lda_list,
+    .run = pwi_train_lda_run,
+};
+
+static const struct pwi_command *const children[] = {&command_logistic, &command_svm, &command_linear, &command_lda,
+                                                     NULL};
+
+const struct pwi_command pwi_command_train = {
+    .name = "train",
+    .summary = "learn a model from data",
+    .text = "Learns a model from labelled rows, or topics from documents, on several processes\n"
+            "of this machine or on a cluster, and writes it to a file for 'pawl predict' or\n"
+            "'pawl lda'.\n",
+    .children = children,
+};

@@ -1,0 +1,183 @@
+/* `pawl worker`: works for a job that `pawl train` runs, here or on another machine.
+ *
+ * What a job tells its workers is a JSON object that says what it is of, by the name "app". That is asked first, for each application has a
+ * worker of its own. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <pawl/lda.h>
+
+#include "apps/linear/linear.h"
+#include "base/memory.h"
+#include "cli/role_options.h"
+#include "cli/session_listen.h"
+#include "cli/train/worker.h"
+#include "host/parent.h"
+
+#define JOB "train"
+#define CLOSE_NS (2 * PAWL_SECOND)
+#define TEXT_MAX 1024
+
+enum { LETTER_JOB = 800, LETTER_WAIT, LETTER_LISTEN, LETTER_READY_FD, LETTER_PARENT };
+
+void pwi_worker_init(struct pwi_worker *worker, const struct pwi_command *command) {
+  *worker = (struct pwi_worker){.command = command, .job = JOB, .wait_ns = PAWL_FOREVER, .ready_fd = UINT64_MAX};
+  pwi_session_choice_init(&worker->choice, JOB, false);
+  worker->choice.is_patient = true; /* workers are often started beside their manager */
+}
+
+static bool read_option(struct pwi_worker *worker, int letter, const char *value, int *exit_out) {
+  const char *wanted = NULL;
+  switch (letter) {
+  case LETTER_JOB:
+    worker->job = value;
+    break;
+  case LETTER_LISTEN:
+    worker->listen = value;
+    break;
+  case LETTER_WAIT:
+    if (!pwi_role_seconds(value, &worker->wait_ns)) wanted = "a number of seconds";
+    break;
+  case LETTER_READY_FD:
+    if (!pwi_cli_number(value, &worker->ready_fd) || worker->ready_fd > INT_MAX ||
+        fcntl((int)worker->ready_fd, F_GETFD) < 0)
+      wanted = "a descriptor that is open";
+    break;
+  case LETTER_PARENT:
+    if (!pwi_cli_number(value, &worker->parent) || worker->parent == 0 || worker->parent > INT_MAX)
+      wanted = "a process number";
+    break;
+  default:
+    return pwi_session_option(&worker->choice, worker->command, letter, value, exit_out);
+  }
+  if (wanted) *exit_out = pwi_cli_usage(worker->command, "'%s' is not %s", value, wanted);
+  return !wanted;
+}
+
+/* Nobody is left to work for. */
+static void leave(void *context) {
+  (void)context;
+  _exit(PWI_EXIT_FAILURE);
+}
+
+static int explain(const struct pwi_worker *worker, pawl_status status, const char *error) {
+  const char *text = *error ? error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
+  if (status == PAWL_TIMED_OUT)
+    return pwi_cli_failure(
+        worker->command,
+        "there is no job %s in the cluster at %s: start it with 'pawl train', or wait longer with --wait", worker->job,
+        worker->choice.options.address);
+  return pwi_cli_failure(worker->command, "%s", text);
+}
+
+typedef pawl_status work_function(struct pawl_session *session, const char *job, int64_t timeout_ns, char *error);
+
+static const struct app {
+  const char *name;
+  work_function *work;
+} apps[] = {{"linear", linear_work}, {"lda", pawl_lda_work}};
+
+_Static_assert(APPS_TEXT_MAX <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX, "a sentence of either fits");
+
+static work_function *function_of(const char *spec, size_t size) {
+  const char *name = "";
+  work_function *function = NULL;
+  json_t *object = json_loadb(spec, size, 0, NULL);
+  (void)json_unpack(object, "{s:s}", "app", &name);
+  for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
+    if (strcmp(apps[i].name, name) == 0) function = apps[i].work;
+  json_decref(object);
+  return function;
+}
+
+/* Waits for the job, and finds out who works for it. */
+static pawl_status choose(const struct pwi_worker *worker, struct pawl_session *session, work_function **work_out,
+                          char *error) {
+  size_t size = 0;
+  char *spec = pwi_alloc(PAWL_JOB_BYTES);
+  if (!spec) return PAWL_NO_MEMORY;
+  pawl_status status = pawl_job_spec(session, worker->job, worker->wait_ns, spec, PAWL_JOB_BYTES, &size);
+  work_function *function = status ? NULL : function_of(spec, size);
+  pwi_free(spec);
+  if (!status && !function) {
+    snprintf(error, TEXT_MAX, "this worker does not understand the job %.63s: is it of another version?", worker->job);
+    return PAWL_MISMATCH;
+  }
+  if (!status) *work_out = function;
+  return status;
+}
+
+static int work(const struct pwi_worker *worker, struct pawl_session *session) {
+  char error[TEXT_MAX] = "";
+  work_function *function = NULL;
+  if (worker->ready_fd != UINT64_MAX) (void)!pwi_parent_say_ready((int)worker->ready_fd, "ready");
+  pawl_status status = choose(worker, session, &function, error);
+  if (!status) status = function(session, worker->job, worker->wait_ns, error);
+  if (status == PAWL_CANCELLED) { /* let go: that is no mistake of ours */
+    fprintf(stderr, "this worker is not needed any more\n");
+    return PWI_EXIT_OK;
+  }
+  return status ? explain(worker, status, error) : PWI_EXIT_OK;
+}
+
+int pwi_worker_run(struct pwi_worker *worker) {
+  struct pawl_session_options *options = &worker->choice.options;
+  struct pwi_parent_watch *watch = NULL;
+  struct pawl_session *session;
+  int fd = worker->ready_fd == UINT64_MAX ? -1 : (int)worker->ready_fd;
+  int exit_code = pwi_session_listen(worker->command, options->address, worker->listen, worker->address);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
+  pwi_cli_log_calm();
+  options->listen = worker->address;
+  options->job = worker->job;
+  options->stays_dead = true; /* others take over what it has */
+  if (worker->parent && pwi_parent_watch((pid_t)worker->parent, fd, leave, NULL, &watch) != PAWL_OK)
+    return pwi_cli_failure(worker->command, "cannot watch process %ld", (long)worker->parent);
+  exit_code = pwi_session_start(&worker->choice, worker->command, &session);
+  if (exit_code == PWI_EXIT_OK) {
+    exit_code = work(worker, session);
+    pawl_session_close(session, CLOSE_NS); /* what we still had to say is for a job that is over */
+  }
+  pwi_parent_watch_close(watch);
+  return exit_code;
+}
+
+static int run(const struct pwi_command *command, int argc, char **argv) {
+  struct pwi_worker worker;
+  struct pwi_cli_args args;
+  int letter, exit_code = PWI_EXIT_OK;
+  pwi_worker_init(&worker, command);
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(&worker, letter, args.value, &exit_code)) return exit_code;
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  return pwi_worker_run(&worker);
+}
+
+static const struct pwi_cli_option options[] = {
+    {LETTER_JOB, "job", "NAME", "what to work for: the --job of 'pawl train' (default: " JOB ")"},
+    {LETTER_WAIT, "wait", "SECONDS", "how long to wait for the job to begin (default: for ever)"},
+    {LETTER_LISTEN, "listen", "ADDRESS",
+     "where the scheduler and other workers reach us (default: any port of the\naddress by which the manager is "
+     "reached)"},
+    PWI_SESSION_OPTIONS,
+    {LETTER_READY_FD, "ready-fd", "FD", "write 'ready' to this descriptor when ready"},
+    {LETTER_PARENT, "parent", "PID", "end when this process, our parent, is gone"},
+    {0},
+};
+
+const struct pwi_command pwi_command_worker = {
+    .name = "worker",
+    .summary = "work for a training job of a cluster",
+    .text = "Joins the job that 'pawl train --cluster' runs, reads its share of the data, and\n"
+            "works on it until the job ends. Start as many as you like, on any machine that\n"
+            "sees the data under the same path, before the job begins or while it runs; kill\n"
+            "one, and the others take over its share.\n\n"
+            "  pawl train logistic /shared/ads.svm --cluster node1:7295 --workers 0\n"
+            "  pawl worker --cluster node1:7295           (on every machine)\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,22 @@
+/* A round of `pawl train logistic`, `svm` and `linear`: as a line for people, and as objects and numbers for programs. */
+#ifndef PWI_CLI_TRAIN_FIGURES_H
+#define PWI_CLI_TRAIN_FIGURES_H
+
+#include <jansson.h>
+
+#include "apps/linear/linear.h"
+#include "cli/train/board.h"
+#include "cli/train/show.h"
+
+#define PWI_TRAIN_FIGURES 6
+
+void pwi_train_figures_line(const struct linear_progress *progress, char text_out[PWI_TRAIN_LINE_MAX]);
+
+/* For --log. NULL: out of memory. */
+json_t *pwi_train_figures_json(const struct linear_progress *progress);
+
+/* For --tensorboard. */
+void pwi_train_figures_board(const struct linear_progress *progress,
+                             struct pwi_train_scalar scalars_out[PWI_TRAIN_FIGURES]);
+
+#endif

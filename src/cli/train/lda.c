@@ -1,0 +1,172 @@
+/* `pawl train lda`. This process is the scheduler. The method itself is apps/lda; here its rounds are shown and logged, the model is
+ * written, and the run's directory goes with success and stays for --resume otherwise. */
+#include "cli/train/lda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/train/keep.h"
+#include "cli/train/lda_end.h"
+#include "cli/train/lda_show.h"
+#include "cli/train/run.h"
+#include "host/clock.h"
+
+#define PLAIN_NS (5 * PWI_HOST_SECOND) /* between lines where there is no terminal */
+
+struct train {
+  struct pwi_train_run run;
+  struct pwi_train_lda_options options;
+  struct pwi_train_lda_files files;
+  uint64_t logged_sweep;
+  bool has_logged;
+  bool can_resume;     /* something is in the directory that is worth going on with */
+  char said_stage[32]; /* of the last plain line */
+  int64_t said_ns;
+  bool is_done; /* the model is written, and nobody needs the directory any more */
+};
+
+/* --- what the method calls ---------------------------------------------------------------------------------------- */
+
+static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct train *)context)->run, line); }
+static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct train *)context)->run); }
+static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct train *)context)->run); }
+
+/* The other method makes few passes, and keeps nothing to go on with. */
+static bool is_gibbs(const struct train *train) { return train->options.lda.method == PAWL_LDA_GIBBS; }
+
+/* Once a round. */
+static void record(struct train *train, const struct pawl_lda_progress *is) {
+  struct pwi_train_scalar scalars[PWI_TRAIN_LDA_SCALARS];
+  if (strcmp(is->stage, "sampling") != 0 || is->sweep == 0) return;
+  if (train->has_logged && train->logged_sweep == is->sweep) return;
+  train->has_logged = true;
+  train->logged_sweep = is->sweep;
+  if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_lda_json(is));
+  pwi_train_lda_board(is, scalars);
+  pwi_train_run_board(&train->run, "", is->sweep, scalars, PWI_TRAIN_LDA_SCALARS);
+}
+
+/* Where there is no terminal, a line with every stage and then from time to time: a run may take a night. */
+static void say_plainly(struct train *train, const struct pawl_lda_progress *is) {
+  char line[PWI_TRAIN_LINE_MAX];
+  int64_t now = pwi_host_now();
+  bool is_new = strncmp(train->said_stage, is->stage, sizeof train->said_stage - 1) != 0;
+  if (!is_new && now - train->said_ns < PLAIN_NS) return;
+  snprintf(train->said_stage, sizeof train->said_stage, "%s", is->stage);
+  train->said_ns = now;
+  pwi_train_lda_line(is, line);
+  pwi_train_show_say(&train->run.show, line);
+}
+
+static void progress(void *context, const struct pawl_lda_progress *is) {
+  struct train *train = context;
+  char line[PWI_TRAIN_LINE_MAX];
+  pwi_train_run_beat(&train->run);
+  train->can_resume |= is_gibbs(train) && strcmp(is->stage, "sampling") == 0 && is->sweep > 0;
+  record(train, is);
+  if (!train->run.show.is_terminal) say_plainly(train, is);
+  if (!pwi_train_show_is_due(&train->run.show)) return;
+  pwi_train_lda_line(is, line);
+  pwi_train_show_draw(&train->run.show, line);
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+/* After whatever was not success. */
+static void advise(struct train *train) {
+  char line[PWI_TRAIN_LINE_MAX];
+  if (!train->can_resume) return;
+  snprintf(line, sizeof line, "what was sampled is kept in %.400s: the same command with --resume goes on from there",
+           train->files.directory);
+  tell(train, line);
+}
+
+static int report(struct train *train, const struct pawl_lda_model *model, const struct pawl_lda_result *result,
+                  double seconds) {
+  const struct pwi_train_base *base = &train->options.base;
+  struct pwi_train_lda_end end = {&train->options, &train->files, model, result, seconds};
+  if (base->json) return pwi_train_lda_end_json(&end);
+  if (!base->quiet) pwi_train_lda_end_print(&end);
+  return PWI_EXIT_OK;
+}
+
+static pawl_status write_model(void *context, const char *path, bool is_rescue, char error[PWI_TRAIN_KEEP_TEXT]) {
+  (void)is_rescue;
+  return pawl_lda_model_write(context, path, error);
+}
+
+/* There is a model: writes it and says so. The exit code. */
+static int keep(struct train *train, struct pawl_lda_model *model, const struct pawl_lda_result *result,
+                double seconds) {
+  bool is_interrupted = result->why && strcmp(result->why, "interrupted") == 0;
+  char error[PAWL_LDA_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
+  pawl_status status = pwi_train_keep(train->files.output, write_model, model, error);
+  if (status) {
+    int exit_code = pwi_train_run_explain(&train->run, status, error);
+    advise(train);
+    return exit_code;
+  }
+  train->is_done = !is_interrupted || !is_gibbs(train);
+  if (is_interrupted) {
+    snprintf(line, sizeof line, "the model as far as it got is saved in %.400s", train->files.output);
+    tell(train, line);
+    advise(train);
+  }
+  int printed = report(train, model, result, seconds);
+  return is_interrupted ? PWI_TRAIN_INTERRUPTED : printed;
+}
+
+static int fail(struct train *train, pawl_status status, const char *error) {
+  int exit_code = PWI_TRAIN_INTERRUPTED;
+  if (pwi_train_run_was_interrupted())
+    tell(train, "interrupted before there was a model: none is written");
+  else
+    exit_code = pwi_train_run_explain(&train->run, status, error);
+  advise(train);
+  return exit_code;
+}
+
+static int learn(void *context) {
+  struct train *train = context;
+  struct pawl_lda_options *lda = &train->options.lda;
+  struct pawl_lda_model *model = NULL;
+  struct pawl_lda_result result = {.why = ""};
+  char error[PAWL_LDA_TEXT] = "";
+  if (pwi_train_run_has_workers(&train->run)) lda->start_worker = start_worker;
+  lda->progress = progress;
+  lda->tell = tell;
+  lda->stopping = stopping;
+  lda->context = train;
+  pawl_status status = pawl_lda_train(train->run.session, lda, &model, &result, error);
+  double seconds = pwi_train_run_conclude(&train->run);
+  int exit_code = status ? fail(train, status, error) : keep(train, model, &result, seconds);
+  pawl_lda_model_destroy(model);
+  return exit_code;
+}
+
+/* Workers are gone by now, and nobody writes to the directory any more. */
+static void clear_up(const struct train *train) {
+  if (train->is_done)
+    pwi_train_lda_files_clear(&train->files);
+  else if (!train->can_resume)
+    pwi_train_lda_files_undo(&train->files);
+}
+
+int pwi_train_lda_run(const struct pwi_command *command, int argc, char **argv) {
+  struct train train = {.has_logged = false};
+  int exit_code = PWI_EXIT_OK;
+  bool good = pwi_train_lda_options_read(&train.options, command, argc, argv, &exit_code);
+  pwi_train_run_init(&train.run, &train.options.base);
+  if (good && pwi_train_run_is_follower(&train.run)) {
+    exit_code = pwi_train_follow(&train.options.base);
+  } else if (good && pwi_train_lda_files_init(&train.files, &train.options, &exit_code)) {
+    train.run.advice = is_gibbs(&train)
+                           ? "; the same command with --resume goes on with what was sampled, --replicas 1 keeps copies"
+                           : ", so that nothing can be saved; --replicas 1 keeps copies";
+    exit_code = pwi_train_run_session(&train.run, learn, &train);
+    clear_up(&train);
+  }
+  pwi_train_run_fini(&train.run);
+  pwi_train_lda_files_fini(&train.files);
+  return exit_code;
+}

@@ -1,0 +1,203 @@
+#include "cli/train/lda_options.h"
+
+#include <string.h>
+
+#include "cli/role_options.h"
+#include "cli/train/rules.h"
+
+/* --- the list ----------------------------------------------------------------------------------------------------- */
+
+const struct pwi_cli_option pwi_train_lda_list[] = {
+    PWI_CLI_HEADING("what is learned"),
+    {PWI_TRAIN_TOPICS, "topics", "K", "how many (default: 100, or those of --start)"},
+    {PWI_TRAIN_OUTPUT, "output", "MODEL", "where the model goes (default: the data's name with .model)"},
+    {PWI_TRAIN_VOCABULARY, "vocab", "FILE",
+     "the words, one a line (default: of text they are collected, else numbers)"},
+    {PWI_TRAIN_HELD_OUT, "held-out", "FILE", "measure the perplexity on these documents; may be given several times"},
+    {PWI_TRAIN_ALPHA, "alpha", "X", "prior of each topic in a document (default: 0.1)"},
+    {PWI_TRAIN_BETA, "beta", "X", "prior of each word in a topic (default: 0.01)"},
+    {PWI_TRAIN_OPTIMISE, "optimise", NULL, "fit both priors, after the first half of the sweeps"},
+    {PWI_TRAIN_START, "start", "MODEL", "begin with the topics of this model"},
+    PWI_CLI_HEADING("how it is learned"),
+    {PWI_TRAIN_METHOD, "method", "NAME", "gibbs (default), or svi: stochastic variational inference"},
+    {PWI_TRAIN_SWEEPS, "sweeps", "N", "how often each token is sampled (default: 500); of svi:"},
+    {PWI_TRAIN_SWEEPS, "passes", "N", "the same: how often all documents are read (default: 1)"},
+    {PWI_TRAIN_STALENESS, "staleness", "N", "sweeps that a worker may be ahead of the slowest (default: 1)"},
+    {PWI_TRAIN_MEMORY, "memory", "SIZE",
+     "for tokens, of each worker: what is beyond is streamed from --dir\n(default: 1G)"},
+    {PWI_TRAIN_SEED, "seed", "N", "of chance (default: 1)"},
+    {PWI_TRAIN_MEASURE_EVERY, "measure-every", "N", "sweeps between looks at the likelihood (default: 10)"},
+    {PWI_TRAIN_EVALUATE_EVERY, "evaluate-every", "N", "sweeps between looks at --held-out (default: at the end)"},
+    {PWI_TRAIN_CHECK, "check", NULL, "count the corpus again at the end, and compare every word's counts"},
+    {PWI_TRAIN_BATCH, "batch", "N", "svi: documents in a step (default: 2048)"},
+    {PWI_TRAIN_KAPPA, "kappa", "X", "svi: step t is (offset + t)^-kappa long (default: 0.6)"},
+    {PWI_TRAIN_OFFSET, "offset", "X", "svi: see --kappa (default: 1)"},
+    PWI_CLI_HEADING("how documents are read"),
+    {PWI_TRAIN_FORMAT, "format", "F",
+     "ldac, uci, text or cache (default: by a look at the files;\n.txt is text, which else has to be named)"},
+    {PWI_TRAIN_SKIP_BAD, "skip-bad", "N", "leave out up to N documents that cannot be read (default: 0)"},
+    {PWI_TRAIN_MIN_DOCUMENTS, "min-documents", "N", "text: leave out words of fewer documents (default: 2)"},
+    {PWI_TRAIN_MAX_SHARE, "max-share", "X", "text: and those of a larger share of all documents (default: 0.5)"},
+    {PWI_TRAIN_MAX_WORDS, "max-words", "N", "text: keep the N most frequent words (default: 1000000)"},
+    {PWI_TRAIN_MIN_LENGTH, "min-length", "N", "text: leave out words of fewer characters (default: 1)"},
+    {PWI_TRAIN_STOP, "stop-words", "english|FILE",
+     "text: leave out those that every English text has, or those of a\nfile, one a line; may be given twice, for "
+     "both"},
+    {PWI_TRAIN_STOP, "stop", "FILE", "the same"},
+    PWI_TRAIN_PLACE,
+    PWI_CLI_HEADING("what is kept and shown"),
+    {PWI_TRAIN_DIRECTORY, "dir", "DIR",
+     "where topics of tokens are kept, seen by all workers (default:\nMODEL.run, which goes when the model is "
+     "written)"},
+    {PWI_TRAIN_KEEP_DIRECTORY, "keep-dir", NULL, "do not remove MODEL.run at the end"},
+    {PWI_TRAIN_RESUME, "resume", NULL, "go on with what is in there"},
+    PWI_TRAIN_SHOWN,
+    {0},
+};
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+#define PLACE(member) offsetof(struct pwi_train_lda_options, member)
+#define POSITIVE 1e-300, 1e300, "a number above 0"
+#define COUNT 1, 1e15
+
+static const struct pwi_train_rule rules[] = {
+    {PWI_TRAIN_VOCABULARY, PWI_TRAIN_TEXT, PLACE(vocabulary), 0, 0, NULL},
+    {PWI_TRAIN_START, PWI_TRAIN_TEXT, PLACE(start), 0, 0, NULL},
+    {PWI_TRAIN_DIRECTORY, PWI_TRAIN_TEXT, PLACE(directory), 0, 0, NULL},
+    {PWI_TRAIN_KEEP_DIRECTORY, PWI_TRAIN_FLAG, PLACE(keep_directory), 0, 0, NULL},
+    {PWI_TRAIN_OPTIMISE, PWI_TRAIN_FLAG, PLACE(lda.optimise), 0, 0, NULL},
+    {PWI_TRAIN_CHECK, PWI_TRAIN_FLAG, PLACE(lda.check), 0, 0, NULL},
+    {PWI_TRAIN_TOPICS, PWI_TRAIN_COUNT32, PLACE(lda.topics), 1, PAWL_LDA_TOPICS_MAX,
+     "a number of topics, from 1 to 65000"},
+    {PWI_TRAIN_STALENESS, PWI_TRAIN_COUNT32, PLACE(lda.staleness), 0, 1e6, "a number of sweeps"},
+    {PWI_TRAIN_BATCH, PWI_TRAIN_COUNT32, PLACE(lda.batch), 1, 1e9, "a number of documents"},
+    {PWI_TRAIN_SWEEPS, PWI_TRAIN_COUNT64, PLACE(lda.sweeps), COUNT, "a number of sweeps"},
+    {PWI_TRAIN_MEASURE_EVERY, PWI_TRAIN_COUNT64, PLACE(lda.measure_every), COUNT, "a number of sweeps"},
+    {PWI_TRAIN_EVALUATE_EVERY, PWI_TRAIN_COUNT64, PLACE(lda.evaluate_every), COUNT, "a number of sweeps"},
+    {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(lda.seed), 0, 1e19, "a whole number"},
+    {PWI_TRAIN_SKIP_BAD, PWI_TRAIN_COUNT64, PLACE(lda.reading.skip_bad), 0, 1e19, "a number of documents"},
+    {PWI_TRAIN_MIN_LENGTH, PWI_TRAIN_COUNT32, PLACE(lda.building.least_length), 1, 255,
+     "a number of characters, up to 255"},
+    {PWI_TRAIN_MIN_DOCUMENTS, PWI_TRAIN_COUNT64, PLACE(lda.building.least_documents), COUNT, "a number of documents"},
+    {PWI_TRAIN_MAX_WORDS, PWI_TRAIN_COUNT64, PLACE(lda.building.most), COUNT, "a number of words"},
+    {PWI_TRAIN_MAX_SHARE, PWI_TRAIN_REAL, PLACE(lda.building.most_share), 1e-300, 1, "a share above 0 and up to 1"},
+    {PWI_TRAIN_ALPHA, PWI_TRAIN_REAL, PLACE(lda.alpha), POSITIVE},
+    {PWI_TRAIN_BETA, PWI_TRAIN_REAL, PLACE(lda.beta), POSITIVE},
+    {PWI_TRAIN_KAPPA, PWI_TRAIN_REAL, PLACE(lda.kappa), POSITIVE},
+    {PWI_TRAIN_OFFSET, PWI_TRAIN_REAL, PLACE(lda.offset), 0, 1e300, "a number from 0 on"},
+    {0},
+};
+
+static bool read_method(struct pwi_train_lda_options *options, const char *value) {
+  static const struct pwi_train_word words[] = {{"gibbs", PAWL_LDA_GIBBS}, {"svi", PAWL_LDA_SVI}, {0}};
+  int method;
+  if (!pwi_train_word_read(words, value, &method)) return false;
+  options->lda.method = (enum pawl_lda_method)method;
+  return true;
+}
+
+static bool read_held_out(struct pwi_train_lda_options *options, const char *value) {
+  if (options->held_out_count == PWI_TRAIN_HELD_OUT_MAX) return false;
+  options->held_out[options->held_out_count++] = value;
+  return true;
+}
+
+static bool read_format(struct pwi_train_lda_options *options, const char *value) {
+  enum pawl_data_format format;
+  if (pawl_data_format_parse(value, &format) != PAWL_OK) return false;
+  if (format != PAWL_DATA_LDAC && format != PAWL_DATA_UCI && format != PAWL_DATA_TEXT && format != PAWL_DATA_CACHE)
+    return false;
+  options->lda.reading.format = format;
+  return true;
+}
+
+static void remember(struct pwi_train_lda_options *options, int letter) {
+  options->has_topics |= letter == PWI_TRAIN_TOPICS;
+  options->has_sweeps |= letter == PWI_TRAIN_SWEEPS;
+  options->has_building |= letter == PWI_TRAIN_MIN_DOCUMENTS || letter == PWI_TRAIN_MAX_SHARE ||
+                           letter == PWI_TRAIN_MAX_WORDS || letter == PWI_TRAIN_STOP || letter == PWI_TRAIN_MIN_LENGTH;
+  options->has_steps |= letter == PWI_TRAIN_BATCH || letter == PWI_TRAIN_KAPPA || letter == PWI_TRAIN_OFFSET;
+}
+
+static const char *read_other(struct pwi_train_lda_options *options, int letter, const char *value) {
+  switch (letter) {
+  case PWI_TRAIN_METHOD:
+    return read_method(options, value) ? NULL : "gibbs or svi";
+  case PWI_TRAIN_HELD_OUT:
+    return read_held_out(options, value) ? NULL : "one of the first 64 files: use a pattern";
+  case PWI_TRAIN_STOP:
+    options->has_building = true;
+    if (strcmp(value, "english") == 0)
+      options->lda.building.stop_english = true;
+    else
+      options->stop = value;
+    return *value ? NULL : "english, or the name of a file";
+  case PWI_TRAIN_FORMAT:
+    return read_format(options, value) ? NULL : "ldac, uci, text or cache, which hold documents";
+  case PWI_TRAIN_MEMORY:
+    return pwi_role_size(value, &options->lda.memory) ? NULL : "a size such as 512M or 8G";
+  default:
+    remember(options, letter);
+    return NULL;
+  }
+}
+
+static bool read_option(struct pwi_train_lda_options *options, int letter, const char *value, int *exit_out) {
+  const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
+  if (!wanted) wanted = read_other(options, letter, value);
+  if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
+  *exit_out = pwi_cli_usage(options->base.command, "'%s' is not %s", value, wanted);
+  return false;
+}
+
+/* --- what was left open ------------------------------------------------------------------------------------------- */
+
+/* What the method has to know of where it runs. */
+static void hand_over(struct pwi_train_lda_options *options) {
+  const struct pwi_train_base *base = &options->base;
+  options->lda.job = base->job;
+  options->lda.resume = base->resume;
+  options->lda.workers = base->least;
+  options->lda.workers_most = base->most;
+  options->lda.threads = options->lda.building.threads = base->threads;
+  options->lda.on_loss = base->on_loss;
+  options->lda.drop_slowest = base->drop_slowest;
+}
+
+static int check(const struct pwi_train_lda_options *options) {
+  const struct pwi_command *command = options->base.command;
+  if (options->has_steps && options->lda.method != PAWL_LDA_SVI)
+    return pwi_cli_usage(command, "--batch, --kappa and --offset are for --method svi");
+  if (options->lda.evaluate_every && !options->held_out_count)
+    return pwi_cli_usage(command, "--evaluate-every needs documents to look at: --held-out FILE");
+  if (options->has_building && options->vocabulary)
+    return pwi_cli_usage(
+        command, "--min-documents, --max-share, --max-words, --min-length and --stop-words say how a vocabulary is "
+                 "collected from text; with --vocab there is one already");
+  return PWI_EXIT_OK;
+}
+
+bool pwi_train_lda_options_read(struct pwi_train_lda_options *options, const struct pwi_command *command, int argc,
+                                char **argv, int *exit_out) {
+  struct pwi_cli_args args;
+  int letter;
+  *options = (struct pwi_train_lda_options){.data = NULL};
+  pwi_train_base_init(&options->base, command);
+  pawl_lda_options_init(&options->lda);
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(options, letter, args.value, exit_out)) return false;
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
+    *exit_out = args.exit_code;
+    return false;
+  }
+  options->data = (const char *const *)argv + args.rest;
+  options->data_count = (size_t)(argc - args.rest);
+  if (options->lda.method == PAWL_LDA_SVI && !options->has_sweeps) options->lda.sweeps = 1;
+  *exit_out = pwi_train_base_settle(&options->base);
+  if (*exit_out != PWI_EXIT_OK) return false;
+  hand_over(options);
+  *exit_out = check(options);
+  return *exit_out == PWI_EXIT_OK;
+}

@@ -1,0 +1,173 @@
+/* `pawl train logistic`, `svm` and `linear`. This process is the scheduler. The method itself is apps/linear; here its rounds are shown and
+ * logged, and whatever ends it, the models that there are get written. */
+#include "cli/train/linear.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/train/end.h"
+#include "cli/train/figures.h"
+#include "cli/train/run.h"
+
+struct train {
+  struct pwi_train_run run;
+  struct pwi_train_options options;
+  struct pwi_train_files files;
+  struct pwi_train_end end;
+  struct linear_model start;
+  size_t logged_point;
+  uint64_t logged_round;
+  bool has_logged;
+  char write_error[APPS_TEXT_MAX]; /* why a model could not be written; "" if all could */
+};
+
+/* --- what the method calls ---------------------------------------------------------------------------------------- */
+
+static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct train *)context)->run, line); }
+static bool stopping(void *context) { return pwi_train_run_is_stopping(&((struct train *)context)->run); }
+static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct train *)context)->run); }
+
+/* Once a round. */
+static void record(struct train *train, const struct linear_progress *progress) {
+  char mark[PWI_TRAIN_MARK_MAX];
+  struct pwi_train_scalar scalars[PWI_TRAIN_FIGURES];
+  if (strcmp(progress->stage, "training") != 0) return;
+  if (train->has_logged && train->logged_point == progress->point && train->logged_round == progress->round) return;
+  train->has_logged = true;
+  train->logged_point = progress->point;
+  train->logged_round = progress->round;
+  if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_figures_json(progress));
+  pwi_train_figures_board(progress, scalars);
+  pwi_train_run_board(&train->run, pwi_train_mark(&train->options, progress->point, mark), progress->round, scalars,
+                      PWI_TRAIN_FIGURES);
+}
+
+static void progress(void *context, const struct linear_progress *is) {
+  struct train *train = context;
+  char line[PWI_TRAIN_LINE_MAX];
+  pwi_train_run_beat(&train->run);
+  record(train, is);
+  if (!pwi_train_show_is_due(&train->run.show)) return;
+  pwi_train_figures_line(is, line);
+  pwi_train_show_draw(&train->run.show, line);
+}
+
+static pawl_status found(void *context, size_t point, const struct linear_model *model,
+                         const struct linear_result *result) {
+  struct train *train = context;
+  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX], error[APPS_TEXT_MAX] = "";
+  pawl_status status = pwi_train_end_found(&train->end, point, model, result, error);
+  if (status) {
+    memcpy(train->write_error, error, sizeof error);
+  } else if (train->options.linear.point_count > 1) {
+    snprintf(line, sizeof line, "%s: objective %.8g, %llu non-zeros, in %.300s",
+             pwi_train_mark(&train->options, point, mark), result->objective, (unsigned long long)result->nonzeros,
+             train->end.found[point].path);
+    tell(train, line);
+  }
+  return status;
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+/* Models that were written but are not what was asked for. */
+static int judge(struct train *train) {
+  char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX];
+  int exit_code = PWI_EXIT_OK;
+  for (size_t i = 0; i < train->options.linear.point_count; i++) {
+    const struct pwi_train_found *found = &train->end.found[i];
+    if (!found->path || found->result.is_certain) continue;
+    pwi_train_mark(&train->options, i, mark);
+    exit_code = PWI_TRAIN_UNCERTAIN;
+    snprintf(line, sizeof line, "%s%s%.300s has %s (%s); try %s", mark, *mark ? ": " : "", found->path,
+             strcmp(found->why, "diverged") == 0 ? "DIVERGED" : "NOT converged", found->why,
+             found->result.advice ? found->result.advice : "again");
+    tell(train, line);
+  }
+  return exit_code;
+}
+
+/* What is said at the end, and the exit code. */
+static int conclude(struct train *train, pawl_status status, const char *error) {
+  const struct pwi_train_base *base = &train->options.base;
+  const struct pwi_train_found *last = &train->end.found[train->end.last];
+  bool is_interrupted = pwi_train_run_was_interrupted() && (status || strcmp(last->why, "interrupted") == 0);
+  int exit_code = PWI_EXIT_OK;
+  if (status && (!is_interrupted || train->write_error[0]))
+    exit_code = pwi_train_run_explain(&train->run, status, train->write_error[0] ? train->write_error : error);
+  if (is_interrupted) exit_code = PWI_TRAIN_INTERRUPTED;
+  if (!train->end.has_found) {
+    if (is_interrupted && !train->write_error[0]) tell(train, "interrupted before there was a model: nothing is saved");
+    return exit_code;
+  }
+  if (exit_code != PWI_EXIT_OK) {
+    char line[PWI_TRAIN_LINE_MAX];
+    snprintf(line, sizeof line, "the model as far as it got is saved in %.400s", last->path);
+    tell(train, line);
+  }
+  if (exit_code == PWI_EXIT_OK) exit_code = judge(train);
+  int printed = PWI_EXIT_OK;
+  if (base->json)
+    printed = pwi_train_end_json(&train->end);
+  else if (!base->quiet)
+    pwi_train_end_print(&train->end);
+  return exit_code ? exit_code : printed;
+}
+
+static int learn(void *context) {
+  struct train *train = context;
+  struct linear_options *linear = &train->options.linear;
+  struct linear_result result = {.why = ""};
+  char error[APPS_TEXT_MAX] = "";
+  if (pwi_train_run_has_workers(&train->run)) linear->start_worker = start_worker;
+  linear->progress = progress;
+  linear->tell = tell;
+  linear->stopping = stopping;
+  linear->found = found;
+  linear->context = train;
+  pawl_status status = linear_train(train->run.session, linear, &result, error);
+  train->end.seconds = pwi_train_run_conclude(&train->run);
+  return conclude(train, status, error);
+}
+
+/* What can be wrong before anything is started. */
+static bool prepare(struct train *train, int *exit_out) {
+  struct pwi_train_options *options = &train->options;
+  char error[APPS_TEXT_MAX] = "";
+  if (!pwi_train_files_init(&train->files, options, exit_out)) return false;
+  if (options->start && linear_model_read(options->start, &train->start, error) != PAWL_OK) {
+    *exit_out = pwi_cli_failure(options->base.command, "%s", error);
+    return false;
+  }
+  if (options->start) options->linear.start = &train->start;
+  if (!linear_check(&options->linear, error)) { /* once more, with the model to begin with */
+    *exit_out = pwi_cli_usage(options->base.command, "%s", error);
+    return false;
+  }
+  if (!pwi_train_end_init(&train->end, options, &train->files)) {
+    *exit_out = pwi_cli_failure(options->base.command, "out of memory");
+    return false;
+  }
+  train->run.advice = options->linear.checkpoints
+                          ? ", so that nothing can be saved; --resume goes on from the last checkpoint"
+                          : ", so that nothing can be saved; --replicas 1 keeps copies, --checkpoint-every 60 what was "
+                            "learned";
+  return true;
+}
+
+int pwi_train_linear_run(const struct pwi_command *command, enum pwi_train_kind kind, int argc, char **argv) {
+  struct train train = {.has_logged = false};
+  int exit_code = PWI_EXIT_OK;
+  bool good = pwi_train_options_read(&train.options, command, kind, argc, argv, &exit_code);
+  pwi_train_run_init(&train.run, &train.options.base);
+  if (good && pwi_train_run_is_follower(&train.run))
+    exit_code = pwi_train_follow(&train.options.base);
+  else if (good && prepare(&train, &exit_code))
+    exit_code = pwi_train_run_session(&train.run, learn, &train);
+  pwi_train_run_fini(&train.run);
+  pwi_train_end_fini(&train.end);
+  linear_model_fini(&train.start);
+  pwi_train_files_fini(&train.files);
+  pwi_train_options_fini(&train.options);
+  return exit_code;
+}

@@ -1,0 +1,269 @@
+#include "cli/train/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/reading.h"
+#include "cli/train/rules.h"
+
+/* --- words and numbers -------------------------------------------------------------------------------------------- */
+
+static bool has_value(const struct pwi_train_values *values, double value) {
+  for (size_t i = 0; i < values->count; i++)
+    if (values->at[i] == value) return true;
+  return false;
+}
+
+bool pwi_train_values_read(const char *text, struct pwi_train_values *values_out) {
+  struct pwi_train_values values = {.count = 0};
+  for (;; text++) {
+    char *stop;
+    double value;
+    if (values.count == PWI_TRAIN_VALUES_MAX || !pwi_train_real_read(text, &value, &stop) || has_value(&values, value))
+      return false;
+    values.at[values.count++] = value;
+    text = stop;
+    if (*text != ',') break;
+  }
+  if (*text) return false;
+  *values_out = values;
+  return true;
+}
+
+const char *pwi_train_number(double value, char *text_out) {
+  for (int digits = 6; digits <= 17; digits++) {
+    snprintf(text_out, 32, "%.*g", digits, value);
+    if (strtod(text_out, NULL) == value) break;
+  }
+  return text_out;
+}
+
+/* --- options that are a number, a text or a flag and nothing else ------------------------------------------------- */
+
+#define PLACE(member) offsetof(struct pwi_train_options, member)
+
+static const struct pwi_train_rule rules[] = {
+    {PWI_TRAIN_START, PWI_TRAIN_TEXT, PLACE(start), 0, 0, NULL},
+    {PWI_TRAIN_CHECKPOINT, PWI_TRAIN_TEXT, PLACE(checkpoints), 0, 0, NULL},
+    {PWI_TRAIN_LABEL, PWI_TRAIN_TEXT, PLACE(linear.reading.label), 0, 0, NULL},
+    {PWI_TRAIN_NO_KKT, PWI_TRAIN_FLAG, PLACE(linear.keep_all), 0, 0, NULL},
+    {PWI_TRAIN_BINARY, PWI_TRAIN_FLAG, PLACE(linear.reading.binary), 0, 0, NULL},
+    {PWI_TRAIN_ZERO_BASED, PWI_TRAIN_FLAG, PLACE(linear.zero_based), 0, 0, NULL},
+    {PWI_TRAIN_UNIT_ROWS, PWI_TRAIN_FLAG, PLACE(linear.reading.unit_rows), 0, 0, NULL},
+    {PWI_TRAIN_EARLY_STOP, PWI_TRAIN_COUNT32, PLACE(linear.patience), 1, 1e9, "a number of rounds"},
+    {PWI_TRAIN_MINIBATCH, PWI_TRAIN_COUNT32, PLACE(linear.minibatch), 1, 1e9, "a number of rows"},
+    {PWI_TRAIN_TAU, PWI_TRAIN_COUNT32, PLACE(linear.tau), 0, 1e6, "a number of steps"},
+    {PWI_TRAIN_BLOCKS, PWI_TRAIN_COUNT32, PLACE(linear.blocks), 1, 1e6, "a number of blocks, up to a million"},
+    {PWI_TRAIN_HASH_BITS, PWI_TRAIN_COUNT32, PLACE(linear.reading.hash_bits), 1, 62, "a number of bits, up to 62"},
+    {PWI_TRAIN_ROUNDS, PWI_TRAIN_COUNT64, PLACE(linear.rounds), 1, 1e15, "a number of rounds"},
+    {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(linear.seed), 0, 1e19, "a whole number"},
+    {PWI_TRAIN_SKIP_BAD, PWI_TRAIN_COUNT64, PLACE(linear.reading.skip_bad), 0, 1e19, "a number of rows"},
+    {PWI_TRAIN_TOLERANCE, PWI_TRAIN_REAL, PLACE(linear.tolerance), 1e-15, 1, "a number from 1e-15 to 1"},
+    {PWI_TRAIN_VALID_SPLIT, PWI_TRAIN_REAL, PLACE(linear.valid_split), 1e-9, 0.999999,
+     "a share of the rows, above 0 and below 1"},
+    {PWI_TRAIN_RATE, PWI_TRAIN_REAL, PLACE(linear.rate), 1e-300, 1e300, "a number above 0"},
+    {PWI_TRAIN_CHECKPOINT_EVERY, PWI_TRAIN_REAL, PLACE(linear.checkpoint_every_s), 1e-3, 1e9,
+     "a number of seconds above 0"},
+    {0},
+};
+
+/* --- the others --------------------------------------------------------------------------------------------------- */
+
+static bool read_method(struct pwi_train_options *options, const char *value) {
+  static const struct pwi_train_word words[] = {
+      {"blocks", LINEAR_METHOD_BLOCKS}, {"subgradient", LINEAR_METHOD_SUBGRADIENT},
+      {"sgd", LINEAR_METHOD_SGD},       {"adagrad", LINEAR_METHOD_ADAGRAD},
+      {"ftrl", LINEAR_METHOD_FTRL},     {"dual", LINEAR_METHOD_DUAL},
+      {"newton", LINEAR_METHOD_NEWTON}, {0}};
+  int method;
+  if (!pwi_train_word_read(words, value, &method)) return false;
+  options->linear.method = (enum linear_method)method;
+  return true;
+}
+
+static bool read_loss(struct pwi_train_options *options, const char *value) {
+  static const struct pwi_train_word words[] = {{"hinge", LINEAR_HINGE}, {"squared-hinge", LINEAR_SQUARED_HINGE}, {0}};
+  int loss;
+  if (!pwi_train_word_read(words, value, &loss)) return false;
+  options->linear.loss = (enum linear_loss)loss;
+  return true;
+}
+
+static bool read_model_format(struct pwi_train_options *options, const char *value) {
+  static const struct pwi_train_word words[] = {
+      {"pawl", LINEAR_FORMAT_PAWL}, {"liblinear", LINEAR_FORMAT_LIBLINEAR}, {"npy", LINEAR_FORMAT_NPY}, {0}};
+  int format;
+  if (!pwi_train_word_read(words, value, &format)) return false;
+  options->format = (enum linear_format)format;
+  options->has_format = true;
+  return true;
+}
+
+static bool read_class(struct pwi_train_options *options, const char *value, char **stop_out) {
+  struct pwi_train_class class;
+  char *stop;
+  class.label = strtod(value, &stop);
+  if (stop == value || *stop != '=' || !isfinite(class.label)) return false;
+  if (!pwi_train_real_read(stop + 1, &class.weight, &stop) || class.weight <= 0) return false;
+  if (options->class_count == 2 || (options->class_count == 1 && options->classes[0].label == class.label))
+    return false;
+  options->classes[options->class_count++] = class;
+  *stop_out = stop;
+  return true;
+}
+
+/* `LABEL=WEIGHT`, one or two with a comma between them, or `balanced`. */
+static bool read_classes(struct pwi_train_options *options, const char *value) {
+  char *stop;
+  if (strcmp(value, "balanced") == 0) return options->is_balanced = true;
+  for (;; value = stop + 1) {
+    if (!read_class(options, value, &stop)) return false;
+    if (*stop != ',') return *stop == 0;
+  }
+}
+
+static bool read_valid(struct pwi_train_options *options, const char *value) {
+  if (options->valid_count == PWI_TRAIN_VALID_MAX) return false;
+  options->valid[options->valid_count++] = value;
+  return true;
+}
+
+static const char *read_other(struct pwi_train_options *options, int letter, const char *value) {
+  switch (letter) {
+  case PWI_TRAIN_L1:
+  case PWI_TRAIN_L2:
+    return pwi_train_values_read(value, letter == PWI_TRAIN_L1 ? &options->l1 : &options->l2)
+               ? NULL
+               : "a number from 0 on, or up to 64 different ones with commas between them";
+  case PWI_TRAIN_LOSS:
+    return read_loss(options, value) ? NULL : "hinge or squared-hinge";
+  case PWI_TRAIN_METHOD:
+    return read_method(options, value) ? NULL : "newton, blocks, subgradient, sgd, adagrad, ftrl or dual";
+  case PWI_TRAIN_CLASS_WEIGHT:
+    return read_classes(options, value) ? NULL : "LABEL=WEIGHT, or two of them with a comma, or balanced";
+  case PWI_TRAIN_VALID:
+    return read_valid(options, value) ? NULL : "one of the first 64 files: use a pattern";
+  case PWI_TRAIN_FORMAT:
+    return pawl_data_format_parse(value, &options->linear.reading.format) == PAWL_OK
+               ? NULL
+               : "libsvm, vw, criteo, csv, ldac, uci, text or cache";
+  case PWI_TRAIN_SEPARATOR:
+    return pwi_separator_read(value, &options->linear.reading) ? NULL : PWI_SEPARATOR_WANTED;
+  case PWI_TRAIN_MODEL_FORMAT:
+    return read_model_format(options, value) ? NULL : "pawl, liblinear or npy";
+  default:
+    options->linear.bias &= letter != PWI_TRAIN_NO_BIAS;
+    return NULL;
+  }
+}
+
+static bool read_option(struct pwi_train_options *options, int letter, const char *value, int *exit_out) {
+  const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
+  if (!wanted) wanted = read_other(options, letter, value);
+  if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
+  *exit_out = pwi_cli_usage(options->base.command, "'%s' is not %s", value, wanted);
+  return false;
+}
+
+/* --- what was left open ------------------------------------------------------------------------------------------- */
+
+/* Every l1 with every l2. */
+static bool make_points(struct pwi_train_options *options) {
+  struct pwi_train_values *l1 = &options->l1, *l2 = &options->l2;
+  if (l1->count == 0 && l2->count == 0) *l2 = (struct pwi_train_values){{1}, 1};
+  if (l1->count == 0) *l1 = (struct pwi_train_values){{0}, 1};
+  if (l2->count == 0) *l2 = (struct pwi_train_values){{0}, 1};
+  struct linear_point *points = pwi_alloc_zero(l1->count * l2->count, sizeof *points);
+  if (!points) return false;
+  for (size_t i = 0; i < l1->count * l2->count; i++)
+    points[i] = (struct linear_point){l1->at[i / l2->count], l2->at[i % l2->count]};
+  options->linear.points = points;
+  options->linear.point_count = l1->count * l2->count;
+  return true;
+}
+
+const char *pwi_train_mark(const struct pwi_train_options *options, size_t point, char mark_out[PWI_TRAIN_MARK_MAX]) {
+  const struct linear_point *at = &options->linear.points[point];
+  char l1[32], l2[32];
+  pwi_train_number(at->l1, l1);
+  pwi_train_number(at->l2, l2);
+  mark_out[0] = '\0';
+  if (options->l1.count > 1 && options->l2.count > 1)
+    snprintf(mark_out, PWI_TRAIN_MARK_MAX, "l1=%.24s.l2=%.24s", l1, l2);
+  else if (options->l1.count > 1)
+    snprintf(mark_out, PWI_TRAIN_MARK_MAX, "l1=%s", l1);
+  else if (options->l2.count > 1)
+    snprintf(mark_out, PWI_TRAIN_MARK_MAX, "l2=%s", l2);
+  return mark_out;
+}
+
+/* What the method has to know of where it runs. */
+static void hand_over(struct pwi_train_options *options) {
+  const struct pwi_train_base *base = &options->base;
+  options->linear.job = base->job;
+  options->linear.resume = base->resume;
+  options->linear.workers = base->least;
+  options->linear.workers_most = base->most;
+  options->linear.threads = base->threads;
+  options->linear.on_loss = base->on_loss;
+  options->linear.drop_slowest = base->drop_slowest;
+}
+
+static int check(struct pwi_train_options *options) {
+  const struct pwi_command *command = options->base.command;
+  char error[APPS_TEXT_MAX] = "";
+  if (options->is_balanced && options->class_count)
+    return pwi_cli_usage(command, "--class-weight is balanced or LABEL=WEIGHT, not both");
+  if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)
+    return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE or --valid-split SHARE");
+  options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
+  if (!linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
+  return PWI_EXIT_OK;
+}
+
+static void init(struct pwi_train_options *options, const struct pwi_command *command, enum pwi_train_kind kind) {
+  static const enum linear_loss losses[] = {
+      [PWI_TRAIN_LOGISTIC] = LINEAR_LOGISTIC, [PWI_TRAIN_SVM] = LINEAR_HINGE, [PWI_TRAIN_LINEAR] = LINEAR_SQUARED};
+  *options = (struct pwi_train_options){.kind = kind};
+  pwi_train_base_init(&options->base, command);
+  linear_options_init(&options->linear);
+  options->linear.loss = losses[kind];
+}
+
+bool pwi_train_options_read(struct pwi_train_options *options, const struct pwi_command *command,
+                            enum pwi_train_kind kind, int argc, char **argv, int *exit_out) {
+  struct pwi_cli_args args;
+  int letter;
+  init(options, command, kind);
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!read_option(options, letter, args.value, exit_out)) return false;
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
+    *exit_out = args.exit_code;
+    return false;
+  }
+  options->data = (const char *const *)argv + args.rest;
+  options->data_count = (size_t)(argc - args.rest);
+  options->linear.path_count = options->data_count; /* linear_check looks at how many there are */
+  options->linear.paths = options->data;
+  options->linear.valid_paths = options->valid;
+  options->linear.valid_count = options->valid_count;
+  if (!make_points(options)) {
+    *exit_out = pwi_cli_failure(command, "out of memory");
+    return false;
+  }
+  *exit_out = pwi_train_base_settle(&options->base);
+  if (*exit_out != PWI_EXIT_OK) return false;
+  hand_over(options);
+  *exit_out = check(options);
+  return *exit_out == PWI_EXIT_OK;
+}
+
+void pwi_train_options_fini(struct pwi_train_options *options) {
+  pwi_free((void *)(uintptr_t)options->linear.points);
+  options->linear.points = NULL;
+}

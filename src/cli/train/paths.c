@@ -1,0 +1,119 @@
+#include "cli/train/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <pawl/session.h>
+
+#include "base/memory.h"
+
+#define PATTERN "*?["
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+const char *pwi_train_path_base(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static bool ends_in(const char *text, size_t length, const char *tail) {
+  size_t tail_length = strlen(tail);
+  return length > tail_length && strncmp(text + length - tail_length, tail, tail_length) == 0;
+}
+
+/* Up to the suffix, and of a pattern up to what is not known. */
+static size_t stem_of(const char *base) {
+  static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
+  size_t length = strcspn(base, PATTERN);
+  for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+    if (ends_in(base, length, packed[i])) length -= strlen(packed[i]);
+  for (size_t at = length; at > 1; at--)
+    if (base[at - 1] == '.') {
+      length = at - 1;
+      break;
+    }
+  while (length > 0 && strchr(".-_", base[length - 1])) length--;
+  return length;
+}
+
+char *pwi_train_path_beside(const char *data, const char *suffix) {
+  const char *base = pwi_train_path_base(data);
+  size_t length = stem_of(base);
+  char name[PATH_MAX];
+  if (length == 0) {
+    base = "pawl";
+    length = strlen(base);
+  }
+  int size = snprintf(name, sizeof name, "%.*s%s", (int)length, base, suffix);
+  return size > 0 && (size_t)size < sizeof name ? pwi_copy_string(name) : NULL;
+}
+
+char *pwi_train_path_absolute(const char *path) {
+  char folder[PATH_MAX], whole[2 * PATH_MAX];
+  if (*path == '/' || !getcwd(folder, sizeof folder)) return pwi_copy_string(path);
+  int size = snprintf(whole, sizeof whole, "%s/%s", folder, path);
+  return size > 0 && (size_t)size < sizeof whole ? pwi_copy_string(whole) : NULL;
+}
+
+char **pwi_train_paths_absolute(const char *const *paths, size_t count) {
+  char **all = pwi_alloc_zero(count + 1, sizeof *all);
+  for (size_t i = 0; all && i < count; i++)
+    if (!(all[i] = pwi_train_path_absolute(paths[i]))) {
+      pwi_train_paths_free(all, i);
+      return NULL;
+    }
+  return all;
+}
+
+void pwi_train_paths_free(char **paths, size_t count) {
+  for (size_t i = 0; paths && i < count; i++) pwi_free(paths[i]);
+  pwi_free(paths);
+}
+
+/* --- what must be there ------------------------------------------------------------------------------------------- */
+
+int pwi_train_path_data(const struct pwi_command *command, const char *const *paths, size_t count,
+                        const struct pawl_data_options *reading, struct pawl_data **data_out) {
+  pawl_status status = pawl_data_open(paths, count, reading, data_out);
+  const char *text = pawl_error_text();
+  if (!status) return PWI_EXIT_OK;
+  if (status == PAWL_INVALID) return pwi_cli_usage(command, "%s", text);
+  return pwi_cli_failure(command, "%s", *text ? text : pawl_status_text(status));
+}
+
+/* Makes a file beside the model and removes it: finds names that are too long, full disks without inodes, quotas. */
+static int try_draft(const struct pwi_command *command, const char *output) {
+  char draft[PATH_MAX + 32];
+  struct stat about;
+  if (stat(output, &about) == 0 && !S_ISREG(about.st_mode)) return PWI_EXIT_OK; /* /dev/null is written in place */
+  snprintf(draft, sizeof draft, "%s.new-%ld", output, (long)getpid());
+  int file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return pwi_cli_failure(command, "the model cannot be written to %s: %s", output, strerror(errno));
+  close(file);
+  unlink(draft);
+  return PWI_EXIT_OK;
+}
+
+int pwi_train_path_output(const struct pwi_command *command, const char *output) {
+  const char *base = pwi_train_path_base(output);
+  struct stat about;
+  char folder[PATH_MAX] = ".";
+  if (base != output) snprintf(folder, sizeof folder, "%.*s", (int)(base - output), output);
+  if (!*base || (stat(output, &about) == 0 && S_ISDIR(about.st_mode)))
+    return pwi_cli_failure(command, "the model cannot be written to %s, which is a folder", output);
+  if (access(folder, W_OK | X_OK) != 0)
+    return pwi_cli_failure(command, "the model cannot be written to %s: %s", folder, strerror(errno));
+  return try_draft(command, output);
+}
+
+int pwi_train_path_folder(const struct pwi_command *command, const char *path) {
+  struct stat about;
+  if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)))
+    return PWI_EXIT_OK;
+  return pwi_cli_failure(command, "cannot make the folder %s: %s", path, strerror(errno));
+}

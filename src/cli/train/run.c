@@ -1,0 +1,212 @@
+#include "cli/train/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/spool.h"
+#include "host/clock.h"
+
+#define START_NS (30 * PAWL_SECOND)
+#define TELLING 16 /* characters that do not agree by accident */
+#define CLOSE_NS (2 * PAWL_SECOND)
+
+/* --- Ctrl-C ------------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupts;
+
+/* The first asks for an end, and the model is saved; the second does not wait for that. */
+static void interrupt(int signal_number) {
+  static const char text[] = "\nstopping: the model is being saved; once more ends at once\n";
+  (void)signal_number;
+  int saved = errno;
+  if (interrupts++ > 0) {
+    pwi_spool_remove();
+    _exit(PWI_TRAIN_INTERRUPTED);
+  }
+  if (isatty(STDERR_FILENO)) (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  errno = saved;
+}
+
+static void catch_interrupts(void) {
+  struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
+/* --- news --------------------------------------------------------------------------------------------------------- */
+
+void pwi_train_run_tell(struct pwi_train_run *run, const char *line) {
+  snprintf(run->news, sizeof run->news, "%s", line);
+  pwi_train_show_say(&run->show, line);
+}
+
+/* A worker's last words often are what the job has told already, with other words before it. */
+static bool is_known(const struct pwi_train_run *run, const char *line) {
+  for (const char *part = line; (part = strstr(part, ": "));) {
+    part += 2;
+    if (strlen(part) >= TELLING && strstr(run->news, part)) return true;
+  }
+  return false;
+}
+
+static void tell_words(void *context, const char *line) {
+  struct pwi_train_run *run = context;
+  if (!is_known(run, line)) pwi_train_show_say(&run->show, line);
+}
+
+static void warn(struct pwi_train_run *run, const char *what, const char *path) {
+  char line[PWI_TRAIN_LINE_MAX];
+  snprintf(line, sizeof line, "no more is written to the %s %.300s: %s", what, path, strerror(errno));
+  pwi_train_run_tell(run, line);
+}
+
+bool pwi_train_run_has_log(const struct pwi_train_run *run) { return run->log.path != NULL; }
+
+void pwi_train_run_log(struct pwi_train_run *run, json_t *object) {
+  if (!pwi_train_log_write(&run->log, object)) warn(run, "log", run->base->log);
+}
+
+void pwi_train_run_board(struct pwi_train_run *run, const char *mark, uint64_t step,
+                         const struct pwi_train_scalar *scalars, size_t count) {
+  if (!pwi_train_board_write(&run->board, mark, step, scalars, count)) warn(run, "event file in", run->base->board);
+}
+
+/* Who has died meanwhile. */
+static void look(struct pwi_train_run *run) {
+  char line[PWI_TRAIN_LINE_MAX];
+  uint32_t lost = pwi_train_watch_lost(&run->watch);
+  pwi_train_workers_look(&run->workers);
+  if (lost == run->servers_lost) return;
+  run->servers_lost = lost;
+  snprintf(line, sizeof line, "a server was lost, %u so far: others have copies of what it held", lost);
+  pwi_train_run_tell(run, line);
+}
+
+void pwi_train_run_beat(struct pwi_train_run *run) {
+  look(run);
+  pwi_train_watch_beat(&run->watch);
+}
+
+bool pwi_train_run_is_stopping(struct pwi_train_run *run) {
+  look(run);
+  return interrupts > 0;
+}
+
+/* --- the cluster -------------------------------------------------------------------------------------------------- */
+
+static int open_session(struct pwi_train_run *run) {
+  struct pwi_train_base *base = run->base;
+  struct pwi_session_choice *choice = &base->choice;
+  choice->options.job = base->job;
+  if (!base->has_cluster) {
+    if (!base->is_launched && pwi_session_default_answers())
+      fprintf(stderr, "pawl %s: trains on servers of its own; --cluster %s uses the cluster that runs there\n",
+              base->command->name, pwi_session_default_address);
+    choice->options.address = NULL;
+    choice->options.servers = base->servers;
+    choice->options.replicas = base->replicas;
+    if (choice->timeout_ns < START_NS) choice->timeout_ns = START_NS;
+  }
+  int exit_code = pwi_train_listen(base, run->listen);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
+  choice->options.listen = run->listen;
+  exit_code = pwi_session_start(choice, base->command, &run->session);
+  if (exit_code != PWI_EXIT_OK || !base->is_launched || base->has_cluster) return exit_code;
+  return pwi_train_meet(&run->meeting, base, pawl_session_address(run->session));
+}
+
+static void watch_servers(struct pwi_train_run *run) {
+  if (run->base->has_cluster) return;
+  run->watch.address = pawl_session_address(run->session);
+  run->watch.name = run->base->command->name;
+  run->watch.file = run->meeting.path;
+  run->watch.replicas = run->base->replicas;
+  run->watch.advice = run->advice;
+  pwi_train_watch_start(&run->watch);
+}
+
+/* Beyond those that the job asks for itself: where a range was given, as many as there are processors for. */
+static int start_more(struct pwi_train_run *run) {
+  for (uint32_t i = run->base->least; i < run->base->workers_started; i++) {
+    pawl_status status = pwi_train_workers_start(&run->workers);
+    if (status) return pwi_cli_failure(run->base->command, "cannot start a worker: %s", pawl_status_text(status));
+  }
+  return PWI_EXIT_OK;
+}
+
+bool pwi_train_run_has_workers(const struct pwi_train_run *run) {
+  return !run->base->is_launched && run->base->workers > 0; /* else a launcher, or somebody else, has started them */
+}
+
+pawl_status pwi_train_run_worker(struct pwi_train_run *run) { return pwi_train_workers_start(&run->workers); }
+
+static int start_workers(struct pwi_train_run *run) {
+  int exit_code = PWI_EXIT_OK;
+  const struct pwi_train_base *base = run->base;
+  run->workers.say = tell_words;
+  run->workers.context = run;
+  if (pwi_train_run_has_workers(run))
+    return pwi_train_workers_init(&run->workers, base, pawl_session_address(run->session), &exit_code) ? start_more(run)
+                                                                                                       : exit_code;
+  if (!base->is_launched) {
+    char line[PWI_TRAIN_LINE_MAX];
+    snprintf(line, sizeof line, "waiting for workers: pawl worker --cluster %.300s --job %.64s",
+             base->choice.options.address, base->job);
+    pwi_train_run_tell(run, line);
+  }
+  return PWI_EXIT_OK;
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+void pwi_train_run_init(struct pwi_train_run *run, struct pwi_train_base *base) {
+  *run = (struct pwi_train_run){.base = base, .advice = "", .began_ns = pwi_host_now()};
+  pwi_train_show_init(&run->show, base->quiet);
+  run->log = (struct pwi_train_log){.path = base->log, .is_resumed = base->resume};
+  run->board = (struct pwi_train_board){.folder = base->board};
+}
+
+void pwi_train_run_fini(struct pwi_train_run *run) {
+  pwi_train_log_close(&run->log);
+  pwi_train_board_close(&run->board);
+}
+
+bool pwi_train_run_is_follower(const struct pwi_train_run *run) {
+  return run->base->is_launched && run->base->ranks.rank > 0;
+}
+
+int pwi_train_run_session(struct pwi_train_run *run, int (*learn)(void *context), void *context) {
+  catch_interrupts();
+  pwi_cli_log_calm();
+  int exit_code = open_session(run);
+  if (exit_code == PWI_EXIT_OK) exit_code = start_workers(run);
+  if (exit_code == PWI_EXIT_OK) {
+    watch_servers(run);
+    exit_code = learn(context);
+    pwi_train_watch_stop(&run->watch);
+  }
+  fflush(stdout);
+  pwi_train_part(&run->meeting);
+  pwi_train_workers_fini(&run->workers);
+  pawl_session_close(run->session, CLOSE_NS); /* what is left under way is nobody's any more */
+  return exit_code;
+}
+
+double pwi_train_run_conclude(struct pwi_train_run *run) {
+  double seconds = (double)(pwi_host_now() - run->began_ns) / (double)PWI_HOST_SECOND;
+  pwi_train_workers_look(&run->workers);
+  run->workers.say = NULL;
+  pwi_train_show_clear(&run->show);
+  return seconds;
+}
+
+bool pwi_train_run_was_interrupted(void) { return interrupts > 0; }
+
+int pwi_train_run_explain(const struct pwi_train_run *run, pawl_status status, const char *error) {
+  const char *text = *error ? error : *pawl_error_text() ? pawl_error_text() : pawl_status_text(status);
+  return pwi_cli_failure(run->base->command, "%s", text);
+}

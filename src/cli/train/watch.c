@@ -1,0 +1,65 @@
+#include "cli/train/watch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "api/embedded.h"
+#include "cli/cli.h"
+#include "cli/spool.h"
+#include "host/clock.h"
+
+#define LOOK_US 200000
+#define SILENCE_NS (60 * PWI_HOST_SECOND) /* with copies: whether one is left is seen by whether it goes on */
+
+/* One that died while its keys were being copied elsewhere may be survived, so time tells. Without copies there is no hope. */
+static bool is_hopeless(const struct pwi_train_watch *watch, uint32_t lost, uint32_t servers) {
+  if (lost <= watch->replicas) return false;
+  if (watch->replicas == 0 || lost == servers) return true;
+  return pwi_host_now() - atomic_load(&watch->beat_ns) > SILENCE_NS;
+}
+
+/* The other threads wait for a server that will not come. Children go when they see that we are gone. */
+static void give_up(const struct pwi_train_watch *watch) {
+  if (watch->file[0]) unlink(watch->file);
+  fprintf(stderr, "%spawl %s: a server has died, and nobody has a copy of what it held%s\n",
+          isatty(STDERR_FILENO) ? "\r\033[K" : "", watch->name, watch->advice);
+  pwi_spool_remove();
+  _exit(PWI_EXIT_FAILURE);
+}
+
+static void *run(void *context) {
+  struct pwi_train_watch *watch = context;
+  uint32_t lost, servers;
+  while (!atomic_load(&watch->is_ending)) {
+    pwi_embedded_look(watch->address, &lost, &servers);
+    if (is_hopeless(watch, lost, servers)) give_up(watch);
+    usleep(LOOK_US);
+  }
+  return NULL;
+}
+
+void pwi_train_watch_start(struct pwi_train_watch *watch) {
+  sigset_t all, before;
+  pwi_train_watch_beat(watch);
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are for the thread that trains */
+  watch->is_running = pthread_create(&watch->thread, NULL, run, watch) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void pwi_train_watch_stop(struct pwi_train_watch *watch) {
+  if (!watch->is_running) return;
+  atomic_store(&watch->is_ending, true);
+  pthread_join(watch->thread, NULL);
+  watch->is_running = false;
+}
+
+void pwi_train_watch_beat(struct pwi_train_watch *watch) { atomic_store(&watch->beat_ns, pwi_host_now()); }
+
+/* Looks for itself: a run may be over before the thread looks again. */
+uint32_t pwi_train_watch_lost(const struct pwi_train_watch *watch) {
+  uint32_t lost, servers;
+  pwi_embedded_look(watch->address, &lost, &servers);
+  return lost;
+}

@@ -1,0 +1,379 @@
+/* Life of a client: its links, the actor, vectors of its own. */
+#include "client/client.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "client/inside.h"
+
+/* --- links ------------------------------------------------------------------------------------------------------------ */
+
+static struct client_link *add_link(struct pwi_client *client, enum client_link_kind kind, struct pwi_link link) {
+  struct client_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
+  if (!fresh) return NULL;
+  fresh->kind = kind;
+  fresh->link = link;
+  if (pwi_idmap_put(&client->links, link.id, fresh)) {
+    pwi_free(fresh);
+    return NULL;
+  }
+  return fresh;
+}
+
+static void remove_link(struct pwi_client *client, struct client_link *link) {
+  if (link->kind == LINK_ASKER && client->callee) pwi_callee_link_down(client->callee, link->link.id);
+  pwi_handler_link_down(link->handler);
+  pwi_idmap_remove(&client->links, link->link.id);
+  pwi_free(link);
+}
+
+struct client_link *pwi_client_connect(struct pwi_client *client, enum client_link_kind kind, const char *address) {
+  struct pwi_link link;
+  pawl_status status = pwi_net_connect(client->config.net, address, &link);
+  if (status) {
+    if (kind == LINK_MANAGER) client->trouble = status;
+    return NULL;
+  }
+  struct client_link *fresh = add_link(client, kind, link);
+  if (!fresh) pwi_net_close(client->config.net, link, PAWL_NO_MEMORY);
+  return fresh;
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------------- */
+
+void pwi_client_wake_at(struct pwi_client *client, int64_t at) {
+  if (client->tick_at != 0 && client->tick_at <= at) return;
+  if (client->tick_at != 0) pwi_net_timer_cancel(client->config.net, client->tick);
+  client->tick_at = 0;
+  if (!pwi_net_timer_set(client->config.net, at, 1, &client->tick)) client->tick_at = at;
+}
+
+static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
+  struct pwi_client *client = self;
+  (void)timer, (void)cookie;
+  client->tick_at = 0;
+  int64_t now = pwi_net_now(client->config.net);
+  pwi_client_seek_manager(client, now);
+  pwi_peers_look(client, now);
+  pwi_parts_unpark(client, false);
+  pwi_client_tell_counts(client, false);
+}
+
+/* --- the actor -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status make_shard(struct pwi_client *client);
+
+static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  struct pwi_client *client = self;
+  struct pwi_peering peering;
+  (void)link;
+  return pwi_greeting_check(&client->greeting, info, &peering);
+}
+
+/* Another node that wants a vector of ours, or calls a function. If we have none it is told so. */
+static void accept_asker(struct pwi_client *client, struct pwi_link link, const struct pwi_peering *peering) {
+  struct pwi_rights everything = {.write = true};
+  pawl_status status = make_shard(client);
+  struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
+  if (!status && !fresh) status = PAWL_NO_MEMORY;
+  if (!status) status = pwi_handler_link_up(client->handler, link, peering, &everything, NULL, &fresh->handler);
+  if (status) {
+    pwi_net_close(client->config.net, link, status);
+    return;
+  }
+  fresh->peering = *peering;
+  fresh->is_up = true;
+}
+
+static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  struct pwi_peering peering;
+  pawl_status status = pwi_greeting_check(&client->greeting, info, &peering);
+  if (status) {
+    pwi_net_close(client->config.net, link, status);
+    return;
+  }
+  if (!ours) {
+    accept_asker(client, link, &peering);
+    return;
+  }
+  ours->peering = peering;
+  ours->is_up = true;
+  if (ours == client->manager) {
+    client->trouble = PAWL_OK;
+    pwi_client_join(client);
+  }
+  if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_link_up(client, ours->peer);
+}
+
+static void link_down(void *self, struct pwi_link link, pawl_status why) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours) return;
+  enum client_link_kind kind = ours->kind;
+  struct client_peer *peer = ours->peer;
+  bool is_manager = ours == client->manager;
+  remove_link(client, ours);
+  if (is_manager) pwi_client_manager_lost(client, why);
+  if (kind == LINK_HANDLER && peer) pwi_peer_link_down(client, peer, why);
+}
+
+static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours || !ours->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
+  if (ours->kind != LINK_MANAGER && pwi_client_is_call(about))
+    return pwi_control_begin(&ours->call_control, about, &ours->peering.link);
+  if (ours->handler) return pwi_handler_message(ours->handler, about);
+  if (ours->kind == LINK_HANDLER) return pwi_answer_begin(client, ours, about);
+  return pwi_control_begin(&ours->control, about, &ours->peering.link);
+}
+
+static void complain(struct pwi_client *client, struct client_link *link, pawl_status status) {
+  pwi_log(client->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", link->control.head.kind,
+          pawl_status_name(status));
+  pwi_net_close(client->config.net, link->link, status);
+}
+
+static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours) return;
+  pawl_status status;
+  if (context == &ours->call_control) {
+    status = pwi_control_open(&ours->call_control, data, size, &ours->peering.link);
+    if (!status) status = pwi_client_hear_call(client, ours, data);
+  } else if (ours->handler) {
+    pwi_handler_piece(ours->handler, offset, data, size);
+    return;
+  } else if (ours->kind == LINK_HANDLER) {
+    status = pwi_answer_whole(client, ours, data, size);
+  } else {
+    status = pwi_control_open(&ours->control, data, size, &ours->peering.link);
+    if (!status) status = pwi_client_hear_manager(client, &ours->control, data);
+  }
+  if (status) complain(client, ours, status);
+}
+
+static void message_end(void *self, struct pwi_link link, void *context, pawl_status status) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours) return;
+  if (ours->handler && context == ours->handler) {
+    pwi_handler_message_end(ours->handler, status);
+  } else if (ours->answering && context == ours->prefix) {
+    if (status)
+      ours->answering = NULL;
+    else if ((status = pwi_answer_filled(client, ours)))
+      complain(client, ours, status);
+  }
+  if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_pump(client, ours->peer);
+  pwi_client_say_leave(client);
+}
+
+static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status status) {
+  struct pwi_client *client = self;
+  (void)status;
+  if (pwi_messenger_done(&client->messenger, cookie)) return;
+  if (!(cookie & PWI_HANDLER_COOKIE)) {
+    pwi_client_outgoing_done(client, cookie);
+    return;
+  }
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (ours && ours->handler) pwi_handler_done(ours->handler, cookie);
+}
+
+static void writable(void *self, struct pwi_link link) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (ours && ours->peer) pwi_peer_pump(client, ours->peer);
+}
+
+const struct pwi_actor pwi_client_actor = {
+    .greet = greet,
+    .link_up = link_up,
+    .link_down = link_down,
+    .message = message,
+    .piece = piece,
+    .message_end = message_end,
+    .done = done,
+    .writable = writable,
+    .timer = timer,
+};
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status take_identity(struct pwi_client *client) {
+  for (size_t i = 0; i < sizeof client->identity; i += sizeof(uint64_t))
+    pwi_put_u64(client->identity + i, client->config.identity ? 0 : pwi_random_u64(client->config.random));
+  if (client->config.identity) memcpy(client->identity, client->config.identity, sizeof client->identity);
+  client->config.identity = NULL;
+  return pwi_seal_public(client->identity, client->key);
+}
+
+static pawl_status begin(struct pwi_client *client) {
+  const struct pwi_client_config *config = &client->config;
+  const char *job = config->job && config->job[0] ? config->job : "default";
+  if (strlen(job) > PWI_JOB_MAX) return PAWL_INVALID;
+  memcpy(client->job, job, strlen(job) + 1);
+  client->host = pwi_copy_string(config->host ? config->host : "");
+  client->membership = pwi_alloc_zero(1, sizeof *client->membership);
+  if (!client->host || !client->membership) return PAWL_NO_MEMORY;
+  pawl_status status = pwi_managers_init(&client->managers, config->manager, PWI_CLIENT_RETRY_MIN);
+  if (status) return status;
+  client->numbers.catalogue = &client->catalogue;
+  client->numbers.membership = client->membership;
+  client->greeting = (struct pwi_greeting){
+      .role = PWI_ROLE_CLIENT, .host = client->host, .log = client->config.log, .net = client->config.net};
+  client->trouble = PAWL_CLUSTER_UNKNOWN;
+  status = take_identity(client);
+  if (!status) status = pwi_greeting_set(config->net, &client->greeting);
+  if (status) return status;
+  pwi_client_seek_manager(client, pwi_net_now(config->net));
+  return client->manager || client->trouble != PAWL_INVALID ? PAWL_OK : PAWL_INVALID;
+}
+
+pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi_client **client_out) {
+  struct pwi_client *client = pwi_alloc_zero(1, sizeof *client);
+  if (!client) return PAWL_NO_MEMORY;
+  client->config = *config;
+  pwi_messenger_init(&client->messenger, config->net);
+  pawl_status status = begin(client);
+  if (status) {
+    pwi_client_destroy(client);
+    return status;
+  }
+  *client_out = client;
+  return PAWL_OK;
+}
+
+static void free_flows(struct pwi_client *client) {
+  while (client->flows) {
+    struct pwi_flow *flow = client->flows;
+    client->flows = flow->next;
+    pwi_flow_filters_destroy(flow->filters);
+    pwi_clock_fini(&flow->sent);
+    pwi_free(flow);
+  }
+  for (size_t i = 0; i < client->part_count; i++) {
+    pwi_keylist_release(client->parts[i]->list);
+    pwi_free(client->parts[i]);
+  }
+  pwi_free(client->parts);
+}
+
+static void free_links(struct pwi_client *client) {
+  for (size_t i = 0; i < client->links.room; i++) {
+    struct client_link *link = client->links.slots[i].id ? client->links.slots[i].item : NULL;
+    pwi_free(link);
+  }
+  pwi_idmap_fini(&client->links);
+  while (client->peers) {
+    struct client_peer *peer = client->peers;
+    client->peers = peer->next;
+    pwi_free(peer);
+  }
+  pwi_idmap_fini(&client->peers_by_node);
+}
+
+void pwi_client_destroy(struct pwi_client *client) {
+  if (!client) return;
+  while (client->asks) pwi_client_unask(client, client->asks);
+  free_links(client);
+  free_flows(client);
+  for (size_t i = 0; i < client->outgoing_count; i++) {
+    pwi_pages_fini(&client->outgoings[i]->coded);
+    pwi_free(client->outgoings[i]);
+  }
+  pwi_free(client->outgoings);
+  pwi_client_lists_fini(client);
+  pwi_client_filtered_fini(client);
+  pwi_coder_fini(&client->coder);
+  pwi_callee_destroy(client->callee);
+  pwi_handler_destroy(client->handler);
+  pwi_shard_destroy(client->shard);
+  pwi_view_release(client->view);
+  pwi_catalogue_fini(&client->catalogue);
+  pwi_membership_destroy(client->membership);
+  pwi_messenger_fini(&client->messenger);
+  pwi_writer_fini(&client->writer);
+  pwi_managers_fini(&client->managers);
+  pwi_free(client->host);
+  pwi_free(client);
+}
+
+/* --- vectors of our own ----------------------------------------------------------------------------------------------- */
+
+static pawl_status make_shard(struct pwi_client *client) {
+  if (client->shard) return PAWL_OK;
+  struct pwi_handler_config handler = {
+      .net = client->config.net, .numbers = &client->numbers, .log = client->config.log};
+  pawl_status status = client->handler ? PAWL_OK : pwi_handler_create(&handler, &client->handler);
+  if (status) return status;
+  struct pwi_shard_config config = {.memory_max = client->config.memory_max ? client->config.memory_max : UINT64_MAX,
+                                    .answer = pwi_handler_answer,
+                                    .context = client->handler};
+  struct pwi_shard *shard;
+  status = pwi_shard_create(&config, &shard);
+  if (!status) status = pwi_shard_hold(shard, pawl_range_of(0, PWI_RING_END));
+  if (status) return status;
+  pwi_shard_set_membership(shard, client->membership);
+  pwi_handler_set_shard(client->handler, shard);
+  client->shard = shard;
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_open_local(struct pwi_client *client, struct pwi_vector_id id) {
+  const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, id);
+  if (!entry) return PAWL_NOT_FOUND;
+  struct pwi_entry local = *entry;
+  local.incarnation = 0; /* what is held here is in no checkpoint */
+  pawl_status status = make_shard(client);
+  return status ? status : pwi_shard_open(client->shard, &local);
+}
+
+void pwi_client_close_local(struct pwi_client *client, struct pwi_vector_id id) {
+  if (client->shard) pwi_shard_close(client->shard, id);
+}
+
+/* --- going, and looking ----------------------------------------------------------------------------------------------- */
+
+void pwi_client_leave(struct pwi_client *client) {
+  client->is_leaving = true;
+  pwi_client_say_leave(client);
+}
+
+bool pwi_client_has_left(const struct pwi_client *client) { return client->has_left; }
+
+void pwi_client_hang_up(struct pwi_client *client) {
+  for (size_t i = 0; i < client->links.room; i++)
+    if (client->links.slots[i].id)
+      pwi_net_close(client->config.net, (struct pwi_link){client->links.slots[i].id}, PAWL_OK);
+}
+
+size_t pwi_client_links(const struct pwi_client *client) { return client->links.count; }
+
+void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *state_out) {
+  *state_out = (struct pwi_client_state){
+      .joined = client->is_joined,
+      .trouble = client->trouble,
+      .sender = client->sender,
+      .cluster = client->greeting.cluster,
+      .may_write = client->joined.may_write && !client->config.reader,
+      .space = client->joined.space,
+      .outstanding = client->outstanding,
+      .settled = client->tasks_first ? client->tasks_first->number - 1 : client->last_number,
+      .is_dead = client->is_dead,
+  };
+}
+
+const struct pwi_view *pwi_client_view(const struct pwi_client *client) { return client->view; }
+const struct pwi_catalogue *pwi_client_catalogue(const struct pwi_client *client) { return &client->catalogue; }
+const struct pwi_membership *pwi_client_membership(const struct pwi_client *client) { return client->membership; }
+
+void pwi_client_figures(const struct pwi_client *client, struct pwi_client_figures *figures_out) {
+  *figures_out = client->figures;
+}

@@ -1,0 +1,149 @@
+/* Linear algebra, seen from the client.
+ *
+ * TWO FLOWS. A change of y by x reads x when it is applied. What it has to see there is named in the operation, as its own
+ * predecessor is in the terms; a request handler that lacks it says GAP. What it must not see yet, because it was called later, is kept
+ * back here: a push to x waits until every earlier change that reads x there has been answered. Waiting is always for parts
+ * with lower numbers, so nobody waits in a circle.
+ *
+ * THE REST. A request handler deals with a slice of work at a time and says how far it got. What is left is the same task, with the
+ * same number and predecessor, on the rest of the claim.
+ *
+ * SUMS. The parts of a fold come back in any order, and views may have cut them anywhere. They are kept apart until all are
+ * here, and then added by rising key: so how they came does not matter.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "client/inside.h"
+
+/* --- order between flows ---------------------------------------------------------------------------------------------- */
+
+void pwi_linear_begun(struct part *part) {
+  if (part->other) part->other->readers++;
+}
+
+/* Those that wait for a reader are looked at when its whole task is over: a call has many parts. */
+void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct part *part, bool was_numbered) {
+  struct pwi_flow *other = part->other;
+  if (other) {
+    assert(other->readers > 0);
+    if (--other->readers == 0 || part->task->parts == 1) pwi_flow_unblock(client, other);
+  }
+  if (!was_numbered || flow->readers == 0) return;
+  for (struct pwi_flow *reader = client->flows; reader; reader = reader->next)
+    if (reader != flow) pwi_flow_unblock(client, reader);
+}
+
+static bool reads_before(const struct part *reader, const struct part *part) {
+  return reader->kind == PWI_REQUEST_LINEAR && reader->other == part->flow && reader->number < part->number &&
+         reader->claim.begin < part->claim.end && part->claim.begin < reader->claim.end;
+}
+
+bool pwi_linear_is_read_before(const struct pwi_client *client, const struct part *part) {
+  if (!pwi_part_is_numbered(part)) return false;
+  for (const struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    for (const struct part *reader = flow->first; reader; reader = reader->next)
+      if (reads_before(reader, part)) return true;
+  return false;
+}
+
+/* --- the rest --------------------------------------------------------------------------------------------------------- */
+
+bool pwi_linear_keep_rest(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome) {
+  bool has_next = outcome->code == PWI_CODE_OK || outcome->code == PWI_CODE_REFUSED;
+  if (!has_next || part->is_collecting || outcome->next <= part->claim.begin || outcome->next >= part->claim.end)
+    return true;
+  pwi_part_hold(client, part, PART_BLOCKED);
+  struct part *rest = pwi_part_split(client, part, outcome->next);
+  if (!rest) {
+    pwi_part_retry(client, part);
+    return false;
+  }
+  rest->gaps = 0;
+  rest->tries = 0;
+  pwi_part_settle(client, rest);
+  return true;
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------------- */
+
+struct folded {
+  uint64_t begin;
+  struct pwi_sum sum;
+};
+
+struct pwi_folding {
+  struct pwi_folding *next, *before; /* of all of the client */
+  enum pwi_linear kind;
+  struct folded *items;
+  size_t count, room;
+};
+
+pawl_status pwi_folding_begin(struct pwi_client *client, struct pwi_task *task, enum pwi_linear kind) {
+  struct pwi_folding *folding = pwi_alloc_zero(1, sizeof *folding);
+  if (!folding) return PAWL_NO_MEMORY;
+  folding->kind = kind;
+  folding->next = client->foldings;
+  if (folding->next) folding->next->before = folding;
+  client->foldings = folding;
+  task->folding = folding;
+  return PAWL_OK;
+}
+
+static void free_folding(struct pwi_client *client, struct pwi_folding *folding) {
+  *(folding->before ? &folding->before->next : &client->foldings) = folding->next;
+  if (folding->next) folding->next->before = folding->before;
+  pwi_free(folding->items);
+  pwi_free(folding);
+}
+
+void pwi_foldings_fini(struct pwi_client *client) {
+  while (client->foldings) free_folding(client, client->foldings);
+}
+
+static int compare_begins(const void *a, const void *b) {
+  uint64_t first = ((const struct folded *)a)->begin, second = ((const struct folded *)b)->begin;
+  return (first > second) - (first < second);
+}
+
+void pwi_folding_end(struct pwi_client *client, struct pwi_task *task) {
+  struct pwi_folding *folding = task->folding;
+  struct pwi_sum sum = {0};
+  if (folding->count > 1) qsort(folding->items, folding->count, sizeof *folding->items, compare_begins);
+  for (size_t i = 0; i < folding->count; i++) pwi_sum_join(folding->kind, &sum, folding->items[i].sum);
+  task->folded = pwi_sum_value(sum);
+  task->folding = NULL;
+  free_folding(client, folding);
+}
+
+static pawl_status make_room(struct pwi_folding *folding) {
+  if (folding->count < folding->room) return PAWL_OK;
+  size_t room = folding->room ? 2 * folding->room : 16;
+  struct folded *items = pwi_resize_array(folding->items, room, sizeof *items);
+  if (!items) return PAWL_NO_MEMORY;
+  folding->items = items;
+  folding->room = room;
+  return PAWL_OK;
+}
+
+pawl_status pwi_fold_answered(struct pwi_client *client, struct part *part, const struct pwi_outcome *outcome,
+                              const void *payload, size_t size) {
+  struct pwi_folding *folding = part->task->folding;
+  const unsigned char *bytes = payload;
+  double sum[2];
+  if (!payload || size != sizeof sum) return PAWL_CORRUPT;
+  uint64_t words[2] = {pwi_get_u64(bytes), pwi_get_u64(bytes + 8)}, begin = part->claim.begin;
+  memcpy(sum, words, sizeof sum);
+  pawl_status status = make_room(folding);
+  if (status) {
+    pwi_part_end(client, part, status);
+    return PAWL_OK;
+  }
+  if (!pwi_linear_keep_rest(client, part, outcome)) return PAWL_OK;
+  folding->items[folding->count++] = (struct folded){begin, {sum[0], sum[1]}};
+  pwi_part_end(client, part, PAWL_OK);
+  return PAWL_OK;
+}

@@ -1,0 +1,349 @@
+/* What passes between a client and the manager: finding it, joining, news, asks. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "client/inside.h"
+#include "protocol/membership_delta.h"
+
+/* --- finding it ------------------------------------------------------------------------------------------------------- */
+
+static void try_next(struct pwi_client *client, int64_t now) {
+  int64_t patience = pwi_managers_patience(&client->managers);
+  client->manager_tried_at = now;
+  client->manager = pwi_client_connect(client, LINK_MANAGER, pwi_managers_next(&client->managers));
+  if (!client->manager)
+    pwi_client_manager_lost(client, client->trouble);
+  else if (patience != PWI_NET_NEVER)
+    pwi_client_wake_at(client, now + patience);
+}
+
+/* The link that is being made may take too long: then somebody else is asked, and of this one nothing is heard any more. */
+static void look_at_attempt(struct pwi_client *client, int64_t now) {
+  int64_t patience = pwi_managers_patience(&client->managers);
+  if (client->manager->is_up || patience == PWI_NET_NEVER) return;
+  if (now < client->manager_tried_at + patience) {
+    pwi_client_wake_at(client, client->manager_tried_at + patience);
+    return;
+  }
+  pwi_net_close(client->config.net, client->manager->link, PAWL_TIMED_OUT);
+  pwi_client_manager_lost(client, PAWL_TIMED_OUT);
+}
+
+void pwi_client_seek_manager(struct pwi_client *client, int64_t now) {
+  if (client->has_left) return;
+  if (client->manager)
+    look_at_attempt(client, now);
+  else if (now < client->manager_retry_at)
+    pwi_client_wake_at(client, client->manager_retry_at);
+  else
+    try_next(client, now);
+}
+
+void pwi_client_manager_lost(struct pwi_client *client, pawl_status why) {
+  client->manager = NULL;
+  client->has_said_leave = false;
+  if (client->is_dead) return;
+  if (client->trouble == PAWL_OK || why != PAWL_OK) client->trouble = why ? why : PAWL_LINK_CLOSED;
+  client->manager_retry_at = client->manager_tried_at + pwi_managers_failed(&client->managers);
+  pwi_client_wake_at(client, client->manager_retry_at);
+}
+
+/* --- talking to the manager ------------------------------------------------------------------------------------------- */
+
+static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick,
+                const struct pwi_enclosure *enclosures, size_t count) {
+  if (!client->manager || !client->manager->is_up) return;
+  struct pwi_message_head head = {.kind = (uint16_t)kind,
+                                  .sender = client->sender,
+                                  .task = task,
+                                  .tick = tick,
+                                  .view = client->view ? (uint32_t)client->view->epoch : 0,
+                                  .membership = (uint32_t)client->membership->number,
+                                  .catalogue = (uint32_t)client->catalogue.number};
+  /* What cannot be sent takes the link down, and is said again on the next. */
+  pawl_status status = pwi_messenger_send(&client->messenger, client->manager->link, &client->manager->peering.link,
+                                          &head, enclosures, count);
+  (void)status;
+}
+
+void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
+  if (client->writer.status) {
+    if (client->manager) pwi_net_close(client->config.net, client->manager->link, client->writer.status);
+    return;
+  }
+  struct pwi_enclosure payload = {PWI_SECTION_PAYLOAD, client->writer.data, client->writer.size};
+  say(client, kind, task, tick, &payload, 1);
+}
+
+void pwi_client_join(struct pwi_client *client) {
+  struct pwi_join join = {.role = PWI_ROLE_CLIENT,
+                          .id = client->sender,
+                          .secret = client->secret,
+                          .reader = client->config.reader,
+                          .retired = client->retired};
+  memcpy(join.key, client->key, sizeof join.key);
+  strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
+  strncpy(join.host, client->host, sizeof join.host - 1);
+  strncpy(join.job, client->job, sizeof join.job - 1);
+  pwi_writer_reset(&client->writer);
+  pwi_join_encode(&join, &client->writer);
+  pwi_client_say_payload(client, PWI_SAY_JOIN, 0, client->managers.term);
+}
+
+/* The number up to which all asks have had their reply. */
+static uint64_t heard_up_to(const struct pwi_client *client) {
+  for (const struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (!asking->is_replied) return asking->number - 1;
+  return client->last_ask;
+}
+
+static void send_ask(struct pwi_client *client, struct pwi_asking *asking) {
+  if (!client->is_joined || client->renewal == RENEWAL_JOINING || !client->manager || !client->manager->is_up) return;
+  if (asking->asker == 0) {
+    asking->asker = client->sender;
+    asking->secret = client->secret;
+  }
+  struct pwi_ask_terms terms = {.heard = heard_up_to(client)};
+  if (asking->asker != client->sender) {
+    terms.former = asking->asker;
+    terms.secret = asking->secret;
+  }
+  pwi_writer_reset(&client->writer);
+  pwi_ask_terms_write(&terms, &client->writer);
+  pwi_write_bytes(&client->writer, asking->payload, asking->size);
+  pwi_client_say_payload(client, PWI_SAY_ASK, asking->number, asking->what);
+}
+
+static void send_asks(struct pwi_client *client) {
+  for (struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (!asking->is_replied) send_ask(client, asking);
+}
+
+void pwi_client_say_leave(struct pwi_client *client) {
+  if (!client->is_leaving || client->has_left || client->outstanding > 0 || client->has_said_leave) return;
+  client->has_said_leave = true;
+  pwi_client_tell_counts(client, true);
+  say(client, PWI_SAY_LEAVE, 0, 0, NULL, 0);
+}
+
+static void take_joined(struct pwi_client *client, const struct pwi_joined *joined) {
+  if (joined->status == PAWL_NODE_RETIRED) {
+    pwi_client_retired(client); /* joins again */
+    return;
+  }
+  client->trouble = joined->status;
+  if (joined->status) {
+    pwi_net_close(client->config.net, client->manager->link, PAWL_OK);
+    return;
+  }
+  bool is_new = client->sender != joined->id;
+  pwi_managers_found(&client->managers);
+  client->joined = *joined;
+  client->sender = joined->id;
+  client->secret = joined->secret;
+  client->retired = 0;
+  client->is_joined = true;
+  client->numbers.node = joined->id;
+  client->numbers.is_sender = true;
+  client->numbers.cluster = joined->cluster;
+  client->greeting.cluster = joined->cluster;
+  client->greeting.node = joined->id;
+  if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
+  if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client);
+  pwi_parts_unpark(client, true);
+  send_asks(client);
+  pwi_peers_look(client, pwi_net_now(client->config.net)); /* calls that waited for us to be somebody */
+  pwi_client_say_leave(client);
+}
+
+/* --- news ------------------------------------------------------------------------------------------------------------- */
+
+static pawl_status take_catalogue(struct pwi_client *client, const void *bytes, size_t size) {
+  struct pwi_catalogue catalogue = {0};
+  pawl_status status = pwi_catalogue_decode(bytes, size, &catalogue);
+  if (status) return status;
+  if (catalogue.number < client->catalogue.number) {
+    pwi_catalogue_fini(&catalogue);
+    return PAWL_OK;
+  }
+  pwi_catalogue_fini(&client->catalogue);
+  client->catalogue = catalogue;
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    if (!flow->dead && !pwi_catalogue_find(&client->catalogue, flow->entry.id))
+      pwi_flow_kill(client, flow, PAWL_NOT_FOUND);
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
+    const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, flow->entry.id);
+    if (entry && flow->node == 0) pwi_flow_restored(client, flow, entry->incarnation);
+  }
+  struct pwi_vector_id id = {0};
+  while (client->shard && pwi_shard_next(client->shard, &id))
+    if (!pwi_catalogue_find(&client->catalogue, id)) pwi_shard_close(client->shard, id);
+  return PAWL_OK;
+}
+
+/* Flows to nodes that are gone cannot go on. */
+static void look_at_nodes(struct pwi_client *client) {
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    if (flow->node != 0 && !flow->dead && !pwi_client_node_address(client, flow->node))
+      pwi_flow_kill(client, flow, PAWL_NODE_GONE);
+}
+
+static pawl_status take_membership(struct pwi_client *client, const void *bytes, size_t size) {
+  struct pwi_membership *membership;
+  pawl_status status = pwi_membership_receive(bytes, size, client->membership->number, &membership);
+  if (status || !membership) return status;
+  if (client->shard) pwi_shard_set_membership(client->shard, membership);
+  pwi_membership_destroy(client->membership);
+  client->membership = membership;
+  client->numbers.membership = membership;
+  look_at_nodes(client);
+  pwi_client_calls_look(client);
+  return PAWL_OK;
+}
+
+static void forget_sender(void *client, struct pwi_sender sender) {
+  struct pwi_shard *shard = ((struct pwi_client *)client)->shard;
+  if (shard) pwi_shard_forget(shard, sender);
+}
+
+/* What was applied before it failed counts: the number says how far it is. */
+static pawl_status take_membership_delta(struct pwi_client *client, const void *bytes, size_t size) {
+  pawl_status status = pwi_membership_apply_delta(client->membership, bytes, size, forget_sender, client);
+  if (client->shard) pwi_shard_membership_changed(client->shard);
+  look_at_nodes(client);
+  pwi_client_calls_look(client);
+  return status;
+}
+
+static pawl_status take_view(struct pwi_client *client, const void *bytes, size_t size) {
+  struct pwi_view *view;
+  pawl_status status = pwi_view_decode(bytes, size, &view);
+  if (status) return status;
+  if (client->view && view->epoch <= client->view->epoch) {
+    pwi_view_release(view);
+    return PAWL_OK;
+  }
+  pwi_view_release(client->view);
+  client->view = view;
+  client->numbers.view = view->epoch;
+  pwi_parts_unpark(client, false);
+  pwi_peers_reroute(client);
+  return PAWL_OK;
+}
+
+/* A reply is handed on once we know what the manager knew. */
+static void hand_on_replies(struct pwi_client *client) {
+  uint32_t view = client->view ? (uint32_t)client->view->epoch : 0;
+  for (struct pwi_asking **at = &client->asks; *at;) {
+    struct pwi_asking *asking = *at;
+    if (!asking->is_replied || asking->view > view || asking->membership > (uint32_t)client->membership->number ||
+        asking->catalogue > (uint32_t)client->catalogue.number) {
+      at = &asking->next;
+      continue;
+    }
+    *at = asking->next;
+    unsigned char *reply = asking->reply;
+    pwi_free(asking->payload);
+    asking->payload = asking->reply = NULL;
+    asking->replied(asking, asking->status, reply, asking->reply_size);
+    pwi_free(reply);
+    at = &client->asks; /* anything may have happened */
+  }
+}
+
+static pawl_status take_news(struct pwi_client *client, const struct pwi_control *control, const void *body) {
+  size_t size;
+  pawl_status status = PAWL_OK;
+  const void *bytes = pwi_control_find(control, body, PWI_SECTION_CATALOGUE, &size);
+  if (bytes) status = take_catalogue(client, bytes, size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_MEMBERSHIP, &size);
+  if (!status && bytes) status = take_membership(client, bytes, size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_MEMBERSHIP_DELTA, &size);
+  if (!status && bytes) status = take_membership_delta(client, bytes, size);
+  bytes = pwi_control_find(control, body, PWI_SECTION_VIEW, &size);
+  if (!status && bytes) status = take_view(client, bytes, size);
+  if (status) return status;
+  say(client, PWI_SAY_HAVE, 0, 0, NULL, 0);
+  hand_on_replies(client);
+  return PAWL_OK;
+}
+
+static pawl_status take_reply(struct pwi_client *client, const struct pwi_control *control, const void *payload,
+                              size_t size) {
+  struct pwi_asking *asking = client->asks;
+  while (asking && asking->number != control->head.task) asking = asking->next;
+  if (!asking || asking->is_replied) return PAWL_OK;
+  struct pwi_reader reader;
+  pwi_reader_init(&reader, payload, size);
+  asking->status = (pawl_status)(int32_t)pwi_read_u32(&reader);
+  if (reader.status) return reader.status;
+  asking->reply_size = (size_t)(reader.end - reader.at);
+  asking->reply = pwi_alloc(asking->reply_size);
+  if (!asking->reply) return PAWL_NO_MEMORY;
+  memcpy(asking->reply, reader.at, asking->reply_size);
+  asking->view = control->head.view;
+  asking->membership = control->head.membership;
+  asking->catalogue = control->head.catalogue;
+  asking->is_replied = true;
+  if (client->forgotten_count > 0) pwi_client_look_collected(client);
+  hand_on_replies(client);
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_control *control, const void *body) {
+  struct pwi_joined joined;
+  size_t size;
+  const void *payload = pwi_control_find(control, body, PWI_SECTION_PAYLOAD, &size);
+  uint64_t term = control->head.tick;
+  pawl_status status = control->head.kind == PWI_SAY_JOINED ? PAWL_OK : pwi_managers_heed(&client->managers, term);
+  if (status) return status;
+  switch (control->head.kind) {
+  case PWI_SAY_JOINED:
+    status = pwi_joined_decode(payload, size, &joined);
+    if (!status) status = pwi_managers_welcome(&client->managers, &joined, term);
+    if (!status) take_joined(client, &joined);
+    return status;
+  case PWI_SAY_NEWS:
+    return take_news(client, control, body);
+  case PWI_SAY_REPLY:
+    return take_reply(client, control, payload, size);
+  case PWI_SAY_LEFT:
+    client->has_left = true;
+    return PAWL_OK;
+  default:
+    return PAWL_LINK_PROTOCOL;
+  }
+}
+
+/* --- asks ------------------------------------------------------------------------------------------------------------- */
+
+void pwi_client_asks_renewed(struct pwi_client *client) {
+  for (struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (pwi_ask_is_about_asker(asking->what)) asking->asker = asking->secret = 0;
+}
+
+pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
+                           size_t size) {
+  void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
+  if (client->is_dead) return PAWL_NODE_GONE;
+  unsigned char *copy = pwi_alloc(size);
+  if (!copy) return PAWL_NO_MEMORY;
+  if (size > 0) memcpy(copy, payload, size);
+  *asking = (struct pwi_asking){
+      .replied = replied, .what = what, .number = ++client->last_ask, .payload = copy, .size = size};
+  struct pwi_asking **last = &client->asks;
+  while (*last) last = &(*last)->next;
+  *last = asking;
+  send_ask(client, asking);
+  return PAWL_OK;
+}
+
+void pwi_client_unask(struct pwi_client *client, struct pwi_asking *asking) {
+  for (struct pwi_asking **at = &client->asks; *at; at = &(*at)->next) {
+    if (*at != asking) continue;
+    *at = asking->next;
+    pwi_free(asking->payload);
+    pwi_free(asking->reply);
+    return;
+  }
+}

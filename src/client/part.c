@@ -1,0 +1,474 @@
+/* The states of a part, from its call to its answer. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/search.h"
+#include "client/inside.h"
+
+#define RETRY_FIRST INT64_C(1000000) /* 1 ms, doubled with each try */
+#define RETRY_DOUBLINGS 6
+
+bool pwi_part_is_numbered(const struct part *part) { return part->number != 0; }
+
+/* What names a predecessor: a number of the id that it is sent under. */
+bool pwi_part_has_order(const struct part *part) {
+  return pwi_part_is_numbered(part) || part->kind == PWI_REQUEST_PULL || part->kind == PWI_REQUEST_FOLD ||
+         part->kind == PWI_REQUEST_SCAN;
+}
+
+static bool overlaps(const struct part *a, const struct part *b) {
+  return a->claim.begin < b->claim.end && b->claim.begin < a->claim.end;
+}
+
+/* --- tasks ------------------------------------------------------------------------------------------------------------ */
+
+void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_numbered) {
+  task->status = PAWL_OK;
+  task->failure_count = 0;
+  task->found = task->rows = task->number = 0;
+  task->folded = 0;
+  task->parts = 0;
+  task->is_starting = true;
+  task->is_numbered = is_numbered;
+  task->mixing = NULL;
+  task->filtered = NULL;
+  task->folding = NULL;
+  task->next = task->before = NULL;
+  if (task->clocks) task->clocks->count = 0;
+  client->outstanding++;
+  if (!is_numbered) return;
+  task->number = ++client->last_number;
+  task->before = client->tasks_last;
+  if (task->before)
+    task->before->next = task;
+  else
+    client->tasks_first = task;
+  client->tasks_last = task;
+}
+
+static void task_over(struct pwi_client *client, struct pwi_task *task) {
+  if (task->mixing) pwi_client_unmix(client, task);
+  pwi_filtered_free(client, task->filtered);
+  if (task->folding) pwi_folding_end(client, task);
+  client->outstanding--;
+  if (task->is_numbered) {
+    if (task->before)
+      task->before->next = task->next;
+    else
+      client->tasks_first = task->next;
+    if (task->next)
+      task->next->before = task->before;
+    else
+      client->tasks_last = task->before;
+    pwi_client_ticks_look(client);
+  }
+  task->finished(task);
+}
+
+/* Neighbours with the same status are told as one. */
+static void note_failure(struct pwi_task *task, struct pawl_range range, pawl_status status) {
+  for (uint32_t i = 0; i < task->failure_count && i < PWI_TASK_FAILURES; i++) {
+    struct pwi_task_failure *known = &task->failures[i];
+    if (known->status != status || (known->range.end != range.begin && range.end != known->range.begin)) continue;
+    if (known->range.end == range.begin)
+      known->range.end = range.end;
+    else
+      known->range.begin = range.begin;
+    return;
+  }
+  if (task->failure_count < PWI_TASK_FAILURES)
+    task->failures[task->failure_count] = (struct pwi_task_failure){range, status};
+  task->failure_count++;
+  if (!task->status) task->status = status;
+}
+
+void pwi_task_part_over(struct pwi_client *client, struct pwi_task *task, struct pawl_range range, pawl_status status) {
+  if (status) note_failure(task, range, status);
+  assert(task->parts > 0);
+  if (--task->parts == 0 && !task->is_starting) task_over(client, task);
+}
+
+void pwi_task_started(struct pwi_client *client, struct pwi_task *task) {
+  task->is_starting = false;
+  if (task->parts == 0) task_over(client, task);
+}
+
+/* --- slots ------------------------------------------------------------------------------------------------------------ */
+
+static struct part *take_slot(struct pwi_client *client) {
+  struct part *part = client->free_parts;
+  if (part) {
+    client->free_parts = part->next;
+    return part;
+  }
+  if (client->part_count == client->part_room) {
+    size_t room = client->part_room ? client->part_room * 2 : 64;
+    struct part **parts = pwi_resize_array(client->parts, room, sizeof *parts);
+    if (!parts) return NULL;
+    client->parts = parts;
+    client->part_room = room;
+  }
+  part = pwi_alloc_zero(1, sizeof *part);
+  if (!part) return NULL;
+  part->index = (uint32_t)client->part_count;
+  client->parts[client->part_count++] = part;
+  return part;
+}
+
+struct part *pwi_part_create(struct pwi_client *client, struct pwi_flow *flow, struct pwi_task *task) {
+  struct part *part = take_slot(client);
+  if (!part) return NULL;
+  *part = (struct part){.index = part->index,
+                        .generation = part->generation + 1,
+                        .flow = flow,
+                        .task = task,
+                        .state = PART_BLOCKED,
+                        .incarnation = flow->entry.incarnation};
+  task->parts++;
+  return part;
+}
+
+void pwi_part_link_behind(struct part *part, struct part *before) {
+  struct pwi_flow *flow = part->flow;
+  if (!before) before = flow->last;
+  part->before = before;
+  part->next = before ? before->next : NULL;
+  if (part->before)
+    part->before->next = part;
+  else
+    flow->first = part;
+  if (part->next)
+    part->next->before = part;
+  else
+    flow->last = part;
+  flow->held_back++;
+  flow->blocked++;
+}
+
+static void unlink_part(struct part *part) {
+  struct pwi_flow *flow = part->flow;
+  if (part->before)
+    part->before->next = part->next;
+  else
+    flow->first = part->next;
+  if (part->next)
+    part->next->before = part->before;
+  else
+    flow->last = part->before;
+}
+
+/* --- states ----------------------------------------------------------------------------------------------------------- */
+
+/* Out of whatever state it is in: it is then counted as held back and blocked, and nothing else. */
+static void leave_state(struct pwi_client *client, struct part *part) {
+  struct pwi_flow *flow = part->flow;
+  switch (part->state) {
+  case PART_SENT:
+    pwi_peer_remove(part->peer, part);
+    flow->held_back++;
+    flow->blocked++;
+    break;
+  case PART_QUEUED:
+    pwi_peer_remove(part->peer, part);
+    flow->blocked++;
+    break;
+  case PART_PARKED:
+    client->parked--;
+    flow->blocked++;
+    break;
+  case PART_BLOCKED:
+    break;
+  }
+  part->state = PART_BLOCKED;
+  part->peer = NULL;
+}
+
+void pwi_part_hold(struct pwi_client *client, struct part *part, enum part_state state) {
+  leave_state(client, part);
+  if (state != PART_PARKED) return;
+  part->flow->blocked--;
+  part->state = PART_PARKED;
+  client->parked++;
+}
+
+void pwi_part_enqueue(struct pwi_client *client, struct part *part, struct client_peer *peer) {
+  leave_state(client, part);
+  part->flow->blocked--;
+  part->state = PART_QUEUED;
+  part->peer = peer;
+  /* By rising number, so that what goes again goes before what follows it. Mostly that is the end. */
+  struct part *behind = peer->queue_last;
+  while (behind && part->number != 0 && behind->number > part->number) behind = behind->peer_before;
+  part->peer_before = behind;
+  part->peer_next = behind ? behind->peer_next : peer->queue_first;
+  if (behind)
+    behind->peer_next = part;
+  else
+    peer->queue_first = part;
+  if (part->peer_next)
+    part->peer_next->peer_before = part;
+  else
+    peer->queue_last = part;
+}
+
+void pwi_part_retry(struct pwi_client *client, struct part *part) {
+  uint32_t doublings = part->tries < RETRY_DOUBLINGS ? part->tries : RETRY_DOUBLINGS;
+  part->tries++;
+  part->epoch = client->view ? client->view->epoch : 0;
+  part->retry_at = pwi_net_now(client->config.net) + (RETRY_FIRST << doublings);
+  pwi_part_hold(client, part, PART_PARKED);
+  pwi_client_wake_at(client, part->retry_at);
+}
+
+void pwi_parts_unpark(struct pwi_client *client, bool all) {
+  if (client->parked == 0) return;
+  int64_t now = pwi_net_now(client->config.net);
+  uint64_t epoch = client->view ? client->view->epoch : 0;
+  for (size_t i = 0; i < client->part_count; i++) {
+    struct part *part = client->parts[i];
+    if (!part->flow || part->state != PART_PARKED) continue;
+    if (all || part->epoch < epoch || part->retry_at <= now)
+      pwi_part_settle(client, part);
+    else
+      pwi_client_wake_at(client, part->retry_at);
+  }
+}
+
+/* The same for what the part reads besides. */
+static bool other_waits(const struct part *part) {
+  if (part->other == part->flow) return false;
+  for (const struct part *earlier = part->other->first; earlier; earlier = earlier->next) {
+    bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
+    bool is_earlier = part->number == 0 || earlier->number < part->number;
+    if (pwi_part_is_numbered(earlier) && is_earlier && (is_held || part->is_strict) && overlaps(earlier, part))
+      return true;
+  }
+  return false;
+}
+
+/* True if an earlier push of the flow that this part has to follow is held back or, for a strict part, not yet
+ * answered. (One that is queued goes first, since queues are in order.) Who reads does not follow the pushes of a group that it
+ * need not see. */
+bool pwi_part_waits_for_earlier(const struct part *part) {
+  for (const struct part *earlier = part->before; earlier; earlier = earlier->before) {
+    bool is_held = earlier->state == PART_PARKED || earlier->state == PART_BLOCKED;
+    if (earlier->aggregate != 0 && !pwi_part_is_numbered(part) && earlier->number > part->prior) continue;
+    if (pwi_part_is_numbered(earlier) && (is_held || part->is_strict) && overlaps(earlier, part) &&
+        earlier->task != part->task)
+      return true;
+  }
+  return part->other && other_waits(part);
+}
+
+static bool is_earlier_task(const struct pwi_client *client, const struct part *part) {
+  return part->is_after_all && client->tasks_first != part->task;
+}
+
+static bool must_block(const struct pwi_client *client, const struct part *part) {
+  if (part->is_collecting) return false;
+  if (client->renewal != RENEWAL_NONE && pwi_part_has_order(part)) return true;
+  if (part->flow->is_suspended) return true;
+  if (is_earlier_task(client, part)) return true;
+  if (part->flow->readers > 0 && pwi_linear_is_read_before(client, part)) return true;
+  bool may_wait = part->flow->held_back > 1 || part->is_strict || (part->other && part->other->held_back > 0);
+  return pwi_part_has_order(part) && may_wait && pwi_part_waits_for_earlier(part);
+}
+
+/* The claim of the part ends at `end`, because somebody else holds what follows. The rest becomes a part of its own. That of a
+ * scan is left to its caller, who is told where to go on: how much of the room is left for it is known only when the answer
+ * has come. False if there is no memory. */
+static bool end_claim_at(struct pwi_client *client, struct part *part, uint64_t end) {
+  if (part->kind == PWI_REQUEST_SCAN) {
+    part->claim.end = part->range.end = end;
+    return true;
+  }
+  struct part *rest = pwi_part_split(client, part, end);
+  if (!rest) return false;
+  pwi_part_settle(client, rest);
+  return true;
+}
+
+/* The request handler of the part's claim. If the claim lies with several, the part is cut, and the rest finds its own. What is added up
+ * with others' is of one arc. */
+static struct client_peer *route(struct pwi_client *client, struct part *part) {
+  struct pwi_flow *flow = part->flow;
+  if (flow->node != 0) return pwi_client_peer(client, flow->node);
+  if (!client->view || client->view->arc_count == 0) return NULL;
+  size_t arc = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, part->claim.begin));
+  const struct pwi_view_node *head = pwi_view_head(client->view, arc);
+  uint64_t end = 0;
+  for (;; arc++) {
+    end = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, arc)).end;
+    if (end >= part->claim.end || part->aggregate != 0 || !pwi_view_arcs_join(client->view, arc)) break;
+  }
+  if (end < part->claim.end && !end_claim_at(client, part, end)) return NULL;
+  return pwi_client_peer(client, head->node.id);
+}
+
+void pwi_part_settle(struct pwi_client *client, struct part *part) {
+  if (part->flow->dead) {
+    pwi_part_end(client, part, part->flow->dead);
+    return;
+  }
+  if (pwi_part_is_stale(part) && !part->is_collecting) {
+    pwi_part_end(client, part, PAWL_RESTORED);
+    return;
+  }
+  if (must_block(client, part)) {
+    pwi_part_hold(client, part, PART_BLOCKED);
+    return;
+  }
+  part->is_strict = false;
+  if (!client->is_joined || (pwi_part_is_numbered(part) && client->sender == 0)) {
+    pwi_part_retry(client, part);
+    return;
+  }
+  struct client_peer *peer = route(client, part);
+  if (!peer) {
+    pwi_part_retry(client, part);
+    return;
+  }
+  pwi_part_enqueue(client, part, peer);
+  pwi_peer_pump(client, peer);
+}
+
+/* Blocked parts, in their order: some may go now. */
+void pwi_flow_unblock(struct pwi_client *client, struct pwi_flow *flow) {
+  if (flow->blocked == 0 || flow->dead) return;
+  for (struct part *part = flow->first, *next; part; part = next) {
+    next = part->next;
+    if (part->state == PART_BLOCKED && !must_block(client, part)) pwi_part_settle(client, part);
+  }
+}
+
+void pwi_client_ticks_look(struct pwi_client *client) {
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    if (flow->entry.kind == PWI_ENTRY_GROUP) pwi_flow_unblock(client, flow);
+}
+
+/* Nobody needs the part any more, and nobody reads from the caller's memory for it. */
+static void part_over(struct pwi_client *client, struct part *part) {
+  struct pwi_task *task = part->task;
+  pawl_status status = part->over_status;
+  struct pawl_range range = part->range;
+  pwi_keylist_release(part->list);
+  part->list = NULL;
+  part->is_over = false;
+  part->next = client->free_parts;
+  client->free_parts = part;
+  pwi_task_part_over(client, task, range, status);
+}
+
+void pwi_part_outgoing_done(struct pwi_client *client, struct part *part) {
+  assert(part->outgoings > 0);
+  if (--part->outgoings == 0 && part->is_over) part_over(client, part);
+}
+
+/* The answer may come before the net has said that it is done with the body, and only then is the memory the caller's. */
+void pwi_part_end(struct pwi_client *client, struct part *part, pawl_status status) {
+  struct pwi_flow *flow = part->flow;
+  assert(flow && !part->is_over);
+  bool was_numbered = pwi_part_is_numbered(part);
+  leave_state(client, part);
+  flow->blocked--;
+  flow->held_back--;
+  unlink_part(part);
+  if (part->is_collecting) client->collecting--;
+  part->flow = NULL;
+  part->generation++;
+  part->is_over = true;
+  part->over_status = part->voided ? part->voided : status;
+  if (was_numbered) pwi_flow_unblock(client, flow);
+  if (part->other || flow->readers > 0) pwi_linear_over(client, flow, part, was_numbered);
+  if (part->outgoings == 0) part_over(client, part);
+}
+
+static const uint64_t no_keys[1];
+
+void pwi_part_fail(struct pwi_client *client, struct part *part, pawl_status status) {
+  bool is_void = part->voided != PAWL_OK;
+  bool has_number = pwi_part_is_numbered(part) && pwi_request_has_rows(part->kind) && !part->is_collecting;
+  if (!has_number || (is_void && part->aggregate == 0)) {
+    pwi_part_end(client, part, status);
+    return;
+  }
+  pwi_part_hold(client, part, PART_BLOCKED); /* before anything of it changes that is counted there */
+  if (is_void) part->aggregate = 0;          /* perhaps that was it */
+  if (!is_void) part->voided = status;
+  pwi_keylist_release(part->list);
+  part->list = NULL;
+  part->signature = 0;
+  part->is_wanted = false;
+  part->kind = PWI_REQUEST_PUSH;
+  part->operation = (struct pwi_operation){0};
+  part->keys = no_keys;
+  part->rows = 0;
+  part->in = NULL;
+  part->out = NULL;
+  pwi_part_settle(client, part);
+}
+
+void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status status) {
+  flow->dead = status;
+  while (flow->first) pwi_part_end(client, flow->first, status);
+}
+
+/* --- narrowing -------------------------------------------------------------------------------------------------------- */
+
+static void skip_rows(struct part *part, size_t rows) {
+  if (part->in) part->in += rows * pwi_flow_bytes_in(part->flow, part->kind);
+  if (part->out) part->out += rows * part->flow->row_bytes;
+}
+
+/* Makes the part one of `claim`, which lies in its own. True if it still names keys. A push that names none goes all the
+ * same, to move the clock. */
+bool pwi_part_narrow(struct pwi_client *client, struct part *part, struct pawl_range claim) {
+  (void)client;
+  assert(part->kind != PWI_REQUEST_SCAN && "its rows are the room, and not those of the range");
+  struct pawl_range range = pawl_range_common(part->range, claim);
+  if (!pwi_range_overlap(part->range, claim)) part->aggregate = 0;
+  part->claim = claim;
+  part->signature = 0;
+  if (part->keys) {
+    size_t first = pwi_first_not_below(part->keys, part->rows, claim.begin);
+    size_t last = pwi_first_not_below(part->keys, part->rows, claim.end);
+    skip_rows(part, first);
+    part->keys += first;
+    part->list_first += first;
+    part->rows = last - first;
+    part->range = pawl_range_is_empty(range) ? claim : range;
+  } else if (!pawl_range_is_empty(range)) {
+    skip_rows(part, (size_t)(range.begin - part->range.begin));
+    part->range = range;
+    part->rows = (size_t)pawl_range_size(range);
+  } else {
+    part->keys = no_keys;
+    part->rows = 0;
+    part->range = claim;
+  }
+  return part->rows > 0;
+}
+
+/* Cuts the part at the key `at`: it keeps what lies before, and the new one behind it gets the rest. Both are the same
+ * task with the same number and predecessor. NULL if there is no memory: nothing has changed. */
+struct part *pwi_part_split(struct pwi_client *client, struct part *part, uint64_t at) {
+  assert(at > part->claim.begin && at < part->claim.end);
+  struct part *rest = pwi_part_create(client, part->flow, part->task);
+  if (!rest) return NULL;
+  uint32_t index = rest->index, generation = rest->generation;
+  *rest = *part;
+  rest->index = index;
+  rest->generation = generation;
+  rest->state = PART_BLOCKED;
+  rest->outgoings = 0;
+  rest->peer = NULL;
+  rest->peer_next = rest->peer_before = NULL;
+  if (rest->list) pwi_keylist_retain(rest->list);
+  if (rest->is_collecting) client->collecting++;
+  if (rest->operation.kind) pwi_linear_begun(rest);
+  pwi_part_link_behind(rest, part);
+  pwi_part_narrow(client, rest, pawl_range_of(at, part->claim.end));
+  pwi_part_narrow(client, part, pawl_range_of(part->claim.begin, at));
+  return rest;
+}

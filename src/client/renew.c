@@ -1,0 +1,309 @@
+/* Being taken for dead (design, section 7: "Retirement").
+ *
+ * A client that was stopped or cut off for long finds its sender retired: no shard takes anything from it any more. It
+ * joins again as a new sender. Then, for each numbered part that was sent under the old id and not answered, it asks the
+ * request handler what took effect. That answer is for good, since the request handler has the membership in which the old sender is retired.
+ * What took effect is over; the rest is numbered anew, in the old order, and sent under the new id, on a clock of sent
+ * that begins afresh. New calls wait meanwhile.
+ *
+ * Every part remembers the id that it was sent under, so it does no harm if all this happens again half-way through.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "client/inside.h"
+
+static void remember_forgotten(struct pwi_client *client, uint64_t sender, uint64_t secret) {
+  for (size_t i = 0; i < client->forgotten_count; i++)
+    if (client->forgotten[i].id == sender) return;
+  if (client->forgotten_count == sizeof client->forgotten / sizeof *client->forgotten) return;
+  client->forgotten[client->forgotten_count].id = sender;
+  client->forgotten[client->forgotten_count++].secret = secret;
+}
+
+/* What is not under way yet must not go: its predecessor means nothing under another id. */
+static void hold_flow(struct pwi_client *client, struct pwi_flow *flow) {
+  for (struct part *part = flow->first; part; part = part->next)
+    if (pwi_part_has_order(part) && (part->state == PART_QUEUED || part->state == PART_PARKED))
+      pwi_part_hold(client, part, PART_BLOCKED);
+}
+
+/* Somebody says that we are retired: a request handler, or the manager. */
+void pwi_client_retired(struct pwi_client *client) {
+  if (client->sender == 0) return;
+  pwi_log(client->config.log, PAWL_LOG_WARN, "client.retired", "sender=%llu", (unsigned long long)client->sender);
+  client->figures.retirements++;
+  client->retired = client->sender;
+  remember_forgotten(client, client->sender, client->secret);
+  client->sender = 0;
+  client->secret = 0;
+  if (client->config.stays_dead) {
+    pwi_client_die(client);
+    return;
+  }
+  client->renewal = RENEWAL_JOINING;
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
+    hold_flow(client, flow);
+    if (flow->has_entered) flow->is_suspended = true;
+  }
+  if (client->manager && client->manager->is_up) pwi_client_join(client);
+}
+
+/* --- collecting ------------------------------------------------------------------------------------------------------- */
+
+static void begin_collecting(struct pwi_client *client, struct part *part) {
+  pwi_part_hold(client, part, PART_BLOCKED);
+  part->generation++; /* an answer to the old attempt would be true, but we ask anew */
+  if (part->is_collecting || part->sender == 0) return;
+  part->is_collecting = true;
+  client->collecting++;
+}
+
+/* We are somebody new: ask what became of what we had sent. */
+void pwi_client_renewed(struct pwi_client *client) {
+  client->renewal = RENEWAL_COLLECTING;
+  pwi_client_asks_renewed(client);
+  pwi_client_calls_renewed(client);
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
+    for (struct part *part = flow->first; part; part = part->next)
+      if (pwi_part_is_numbered(part)) begin_collecting(client, part);
+    for (struct part *part = flow->first, *next; part; part = next) {
+      next = part->next;
+      if (part->is_collecting && part->state == PART_BLOCKED) pwi_part_settle(client, part);
+    }
+  }
+  pwi_client_look_collected(client);
+}
+
+struct collected {
+  const unsigned char *pieces, *refusals;
+  uint32_t piece_count, refusal_count;
+};
+
+static pawl_status read_collected(const void *payload, size_t size, struct collected *collected_out) {
+  struct pwi_reader reader;
+  pwi_reader_init(&reader, payload, size);
+  collected_out->piece_count = pwi_read_count(&reader, 24);
+  collected_out->pieces = pwi_read_bytes(&reader, (size_t)collected_out->piece_count * 24);
+  collected_out->refusal_count = pwi_read_count(&reader, 28);
+  collected_out->refusals = pwi_read_bytes(&reader, (size_t)collected_out->refusal_count * 28);
+  return pwi_reader_end(&reader);
+}
+
+/* Whether the task is in at the key, and up to where the same holds. */
+static bool is_in_at(const struct collected *collected, const struct part *part, uint64_t key, uint64_t *end_out) {
+  struct pwi_reader reader;
+  bool is_in = false;
+  uint64_t end = part->claim.end;
+  pwi_reader_init(&reader, collected->pieces, (size_t)collected->piece_count * 24);
+  for (uint32_t i = 0; i < collected->piece_count; i++) {
+    uint64_t begin = pwi_read_u64(&reader), piece_end = pwi_read_u64(&reader), time = pwi_read_u64(&reader);
+    if (key >= begin && key < piece_end) {
+      is_in = time >= part->number;
+      if (piece_end < end) end = piece_end;
+    } else if (begin > key && begin < end) {
+      end = begin;
+    }
+  }
+  *end_out = end;
+  return is_in;
+}
+
+static pawl_status refusal_at(const struct collected *collected, const struct part *part) {
+  struct pwi_reader reader;
+  pwi_reader_init(&reader, collected->refusals, (size_t)collected->refusal_count * 28);
+  for (uint32_t i = 0; i < collected->refusal_count; i++) {
+    uint64_t begin = pwi_read_u64(&reader), end = pwi_read_u64(&reader), task = pwi_read_u64(&reader);
+    pawl_status status = (pawl_status)(int32_t)pwi_read_u32(&reader);
+    if (task == part->number && begin < part->claim.end && part->claim.begin < end) return status;
+  }
+  return PAWL_OK;
+}
+
+static void stop_collecting(struct pwi_client *client, struct part *part) {
+  if (!part->is_collecting) return;
+  part->is_collecting = false;
+  client->collecting--;
+}
+
+/* All of the part's claim has had it. Its number is done; if values were to come back they are still to be pulled. */
+static void is_in(struct pwi_client *client, struct part *part, pawl_status refusal) {
+  stop_collecting(client, part);
+  if (part->kind == PWI_REQUEST_PUSHPULL && !refusal && part->rows > 0) {
+    part->kind = PWI_REQUEST_PULL;
+    part->number = part->prior = part->sender = 0;
+    part->in = NULL;
+    part->is_strict = true;
+    pwi_part_hold(client, part, PART_BLOCKED);
+    return;
+  }
+  pwi_part_end(client, part, refusal);
+}
+
+static void is_not_in(struct pwi_client *client, struct part *part) {
+  stop_collecting(client, part);
+  part->sender = 0;
+  pwi_part_hold(client, part, PART_BLOCKED);
+}
+
+/* What became of a part. Where only a piece of it took effect it is cut. */
+pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size) {
+  struct collected collected;
+  pawl_status status = read_collected(payload, size, &collected);
+  if (status) return status;
+  pwi_part_hold(client, part, PART_BLOCKED);
+  for (struct part *rest; part; part = rest) {
+    uint64_t end;
+    rest = NULL;
+    bool took_effect = is_in_at(&collected, part, part->claim.begin, &end);
+    if (end < part->claim.end) {
+      rest = pwi_part_split(client, part, end);
+      if (!rest) { /* no memory: ask again later */
+        pwi_part_retry(client, part);
+        return PAWL_OK;
+      }
+    }
+    if (took_effect)
+      is_in(client, part, refusal_at(&collected, part));
+    else
+      is_not_in(client, part);
+  }
+  pwi_client_look_collected(client);
+  return PAWL_OK;
+}
+
+/* --- numbering anew --------------------------------------------------------------------------------------------------- */
+
+/* A part whose claim is in pieces on the new clock is cut into them. */
+static void number_part(struct pwi_client *client, struct part *part) {
+  struct pwi_flow *flow = part->flow;
+  if (pwi_part_is_stale(part)) {
+    pwi_part_end(client, part, PAWL_RESTORED);
+    return;
+  }
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece piece = {.range = part->claim};
+  pawl_status status = pwi_clock_walk(&flow->sent, PWI_SELF, part->claim, &pieces);
+  assert(status == PAWL_OK);
+  bool found = pwi_clock_next(&pieces, &piece);
+  assert(found);
+  (void)found;
+  if (piece.range.end < part->claim.end && !pwi_part_split(client, part, piece.range.end)) {
+    /* It can only be given up whole; nothing of it has been sent under this id. */
+    pwi_part_end(client, part, PAWL_NO_MEMORY);
+    return;
+  }
+  part->number = part->task->number;
+  part->operation.prior = 0;
+  part->is_strict = part->is_strict || part->other; /* it waits for all that it has to see */
+  part->prior = piece.time;
+  part->sender = 0;
+  status = pwi_clock_set(&flow->sent, PWI_SELF, part->claim, part->number);
+  if (status) pwi_part_end(client, part, status);
+}
+
+void pwi_flow_begin_clock(struct pwi_flow *flow) { pwi_clock_retire(&flow->sent, PWI_SELF); }
+
+static void number_flow(struct pwi_client *client, struct pwi_flow *flow) {
+  pwi_flow_begin_clock(flow);
+  for (struct part *part = flow->first, *next; part; part = next) {
+    if (!pwi_part_is_numbered(part)) {
+      if (pwi_part_has_order(part)) { /* its predecessor was a number of the old id */
+        part->prior = part->operation.prior = 0;
+        part->is_strict = true;
+        if (part->state == PART_QUEUED || part->state == PART_PARKED) pwi_part_hold(client, part, PART_BLOCKED);
+      }
+      next = part->next;
+      continue;
+    }
+    struct part *before = part->before;
+    number_part(client, part);
+    /* Cutting puts the rest right behind; ending takes the part away. */
+    bool is_gone = before ? before->next != part : flow->first != part;
+    next = is_gone ? (before ? before->next : flow->first) : part->next;
+  }
+}
+
+static void forgotten(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
+  (void)status, (void)payload, (void)size;
+  struct pwi_client *client = (struct pwi_client *)((char *)asking - offsetof(struct pwi_client, forget));
+  client->is_forgetting = false;
+  if (client->renewal == RENEWAL_NONE) pwi_client_look_collected(client);
+}
+
+/* With an id the manager forgets what came of its asks: those that have to be asked again come first. */
+static bool has_asks_of(const struct pwi_client *client, uint64_t sender) {
+  for (const struct pwi_asking *asking = client->asks; asking; asking = asking->next)
+    if (!asking->is_replied && asking->asker == sender) return true;
+  return false;
+}
+
+/* One id at a time. What cannot be asked for now is forgotten by the manager after an hour. */
+static void ask_to_forget(struct pwi_client *client) {
+  size_t place = client->forgotten_count;
+  while (place > 0 && has_asks_of(client, client->forgotten[place - 1].id)) place--;
+  if (client->is_forgetting || place == 0) return;
+  uint64_t sender = client->forgotten[place - 1].id, secret = client->forgotten[place - 1].secret;
+  client->forgotten[place - 1] = client->forgotten[--client->forgotten_count];
+  pwi_writer_reset(&client->writer);
+  pwi_write_u64(&client->writer, sender);
+  pwi_write_u64(&client->writer, secret);
+  client->forget.replied = forgotten;
+  client->is_forgetting = !client->writer.status && pwi_client_ask(client, &client->forget, PWI_ASK_FORGET,
+                                                                   client->writer.data, client->writer.size) == PAWL_OK;
+}
+
+/* --- groups ----------------------------------------------------------------------------------------------------------- */
+
+static void reentered(struct pwi_task *task) {
+  struct pwi_flow *flow = (struct pwi_flow *)((char *)task - offsetof(struct pwi_flow, reenter));
+  flow->is_reentering = false;
+}
+
+/* Ticks that had not arrived go first, in their order; then we enter, and stand where the others stand. */
+static void rejoined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
+  (void)payload, (void)size;
+  struct pwi_flow *flow = (struct pwi_flow *)((char *)asking - offsetof(struct pwi_flow, rejoin));
+  flow->is_rejoining = false;
+  if (status && status != PAWL_EXISTS) {
+    pwi_flow_kill(flow->client, flow, status);
+    return;
+  }
+  flow->is_suspended = false;
+  pwi_flow_unblock(flow->client, flow);
+  if (flow->is_reentering) return;
+  flow->reenter.finished = reentered;
+  flow->is_reentering = pwi_client_enter(flow->client, &flow->reenter, flow) == PAWL_OK;
+}
+
+static void rejoin_groups(struct pwi_client *client) {
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
+    if (!flow->is_suspended || flow->is_rejoining) continue;
+    pwi_writer_reset(&client->writer);
+    pwi_write_text(&client->writer, flow->entry.name);
+    pwi_write_u32(&client->writer, 0);
+    flow->rejoin.replied = rejoined;
+    pawl_status status = client->writer.status;
+    if (!status)
+      status = pwi_client_ask(client, &flow->rejoin, PWI_ASK_GROUP, client->writer.data, client->writer.size);
+    if (status)
+      pwi_flow_kill(client, flow, status);
+    else
+      flow->is_rejoining = true;
+  }
+}
+
+/* Once everything is known: go on under the new id. */
+void pwi_client_look_collected(struct pwi_client *client) {
+  if (client->renewal == RENEWAL_NONE) {
+    ask_to_forget(client);
+    return;
+  }
+  if (client->renewal != RENEWAL_COLLECTING || client->collecting > 0) return;
+  for (struct pwi_task *task = client->tasks_first; task; task = task->next) task->number = ++client->last_number;
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) number_flow(client, flow);
+  client->renewal = RENEWAL_NONE;
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) pwi_flow_unblock(client, flow);
+  rejoin_groups(client);
+  ask_to_forget(client);
+}

@@ -1,0 +1,562 @@
+/* Links to request handlers, and parts as messages.
+ *
+ * A link that is up and brings no answers is of no use, whatever its heartbeats say: a request handler without memory may be unable to
+ * send them, or the data plane may have lost them. If nothing at all has come for a while although something should have, the
+ * link is closed, and everything is sent again over another. What waits for other members of a group may take as long as it
+ * likes.
+ *
+ * What is under way to one request handler is bounded, in parts and in bytes of values either way, so that neither side's queue
+ * overflows; the rest waits in the peer's queue, in the order of numbers.
+ *
+ * Values that lie in a buffer go without a checksum where the request handler reads them in place: nothing carries them that could
+ * damage them. The caller may change the buffer once the task is finished, and a request handler of an earlier attempt may then
+ * still be reading. It can do no harm: either it has applied the push by then and skips it as a duplicate, or it is not
+ * the request handler any more, and what it has counts for nothing.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "client/inside.h"
+#include "protocol/planted.h"
+#include "wire/keys.h"
+#include "wire/values.h"
+
+#define PARTS_MAX 1024
+#define BYTES_MAX ((size_t)32 << 20)
+#define RETRY_MIN INT64_C(5000000)
+#define RETRY_MAX INT64_C(500000000)
+#define KEYS_MIN ((size_t)64 << 10)
+#define PATIENCE_MIN INT64_C(3000000000)
+#define PATIENCE_MAX INT64_C(60000000000)
+
+/* --- peers ------------------------------------------------------------------------------------------------------------ */
+
+struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
+  if (client->last_peer && client->last_peer->node == node) return client->last_peer;
+  struct client_peer *peer = pwi_idmap_get(&client->peers_by_node, node);
+  if (!peer) {
+    peer = pwi_alloc_zero(1, sizeof *peer);
+    if (!peer) return NULL;
+    peer->node = node;
+    peer->retry_ns = RETRY_MIN;
+    pwi_adapt_link_init(&peer->carrying);
+    peer->patience_ns = PATIENCE_MIN;
+    if (pwi_idmap_put(&client->peers_by_node, node, peer)) {
+      pwi_free(peer);
+      return NULL;
+    }
+    peer->next = client->peers;
+    client->peers = peer;
+  }
+  client->last_peer = peer;
+  return peer;
+}
+
+const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node) {
+  if (!(node & PWI_PEER_IS_SENDER)) {
+    const struct pwi_view_node *server = client->view ? pwi_view_find(client->view, (struct pwi_node){node}) : NULL;
+    return server ? server->address : NULL;
+  }
+  struct pwi_sender id = {node & ~PWI_PEER_IS_SENDER};
+  const struct pwi_membership_sender *sender = pwi_membership_find(client->membership, id);
+  return sender && !sender->retired && sender->address[0] ? sender->address : NULL;
+}
+
+static size_t bytes_out(const struct part *part) {
+  return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
+}
+
+/* What it costs the request handler to pass on: of what it does without values, the rows that it changes. */
+static size_t load_of(const struct part *part) {
+  if (part->kind != PWI_REQUEST_LINEAR) return bytes_out(part);
+  return part->rows < PWI_LINEAR_SLICE / part->flow->row_bytes ? part->rows * part->flow->row_bytes : PWI_LINEAR_SLICE;
+}
+
+static size_t bytes_back(const struct part *part) { return part->out ? part->rows * part->flow->row_bytes : 0; }
+
+void pwi_peer_remove(struct client_peer *peer, struct part *part) {
+  bool was_sent = part->state == PART_SENT;
+  struct part **first = was_sent ? &peer->sent_first : &peer->queue_first;
+  struct part **last = was_sent ? &peer->sent_last : &peer->queue_last;
+  if (part->peer_before)
+    part->peer_before->peer_next = part->peer_next;
+  else
+    *first = part->peer_next;
+  if (part->peer_next)
+    part->peer_next->peer_before = part->peer_before;
+  else
+    *last = part->peer_before;
+  part->peer_next = part->peer_before = NULL;
+  if (!was_sent) return;
+  peer->under_way--;
+  peer->bytes_out -= load_of(part);
+  peer->bytes_back -= bytes_back(part);
+}
+
+static void move_to_sent(struct client_peer *peer, struct part *part) {
+  pwi_peer_remove(peer, part);
+  part->state = PART_SENT;
+  part->flow->held_back--;
+  part->peer_before = peer->sent_last;
+  if (part->peer_before)
+    part->peer_before->peer_next = part;
+  else
+    peer->sent_first = part;
+  peer->sent_last = part;
+  peer->under_way++;
+  peer->bytes_out += load_of(part);
+  peer->bytes_back += bytes_back(part);
+}
+
+static bool has_room(const struct client_peer *peer, const struct part *part) {
+  if (peer->under_way == 0) return true;
+  return peer->under_way < PARTS_MAX && peer->bytes_out + load_of(part) <= BYTES_MAX &&
+         peer->bytes_back + bytes_back(part) <= BYTES_MAX;
+}
+
+/* --- patience --------------------------------------------------------------------------------------------------------- */
+
+static struct part *find_due(const struct client_peer *peer) {
+  struct part *part = peer->sent_first;
+  while (part && (part->kind == PWI_REQUEST_AWAIT || part->aggregate != 0)) part = part->peer_next;
+  return part;
+}
+
+static void look_again(struct pwi_client *client, struct client_peer *peer) {
+  peer->oldest = find_due(peer);
+  peer->look_at = 0;
+  if (!peer->oldest) return;
+  peer->oldest_generation = peer->oldest->generation;
+  peer->answers_then = peer->answers;
+  peer->look_at = pwi_net_now(client->config.net) + peer->patience_ns;
+  pwi_client_wake_at(client, peer->look_at);
+}
+
+/* Each time that it was in vain it is looked at half as often: a request handler may be slow, and sending again makes it no faster. */
+static void look_at_answers(struct pwi_client *client, struct client_peer *peer, int64_t now) {
+  if (peer->look_at == 0) return;
+  if (now < peer->look_at) {
+    pwi_client_wake_at(client, peer->look_at);
+    return;
+  }
+  bool came = peer->answers != peer->answers_then;
+  bool is_silent = !came && peer->link && peer->link->is_up && find_due(peer) == peer->oldest &&
+                   peer->oldest->generation == peer->oldest_generation;
+  if (came) peer->patience_ns = PATIENCE_MIN;
+  if (is_silent && peer->patience_ns < PATIENCE_MAX) peer->patience_ns *= 2;
+  look_again(client, peer);
+  if (!is_silent) return;
+  pwi_log(client->config.log, PAWL_LOG_WARN, "answers.missing", "node=%llu under_way=%zu",
+          (unsigned long long)peer->node, peer->under_way);
+  pwi_net_close(client->config.net, peer->link->link, PAWL_LINK_SILENT);
+}
+
+/* --- messages --------------------------------------------------------------------------------------------------------- */
+
+static struct outgoing *take_outgoing(struct pwi_client *client) {
+  struct outgoing *outgoing = client->free_outgoings;
+  if (outgoing) {
+    client->free_outgoings = outgoing->next;
+    return outgoing;
+  }
+  struct outgoing **all = pwi_resize_array(client->outgoings, client->outgoing_count + 1, sizeof *all);
+  if (!all) return NULL;
+  client->outgoings = all;
+  outgoing = pwi_alloc_zero(1, sizeof *outgoing);
+  if (!outgoing) return NULL;
+  outgoing->index = (uint32_t)client->outgoing_count;
+  client->outgoings[client->outgoing_count++] = outgoing;
+  return outgoing;
+}
+
+static void free_outgoing(struct pwi_client *client, struct outgoing *outgoing) {
+  outgoing->peer = NULL;
+  outgoing->next = client->free_outgoings;
+  client->free_outgoings = outgoing;
+}
+
+/* What was sent behind another was carried after it. */
+static void note_carried(const struct pwi_client *client, struct outgoing *outgoing) {
+  struct client_peer *peer = outgoing->peer;
+  int64_t now = pwi_net_now(client->config.net), from = outgoing->sent_at;
+  if (peer->last_carried > from) from = peer->last_carried;
+  pwi_adapt_link_report(&peer->carrying, outgoing->builder.body_size, now - from);
+  peer->last_carried = now;
+  outgoing->peer = NULL;
+}
+
+void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie) {
+  assert(cookie >= 1 && cookie <= client->outgoing_count);
+  struct outgoing *outgoing = client->outgoings[cookie - 1];
+  struct part *part = outgoing->part;
+  if (outgoing->peer) note_carried(client, outgoing);
+  free_outgoing(client, outgoing);
+  pwi_part_outgoing_done(client, part);
+}
+
+static pawl_status make_key_room(struct pwi_client *client, struct outgoing *outgoing, size_t size) {
+  if (outgoing->room >= size) return PAWL_OK;
+  size_t room = KEYS_MIN;
+  while (room < size) room *= 2;
+  struct pwi_region *region;
+  pawl_status status = pwi_net_region_open(client->config.net, room, &region);
+  if (status) return status;
+  pwi_net_region_close(client->config.net, outgoing->region);
+  outgoing->region = region;
+  outgoing->room = room;
+  return PAWL_OK;
+}
+
+/* A request without values that names at most a few keys is copied by the net, and so is built on the stack. */
+#define SMALL_KEYS 128
+#define SMALL_BODY 1920
+
+static bool is_small(const struct part *part) {
+  bool has_list = part->keys && (part->is_wanted || !part->list);
+  if (part->flow->filters && bytes_out(part) >= PWI_CODING_MIN) return false; /* a codec needs room */
+  return bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
+}
+
+/* Where the request handler reads our memory, copying keys is cheaper than packing them. */
+static pawl_status add_raw_list(struct pwi_client *client, struct pwi_message_builder *builder,
+                                struct outgoing *outgoing, const struct part *part) {
+  size_t size = part->rows * sizeof *part->keys;
+  pawl_status status = make_key_room(client, outgoing, size);
+  if (status) return status;
+  void *place = pwi_net_region_memory(outgoing->region);
+  memcpy(place, part->keys, size);
+  struct pwi_section section = {
+      .type = PWI_SECTION_KEYS, .value_type = PWI_TYPE_U64, .count = (uint32_t)part->rows, .length = size};
+  return pwi_message_add(builder, &section, place);
+}
+
+static pawl_status add_list(struct pwi_client *client, struct pwi_message_builder *builder, struct outgoing *outgoing,
+                            const struct part *part, uint8_t *small, size_t small_size) {
+  size_t size, bound = pwi_keys_bound(part->rows);
+  void *place = small;
+  if (outgoing) {
+    pawl_status status = make_key_room(client, outgoing, bound);
+    if (status) return status;
+    place = pwi_net_region_memory(outgoing->region);
+    small_size = outgoing->room;
+  }
+  pawl_status status = pwi_keys_encode(part->keys, part->rows, place, small_size, &size);
+  if (status) return status;
+  struct pwi_section section = {.type = PWI_SECTION_KEYS,
+                                .codec = PWI_SECTION_CODEC_KEYS,
+                                .value_type = PWI_TYPE_U64,
+                                .count = (uint32_t)part->rows,
+                                .length = size};
+  return pwi_message_add(builder, &section, place);
+}
+
+static pawl_status add_signature(struct pwi_message_builder *builder, struct part *part) {
+  if (part->signature == 0) part->signature = pwi_keylist_sign(part->list, part->list_first, part->rows);
+  struct pwi_section section = {.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof part->signature};
+  return pwi_message_copy(builder, &section, &part->signature);
+}
+
+static void count_codec(const struct part *part, const struct pwi_coded *coded, size_t bytes) {
+  struct pawl_filters *chain = part->flow->filters->push;
+  bool is_packed = coded->codec == PWI_CODEC_LZ4 || coded->codec == PWI_CODEC_ZSTD;
+  bool is_sparse = coded->codec == PWI_CODEC_BITMAP;
+  pwi_filters_count(chain, &pwi_filter_zeros, part->rows, bytes, is_sparse ? coded->size : bytes);
+  pwi_filters_count(chain, &pwi_filter_compress, part->rows, bytes, is_packed ? coded->size : bytes);
+}
+
+/* Rows of a flow with filters, in the codec that suits what the filters have left. */
+static pawl_status add_coded(struct pwi_client *client, const struct client_link *link,
+                             struct pwi_message_builder *builder, struct outgoing *outgoing, const struct part *part) {
+  struct flow_filters *filters = part->flow->filters;
+  size_t bytes = bytes_out(part);
+  struct pwi_coding coding = {.codecs = filters->push_codecs & link->peering.codecs,
+                              .type = (enum pwi_value_type)part->flow->entry.is.type,
+                              .values = part->in,
+                              .count = bytes / part->flow->value_size,
+                              .net = client->config.net};
+  if (link->peering.in_place) coding.codecs = 0; /* nothing is carried, so nothing is saved */
+  if (part->sender != 0 && pwi_is_planted(PWI_PLANTED_REFILTER)) coding.values = pwi_planted_refilter(part->in, bytes);
+  if (pwi_codecs_are_free(coding.codecs)) {
+    coding.adapt = &filters->adapt;
+    coding.link = &link->peer->carrying;
+    outgoing->peer = link->peer;
+    outgoing->sent_at = pwi_net_now(client->config.net);
+  }
+  struct pwi_coded coded = pwi_coder_encode(&client->coder, &coding, &outgoing->coded);
+  count_codec(part, &coded, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_VALUES,
+                                .codec = (uint8_t)coded.codec,
+                                .value_type = (uint8_t)part->flow->entry.is.type,
+                                .count = (uint32_t)coding.count,
+                                .length = coded.size};
+  return pwi_message_add(builder, &section, coded.data);
+}
+
+static pawl_status add_values(struct pwi_message_builder *builder, const struct part *part) {
+  size_t bytes = bytes_out(part);
+  if (bytes == 0) return PAWL_OK;
+  struct pwi_section section = {.type = PWI_SECTION_VALUES,
+                                .value_type = (uint8_t)part->flow->entry.is.type,
+                                .count = (uint32_t)(bytes / part->flow->value_size),
+                                .length = bytes};
+  bool is_again = part->sender != 0 && part->flow->filters && pwi_is_planted(PWI_PLANTED_REFILTER);
+  return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
+}
+
+static bool is_new_fold(const struct pwi_operation *operation) {
+  return operation->column != 0 || operation->kind == PWI_LINEAR_COUNT;
+}
+
+static pawl_status add_operation(const struct client_link *link, struct pwi_message_builder *builder,
+                                 const struct part *part) {
+  uint8_t bytes[PWI_OPERATION_SIZE];
+  if (!part->operation.kind) return PAWL_OK;
+  if (is_new_fold(&part->operation) && !(link->peering.features & PWI_FEATURE_COLUMNS)) return PAWL_UNSUPPORTED;
+  pwi_operation_encode(&part->operation, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_OPERATION, .count = 1, .length = sizeof bytes};
+  return pwi_message_copy(builder, &section, bytes);
+}
+
+static uint64_t settled(const struct pwi_client *client) {
+  return client->tasks_first ? client->tasks_first->number - 1 : client->last_number;
+}
+
+static bool asks_for_rows(const struct part *part) {
+  return part->out && !part->is_collecting && part->kind != PWI_REQUEST_SCAN;
+}
+
+/* What the answer may come in: nothing but RAW from a peer that would not know what is meant. */
+static uint8_t codecs_back(const struct client_link *link, const struct part *part) {
+  const struct flow_filters *filters = part->flow->filters;
+  if (!filters || !asks_for_rows(part) || link->peering.in_place) return 0;
+  return (uint8_t)(filters->pull_codecs & link->peering.codecs);
+}
+
+/* Lossy filters for the answer. A peer that does not know of them would send what was not asked for. */
+static pawl_status add_filters(const struct client_link *link, struct pwi_message_builder *builder,
+                               const struct part *part) {
+  const struct flow_filters *filters = part->flow->filters;
+  if (!filters || filters->asked_size == 0 || !asks_for_rows(part)) return PAWL_OK;
+  if (link->peering.codecs == 0) return PAWL_UNSUPPORTED;
+  struct pwi_section section = {
+      .type = PWI_SECTION_FILTERS, .count = (uint32_t)filters->asked_size, .length = filters->asked_size};
+  return pwi_message_copy(builder, &section, filters->asked);
+}
+
+static pawl_status add_terms(const struct pwi_client *client, const struct client_link *link,
+                             struct pwi_message_builder *builder, const struct part *part) {
+  struct pwi_terms terms = {.kind = part->is_collecting ? PWI_REQUEST_COLLECT : part->kind,
+                            .vector = part->flow->entry.id,
+                            .number = (uint64_t)part->generation << 32 | (part->index + 1),
+                            .prior = part->prior,
+                            .settled = settled(client),
+                            .other = part->aggregate,
+                            .rows = part->rows,
+                            .claim = part->claim,
+                            .range = part->range,
+                            .incarnation = part->incarnation,
+                            .codecs = codecs_back(link, part)};
+  if (part->is_collecting) {
+    terms.other = part->sender;
+    terms.prior = 0;
+  } else if (part->keys) {
+    terms.keys = part->list && !part->is_wanted ? PWI_KEYS_SIGNED : PWI_KEYS_LIST;
+    terms.keep = part->list != NULL;
+  }
+  bool is_new = terms.kind == PWI_REQUEST_PUSHPULL && terms.other != 0;
+  if (is_new && !(link->peering.features & PWI_FEATURE_AGGREGATE)) return PAWL_UNSUPPORTED; /* it would go by itself */
+  bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
+  terms.clocks = may_bring_clocks && part->task->clocks;
+  uint8_t bytes[PWI_TERMS_SIZE];
+  pwi_terms_encode(&terms, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_TERMS, .count = 1, .length = sizeof bytes};
+  return pwi_message_copy(builder, &section, bytes);
+}
+
+/* The first one that is numbered on a link shows who we are: those that follow are in its order. */
+static bool needs_proof(const struct pwi_client *client, const struct client_link *link, const struct part *part) {
+  return pwi_part_is_numbered(part) && !part->is_collecting && link->proven != client->sender;
+}
+
+static pawl_status add_proof(const struct pwi_client *client, struct pwi_message_builder *builder,
+                             const struct part *part) {
+  uint8_t seal[PWI_SEAL_SIZE];
+  static_assert(PWI_PEER_IS_SENDER == PWI_VERIFIER_IS_SENDER, "a peer is named as it names itself");
+  pawl_status status = pwi_proof_make(client->identity, client->joined.cluster, client->sender, part->peer->node, seal);
+  if (status) return status;
+  struct pwi_section section = {.type = PWI_SECTION_PROOF, .count = 1, .length = sizeof seal};
+  return pwi_message_copy(builder, &section, seal);
+}
+
+static struct pwi_message_head head_of(const struct pwi_client *client, const struct part *part) {
+  return (struct pwi_message_head){.kind = PWI_SAY_REQUEST,
+                                   .sender = client->sender,
+                                   .task = part->is_collecting ? 0 : part->number,
+                                   .tick = part->tick,
+                                   .view = client->view ? (uint32_t)client->view->epoch : 0,
+                                   .membership = (uint32_t)client->membership->number,
+                                   .catalogue = (uint32_t)client->catalogue.number};
+}
+
+/* Shared memory is sound, but what lies in ordinary memory may be read after the caller has it back: with a checksum. */
+static struct pwi_message_terms terms_of(const struct pwi_client *client, const struct client_link *link,
+                                         const struct part *part) {
+  struct pwi_message_terms terms = link->peering.data;
+  size_t bytes = bytes_out(part);
+  if (!link->peering.sound && bytes > 0 && !pwi_client_in_buffer(client, part->in, bytes)) terms.unchecked = false;
+  return terms;
+}
+
+static pawl_status add_keys(struct pwi_client *client, const struct client_link *link,
+                            struct pwi_message_builder *builder, struct outgoing *outgoing, struct part *part,
+                            uint8_t *small, size_t small_size) {
+  pawl_status status;
+  if (part->list && !part->is_wanted)
+    status = add_signature(builder, part);
+  else if (outgoing && link->peering.in_place)
+    status = add_raw_list(client, builder, outgoing, part);
+  else
+    status = add_list(client, builder, outgoing, part, small, small_size);
+  if (!status && part->flow->filters && part->rows > 0) {
+    const struct pwi_sections *sections = &builder->sections;
+    pwi_filters_count(part->in ? part->flow->filters->push : part->flow->filters->pull, &pwi_filter_keys, part->rows,
+                      part->rows * sizeof *part->keys, sections->items[sections->count - 1].length);
+  }
+  return status;
+}
+
+static pawl_status build(struct pwi_client *client, const struct client_link *link, struct part *part,
+                         struct pwi_message_builder *builder, struct outgoing *outgoing, uint8_t *small,
+                         size_t small_size) {
+  struct pwi_message_head head = head_of(client, part);
+  struct pwi_message_terms terms = terms_of(client, link, part);
+  pwi_message_begin(builder, &terms, &head);
+  pawl_status status = add_terms(client, link, builder, part);
+  if (!status && needs_proof(client, link, part)) status = add_proof(client, builder, part);
+  if (!status) status = add_filters(link, builder, part);
+  if (!status && part->keys && !part->is_collecting)
+    status = add_keys(client, link, builder, outgoing, part, small, small_size);
+  if (!status && !part->is_collecting) status = add_operation(link, builder, part);
+  if (!status && !part->is_collecting) {
+    if (part->flow->filters && outgoing && part->in)
+      status = add_coded(client, link, builder, outgoing, part);
+    else
+      status = add_values(builder, part);
+  }
+  return status ? status : pwi_message_finish(builder);
+}
+
+static pawl_status send_part(struct pwi_client *client, struct client_peer *peer, struct part *part) {
+  struct pwi_message_builder local;
+  uint8_t small[8 * SMALL_KEYS + 64];
+  struct outgoing *outgoing = NULL;
+  if (!part->is_collecting && !is_small(part) && !(outgoing = take_outgoing(client))) return PAWL_NO_MEMORY;
+  struct pwi_message_builder *builder = outgoing ? &outgoing->builder : &local;
+  part->generation++;
+  pawl_status status = build(client, peer->link, part, builder, outgoing, small, sizeof small);
+  struct pwi_send send = {.lane = PWI_LANE_DATA,
+                          .head = builder->head,
+                          .body = builder->parts,
+                          .body_count = builder->part_count,
+                          .cookie = outgoing ? outgoing->index + 1 : 0};
+  if (!status) status = pwi_net_send(client->config.net, peer->link->link, &send);
+  if (status) {
+    if (outgoing) free_outgoing(client, outgoing);
+    return status;
+  }
+  if (outgoing) {
+    outgoing->part = part;
+    part->outgoings++;
+  }
+  client->figures.parts_sent++;
+  client->figures.parts_resent += part->tries > 0 || part->sender == client->sender;
+  client->figures.bytes_pushed += bytes_out(part);
+  part->flow->traffic.messages_out++;
+  part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
+  if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = peer->link->proven = client->sender;
+  move_to_sent(peer, part);
+  if (peer->look_at == 0) look_again(client, peer);
+  return PAWL_OK;
+}
+
+/* --- links ------------------------------------------------------------------------------------------------------------ */
+
+static void seek(struct pwi_client *client, struct client_peer *peer) {
+  int64_t now = pwi_net_now(client->config.net);
+  if (peer->link) return;
+  if (now < peer->retry_at) {
+    pwi_client_wake_at(client, peer->retry_at);
+    return;
+  }
+  const char *address = pwi_client_node_address(client, peer->node);
+  if (address) peer->link = pwi_client_connect(client, LINK_HANDLER, address);
+  if (peer->link) {
+    peer->link->peer = peer;
+    return;
+  }
+  peer->retry_at = now + peer->retry_ns;
+  peer->retry_ns = peer->retry_ns * 2 < RETRY_MAX ? peer->retry_ns * 2 : RETRY_MAX;
+  pwi_client_wake_at(client, peer->retry_at);
+}
+
+void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
+  if (!peer->link || !peer->link->is_up) {
+    if (peer->queue_first || peer->legs_first) seek(client, peer);
+    return;
+  }
+  if (peer->legs_first) pwi_peer_pump_legs(client, peer);
+  while (peer->queue_first && has_room(peer, peer->queue_first)) {
+    pawl_status status = send_part(client, peer, peer->queue_first);
+    if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* writable, or link_down, will follow */
+    if (status == PAWL_NO_MEMORY || status == PAWL_NODE_LIMIT) {
+      pwi_client_wake_at(client, pwi_net_now(client->config.net) + RETRY_MIN);
+      return;
+    }
+    if (status) pwi_part_fail(client, peer->queue_first, status);
+  }
+}
+
+void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer) {
+  peer->retry_ns = RETRY_MIN;
+  pwi_peer_pump(client, peer);
+}
+
+/* Everything under way, and everything that waited for this link, finds its place again, in order: the view may have
+ * changed. */
+static void resettle(struct pwi_client *client, struct client_peer *peer) {
+  while (peer->sent_first) pwi_part_hold(client, peer->sent_first, PART_BLOCKED);
+  while (peer->queue_first) pwi_part_hold(client, peer->queue_first, PART_BLOCKED);
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) pwi_flow_unblock(client, flow);
+}
+
+void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why) {
+  peer->link = NULL;
+  if (why == PAWL_LINK_REFUSED) pwi_peer_miss(client, peer);
+  peer->retry_at = pwi_net_now(client->config.net) + peer->retry_ns;
+  peer->retry_ns = peer->retry_ns * 2 < RETRY_MAX ? peer->retry_ns * 2 : RETRY_MAX;
+  client->figures.reconnects++;
+  if (pwi_client_node_address(client, peer->node) == NULL && client->is_joined)
+    for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+      if (flow->node == peer->node) pwi_flow_kill(client, flow, PAWL_NODE_GONE);
+  pwi_peer_legs_down(peer);
+  resettle(client, peer);
+  if (peer->legs_first) pwi_peer_pump(client, peer);
+}
+
+/* A view has come: what waits for a link to somebody who may not be the request handler any more finds its place again. */
+void pwi_peers_reroute(struct pwi_client *client) {
+  for (struct client_peer *peer = client->peers; peer; peer = peer->next)
+    if (peer->queue_first && (!peer->link || !peer->link->is_up)) resettle(client, peer);
+}
+
+void pwi_peers_look(struct pwi_client *client, int64_t now) {
+  for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
+    look_at_answers(client, peer, now);
+    if (!peer->queue_first && !peer->legs_first) continue;
+    if (!peer->link && peer->retry_at > now)
+      pwi_client_wake_at(client, peer->retry_at);
+    else
+      pwi_peer_pump(client, peer);
+  }
+}

@@ -1,0 +1,621 @@
+/* Calls become parts.
+ *
+ * A call is cut three times: by the arcs of the view, because each head is asked for its own; by what was sent before,
+ * because a part names one predecessor that has to be true of all its claim (store/clock.h); and by size. Neighbouring
+ * pieces for the same chain with the same predecessor are joined again; so are those of neighbouring arcs that one node
+ * holds alone, so that without replicas a call is in the normal case one part per run of arcs of one head.
+ *
+ * A push claims whole arcs, whatever keys it names: else clocks would break into ever smaller pieces. So where an arc's
+ * clock is in pieces, all of them are claimed, also those in which no key is named. A pull claims what it reads.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/search.h"
+#include "client/inside.h"
+#include "wire/keys.h"
+
+#define RANGE_BYTES_MAX (UINT64_C(1) << 40) /* of one call without a list: more cannot be meant */
+
+#define LIST_ROWS ((size_t)64 << 10)
+#define KEPT_ROWS ((size_t)256 << 10)
+#define CARRIED_BYTES ((size_t)1 << 20)
+
+/* --- flows ------------------------------------------------------------------------------------------------------------ */
+
+static pawl_status make_flow(struct pwi_client *client, const struct pwi_entry *entry, uint64_t node,
+                             struct pwi_flow **flow_out) {
+  struct pwi_flow *flow = pwi_alloc_zero(1, sizeof *flow);
+  if (!flow) return PAWL_NO_MEMORY;
+  flow->client = client;
+  flow->entry = *entry;
+  flow->place = pwi_entry_place(entry);
+  flow->node = node;
+  if (node != 0) flow->entry.incarnation = 0; /* what somebody holds locally is in no checkpoint */
+  flow->row_bytes = pwi_entry_row_bytes(entry);
+  flow->pushed_bytes = pwi_entry_pushed_bytes(entry);
+  flow->state_bytes = entry->is.state_width * pawl_type_size(entry->is.type);
+  flow->value_size = pawl_type_size(entry->is.type);
+  struct pawl_range span = pawl_range_of(0, flow->place.size);
+  pawl_status status = pwi_clock_init(&flow->sent, &span, 1);
+  if (status) goto free_flow;
+  if (entry->is.filters[0]) status = pwi_client_filter(client, flow, entry->is.filters, NULL, NULL, 0);
+  if (status) goto fini_clock;
+  flow->next = client->flows;
+  client->flows = flow;
+  *flow_out = flow;
+  return PAWL_OK;
+fini_clock:
+  pwi_clock_fini(&flow->sent);
+free_flow:
+  pwi_free(flow);
+  return status;
+}
+
+pawl_status pwi_client_flow(struct pwi_client *client, struct pwi_vector_id id, uint64_t node,
+                            struct pwi_flow **flow_out) {
+  if (node != 0) node |= PWI_PEER_IS_SENDER;
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
+    if (flow->entry.id.id == id.id && flow->node == node) {
+      *flow_out = flow;
+      return PAWL_OK;
+    }
+  const struct pwi_entry *entry = pwi_catalogue_find(&client->catalogue, id);
+  return entry ? make_flow(client, entry, node, flow_out) : PAWL_NOT_FOUND;
+}
+
+const struct pwi_entry *pwi_flow_entry(const struct pwi_flow *flow) { return &flow->entry; }
+
+/* --- what is asked for ------------------------------------------------------------------------------------------------ */
+
+/* A call in terms of stored keys. */
+struct call {
+  struct pwi_client *client;
+  struct pwi_flow *flow;
+  struct pwi_task *task;
+  enum pwi_request_kind kind;
+  const uint64_t *keys; /* NULL: all of `range` */
+  size_t count;
+  struct pwi_keylist *list; /* whose keys they are, from `list_first` on */
+  size_t list_first;
+  bool is_fresh; /* the list is: it goes whole */
+  struct pawl_range range;
+  const char *in;
+  char *out;
+  uint64_t tick;
+  uint64_t aggregate;
+  struct pwi_operation operation;
+  struct pwi_flow *other; /* NULL: it is about one vector */
+
+  struct part *open; /* the last part, which the next piece may still be joined to */
+  uint64_t open_head;
+};
+
+static bool is_push(enum pwi_request_kind kind) { return pwi_request_has_rows(kind); }
+
+static pawl_status check_list(const struct pwi_flow *flow, const uint64_t *keys, size_t count) {
+  if (!pwi_keys_rise(keys, count)) return PAWL_UNSORTED;
+  return count > 0 && keys[count - 1] >= flow->place.size ? PAWL_OUT_OF_SPAN : PAWL_OK;
+}
+
+/* Rows of a checkpoint are named by stored keys. */
+static bool is_mixed(const struct pwi_flow *flow, enum pwi_request_kind kind) {
+  return flow->place.mixed && kind != PWI_REQUEST_RESTORE;
+}
+
+static pawl_status check_where(const struct pwi_flow *flow, enum pwi_request_kind kind, const struct pwi_where *where) {
+  bool has_range = where->range.begin != 0 || where->range.end != 0;
+  if (has_range && (where->range.end < where->range.begin || where->range.end > flow->place.size))
+    return PAWL_OUT_OF_SPAN;
+  bool has_keys = where->list || where->keys;
+  uint64_t all = has_range ? pawl_range_size(where->range) : flow->place.size;
+  size_t row_bytes = flow->pushed_bytes > flow->row_bytes ? flow->pushed_bytes : flow->row_bytes;
+  if (!has_keys && all > RANGE_BYTES_MAX / row_bytes) return PAWL_TOO_LARGE;
+  if (is_mixed(flow, kind) && (has_range || !has_keys)) return PAWL_UNSUPPORTED;
+  if (!has_keys && !has_range && where->count > 0) return PAWL_INVALID;
+  if (where->list) return where->list->vector.id == flow->entry.id.id ? PAWL_OK : PAWL_MISMATCH;
+  return where->keys ? check_list(flow, where->keys, where->count) : PAWL_OK;
+}
+
+static pawl_status check_call(const struct pwi_client *client, const struct pwi_flow *flow,
+                              enum pwi_request_kind kind) {
+  if (client->is_dead) return PAWL_NODE_GONE;
+  if (flow->dead) return flow->dead;
+  if (client->is_leaving) return PAWL_NODE_STOPPED;
+  if (!client->is_joined) return PAWL_OK;
+  if (kind != PWI_REQUEST_PULL && kind != PWI_REQUEST_FOLD && (!client->joined.may_write || client->config.reader))
+    return PAWL_FORBIDDEN;
+  const char *space = client->joined.space;
+  return space[0] && !pwi_name_is_in(flow->entry.name, space) ? PAWL_FORBIDDEN : PAWL_OK;
+}
+
+/* --- parts ------------------------------------------------------------------------------------------------------------ */
+
+/* What a part covers: a claim, and of the call's keys those from `first` to `last`. */
+struct piece {
+  struct pawl_range claim;
+  uint64_t prior, other_prior;
+  size_t first, last;
+};
+
+static struct pawl_range piece_range(const struct call *call, const struct piece *piece) {
+  struct pawl_range range = pawl_range_common(call->range, piece->claim);
+  return pawl_range_is_empty(range) ? piece->claim : range;
+}
+
+static size_t rows_of(const struct call *call, const struct piece *piece) {
+  if (call->keys) return piece->last - piece->first;
+  return (size_t)pawl_range_size(pawl_range_common(call->range, piece->claim));
+}
+
+static const uint64_t no_keys[1];
+
+/* Which of the caller's rows is the first of the piece. */
+static size_t first_row(const struct call *call, const struct piece *piece) {
+  return call->keys ? piece->first : (size_t)(piece_range(call, piece).begin - call->range.begin);
+}
+
+static void fill_part(const struct call *call, const struct piece *piece, struct part *part) {
+  size_t skip = first_row(call, piece);
+  part->kind = call->kind;
+  part->number = call->task->number;
+  part->prior = piece->prior;
+  part->tick = call->tick;
+  part->aggregate = pwi_range_overlap(call->range, piece->claim) ? call->aggregate : 0;
+  part->claim = piece->claim;
+  part->range = piece_range(call, piece);
+  part->rows = rows_of(call, piece);
+  part->keys = call->keys ? call->keys + piece->first : part->rows == 0 ? no_keys : NULL;
+  part->in = call->in && part->rows > 0 ? call->in + skip * pwi_flow_bytes_in(call->flow, call->kind) : NULL;
+  part->out = call->out && part->rows > 0 ? call->out + skip * call->flow->row_bytes : NULL;
+  if (call->operation.kind) {
+    part->operation = call->operation;
+    part->operation.prior = piece->other_prior;
+    part->other = call->other;
+    pwi_linear_begun(part);
+  }
+  if (call->list && part->rows > 0) {
+    part->list = pwi_keylist_retain(call->list);
+    part->is_wanted = call->is_fresh;
+    part->list_first = call->list_first + piece->first;
+  }
+}
+
+/* No part can be made: the piece has failed, and so has the task. What was to follow it is not held up, since its number
+ * was not sent and the clock does not have it. */
+static void fail_piece(const struct call *call, const struct piece *piece, pawl_status status) {
+  call->task->parts++;
+  pwi_task_part_over(call->client, call->task, piece->claim, status);
+}
+
+static void settle_open(struct call *call) {
+  struct part *part = call->open;
+  call->open = NULL;
+  if (part) pwi_part_settle(call->client, part);
+}
+
+/* Of the larger of what goes and what comes. */
+static size_t row_bytes_of(const struct call *call) {
+  if (call->kind == PWI_REQUEST_LINEAR && call->flow->entry.is.layout != PAWL_LAYOUT_SPARSE)
+    return call->flow->row_bytes;
+  size_t in = call->in ? pwi_flow_bytes_in(call->flow, call->kind) : 0, out = call->out ? call->flow->row_bytes : 0;
+  return in > out ? in : out;
+}
+
+static size_t limit_of(const struct call *call) {
+  if (call->kind == PWI_REQUEST_LINEAR) return PWI_LINEAR_SLICE;
+  return is_push(call->kind) ? PAWL_SLICE_BYTES : PWI_PULL_SLICE;
+}
+
+/* How many rows one message carries, to the request handler and, as they are stored, on to the members of its chain. */
+static size_t rows_per_slice(const struct call *call) {
+  const struct pwi_flow *flow = call->flow;
+  size_t row_bytes = row_bytes_of(call), rows = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
+  size_t stored = PWI_CHANGE_MAX / 2 / (sizeof(uint64_t) + flow->row_bytes + flow->state_bytes);
+  if (call->in && is_push(call->kind) && stored < rows) rows = stored; /* a LINEAR is cut by its request handler */
+  return rows > 0 ? rows : 1;
+}
+
+static bool can_join(const struct call *call, const struct piece *piece, uint64_t head, size_t limit) {
+  const struct part *open = call->open;
+  if (!open || call->open_head != head || open->claim.end != piece->claim.begin || open->prior != piece->prior)
+    return false;
+  if (open->operation.prior != piece->other_prior) return false;
+  if ((open->rows == 0) != (rows_of(call, piece) == 0)) return false;
+  /* A list that has to be sent is better sent in pieces: one is prepared while another is looked up. */
+  if (call->keys && open->rows > (call->list ? KEPT_ROWS : LIST_ROWS)) return false;
+  if (call->in && is_push(call->kind) && open->rows + rows_of(call, piece) > rows_per_slice(call)) return false;
+  return (open->rows + rows_of(call, piece)) * row_bytes_of(call) <= limit;
+}
+
+static void join(const struct call *call, const struct piece *piece) {
+  struct part *open = call->open;
+  open->claim.end = piece->claim.end;
+  open->rows += rows_of(call, piece);
+  open->range.end = piece_range(call, piece).end;
+}
+
+/* Up to where pieces are joined. A push that has to be carried is better carried in parts: the request handler adds one while the
+ * next is on its way. One that is read in place has nothing to wait for. */
+static size_t join_limit(const struct call *call, uint64_t head) {
+  if (!is_push(call->kind) || call->operation.kind) return limit_of(call);
+  const struct client_peer *peer = pwi_client_peer(call->client, call->flow->node ? call->flow->node : head);
+  bool is_in_place = peer && peer->link && peer->link->is_up && peer->link->peering.in_place;
+  return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
+}
+
+static pawl_status note_sent(const struct call *call, const struct piece *piece) {
+  if (call->task->number == 0) return PAWL_OK;
+  return pwi_clock_set(&call->flow->sent, PWI_SELF, piece->claim, call->task->number);
+}
+
+/* Adds a piece that fits into one message. The clock has it only once it is certain to be sent. */
+static void add_piece(struct call *call, const struct piece *piece, uint64_t head) {
+  if (call->open && can_join(call, piece, head, join_limit(call, head))) {
+    pawl_status status = note_sent(call, piece);
+    if (status)
+      fail_piece(call, piece, status);
+    else
+      join(call, piece);
+    return;
+  }
+  settle_open(call);
+  struct part *part = pwi_part_create(call->client, call->flow, call->task);
+  if (!part) {
+    fail_piece(call, piece, PAWL_NO_MEMORY);
+    return;
+  }
+  fill_part(call, piece, part);
+  pwi_part_link_behind(part, NULL);
+  pawl_status status = note_sent(call, piece);
+  if (status) {
+    pwi_part_end(call->client, part, status);
+    return;
+  }
+  call->open = part;
+  call->open_head = head;
+}
+
+/* A pull does not reach beyond what it reads. */
+static struct piece tightened(const struct call *call, struct piece piece) {
+  if (is_push(call->kind) || piece.first >= piece.last) return piece;
+  if (call->keys) piece.claim = pawl_range_of(call->keys[piece.first], call->keys[piece.last - 1] + 1);
+  return piece;
+}
+
+/* Cuts a piece into slices of what one message carries. */
+static void add_slices(struct call *call, struct piece piece, uint64_t head) {
+  size_t per_slice = rows_per_slice(call);
+  while (rows_of(call, &piece) > per_slice) {
+    struct piece slice = piece;
+    if (call->keys) {
+      slice.last = piece.first + per_slice;
+      slice.claim.end = call->keys[slice.last];
+    } else {
+      slice.claim.end = piece_range(call, &piece).begin + per_slice;
+    }
+    struct piece tight = tightened(call, slice);
+    add_piece(call, &tight, head);
+    piece.first = slice.last;
+    piece.claim.begin = slice.claim.end;
+  }
+  struct piece tight = tightened(call, piece);
+  add_piece(call, &tight, head);
+}
+
+/* A push of a group takes effect when all members' are in. Who reads does not wait for that: what has to be seen is what was sent
+ * before it. */
+static uint64_t prior_of_reader(const struct pwi_flow *flow, struct pawl_range claim, uint64_t prior) {
+  for (uint64_t before = prior;; prior = before) {
+    for (const struct part *part = flow->last; part; part = part->before)
+      if (part->aggregate != 0 && part->number == prior && part->prior < before &&
+          pwi_range_overlap(part->claim, claim))
+        before = part->prior;
+    if (before == prior) return prior;
+  }
+}
+
+/* Likewise by what was sent to the other vector. */
+static void cut_by_other(const struct call *call, struct piece *piece) {
+  struct pwi_clock_pieces pieces;
+  struct pwi_clock_piece sent = {.range = piece->claim};
+  if (!call->other) return;
+  pawl_status status = pwi_clock_walk(&call->other->sent, PWI_SELF, piece->claim, &pieces);
+  bool found = !status && pwi_clock_next(&pieces, &sent);
+  assert(found);
+  (void)found;
+  piece->claim = sent.range;
+  piece->other_prior = call->other->is_forbidden ? 0 : sent.time;
+}
+
+/* Cuts what lies on one arc by what was sent before. */
+static void add_arc(struct call *call, struct pawl_range claim, size_t first, size_t last, uint64_t head) {
+  for (uint64_t at = claim.begin; at < claim.end;) {
+    struct pwi_clock_pieces pieces;
+    struct pwi_clock_piece sent = {.range = claim};
+    pawl_status status = pwi_clock_walk(&call->flow->sent, PWI_SELF, pawl_range_of(at, claim.end), &pieces);
+    bool found = !status && pwi_clock_next(&pieces, &sent);
+    assert(found);
+    (void)found;
+    struct piece piece = {.claim = sent.range, .prior = sent.time, .first = first, .last = last};
+    if (call->task->number == 0) piece.prior = prior_of_reader(call->flow, piece.claim, piece.prior);
+    if (call->task->number == 0 && call->flow->is_forbidden) piece.prior = 0;
+    cut_by_other(call, &piece);
+    sent.range = piece.claim;
+    if (call->keys && sent.range.end < claim.end)
+      piece.last = first + pwi_first_not_below(call->keys + first, last - first, sent.range.end);
+    if (!call->keys) piece.first = piece.last = 0;
+    bool names_keys = rows_of(call, &piece) > 0;
+    if (!is_push(call->kind) && !call->keys) piece.claim = pawl_range_common(piece.claim, call->range);
+    if (names_keys || (is_push(call->kind) && call->task->number != 0)) add_slices(call, piece, head);
+    first = piece.last;
+    at = sent.range.end;
+  }
+}
+
+static void cut_by_view(struct call *call) {
+  struct pwi_cut cut;
+  struct pwi_cut_part part;
+  pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
+  if (call->aggregate) pwi_cut_every_arc(&cut); /* every member's part is awaited everywhere */
+  for (size_t last = SIZE_MAX; pwi_cut_next(&cut, &part); last = part.arc) {
+    bool joins = last != SIZE_MAX && part.arc == last + 1 && call->aggregate == 0 &&
+                 pwi_view_arcs_join(call->client->view, last);
+    if (!joins) settle_open(call); /* a request is about one chain */
+    add_arc(call, part.claim, part.first, part.last, part.head.id);
+  }
+}
+
+static void cut(struct call *call) {
+  bool has_view = call->client->view && call->client->view->arc_count > 0;
+  if (call->flow->node == 0 && has_view)
+    cut_by_view(call);
+  else if (call->aggregate || (call->keys ? call->count > 0 : !pawl_range_is_empty(call->range)))
+    add_arc(call, pawl_range_of(0, call->flow->place.size), 0, call->count, 0);
+  settle_open(call);
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------------------ */
+
+/* The keys of a list that lie in the range; rows of others are skipped. */
+static void limit_to_range(struct call *call) {
+  size_t first = pwi_first_not_below(call->keys, call->count, call->range.begin);
+  size_t last = pwi_first_not_below(call->keys, call->count, call->range.end);
+  if (call->in) call->in += first * pwi_flow_bytes_in(call->flow, call->kind);
+  if (call->out) call->out += first * call->flow->row_bytes;
+  call->keys += first;
+  call->count = last - first;
+  call->list_first = first;
+}
+
+static pawl_status mix(struct call *call, const struct pwi_where *where, const void *in, void *out) {
+  pawl_status status = pwi_client_mix(call->client, call->task, call->flow, where, in, out);
+  if (status) return status;
+  struct pwi_mixing *mixing = call->task->mixing;
+  call->keys = mixing->list ? mixing->list->keys : mixing->mixer.keys;
+  if (!call->keys) call->keys = no_keys; /* an empty list, which is not the same as none */
+  call->in = in ? mixing->in.memory : NULL;
+  call->out = out ? mixing->out.memory : NULL;
+  return PAWL_OK;
+}
+
+/* A call that is right in itself. What is told of tasks that end on the way may lead to other calls, which may throw a list
+ * out that nobody but its flow has. */
+static void start(struct call *call, const struct pwi_where *where) {
+  struct pwi_flow *flow = call->flow;
+  struct pwi_keylist *list = call->list ? pwi_keylist_retain(call->list) : NULL;
+  pawl_status status = PAWL_OK;
+  if (list) {
+    call->is_fresh = list->is_fresh;
+    list->is_fresh = false;
+  }
+  if (call->range.begin == 0 && call->range.end == 0) call->range.end = flow->place.size;
+  if (is_mixed(flow, call->kind))
+    status = mix(call, where, call->in, call->out);
+  else if (call->keys && (call->range.begin > 0 || call->range.end < flow->place.size))
+    limit_to_range(call);
+  if (status)
+    call->task->status = status; /* it has a number already: it ends as any other */
+  else
+    cut(call);
+  pwi_keylist_release(list);
+}
+
+static bool is_only_flush(const struct pwi_where *where) {
+  return where->flush && !where->keys && !where->list && where->range.begin == 0 && where->range.end == 0;
+}
+
+pawl_status pwi_client_check(const struct pwi_client *client, const struct pwi_flow *flow, enum pwi_request_kind kind,
+                             const struct pwi_where *where) {
+  pawl_status status = check_call(client, flow, kind);
+  return status || is_only_flush(where) ? status : check_where(flow, kind, where);
+}
+
+pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                             enum pwi_request_kind kind, const struct pwi_where *where, const void *in, void *out) {
+  struct pwi_where now = *where;
+  struct pwi_filtered *filtered = NULL;
+  pawl_status status = pwi_client_check(client, flow, kind, where);
+  if (!status && is_only_flush(where)) now.keys = no_keys; /* if there is nothing to be flushed */
+  if (!status && flow->filters) status = pwi_flow_filter(client, flow, kind, &now, &in, &filtered);
+  if (status) return status;
+  struct call call = {.client = client,
+                      .flow = flow,
+                      .task = task,
+                      .kind = kind,
+                      .keys = now.list ? now.list->keys : now.keys,
+                      .count = now.list ? now.list->count : now.count,
+                      .list = now.list,
+                      .range = now.range,
+                      .in = in,
+                      .out = out,
+                      .tick = now.tick,
+                      .aggregate = now.aggregate};
+  pwi_task_open(client, task, is_push(kind));
+  task->filtered = filtered;
+  start(&call, &now);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+/* --- linear algebra --------------------------------------------------------------------------------------------------- */
+
+static bool go_aggregate(const struct pwi_flow *a, const struct pwi_flow *b) {
+  return a->entry.kind == PWI_ENTRY_VECTOR && b->entry.kind == PWI_ENTRY_VECTOR && a->node == 0 && b->node == 0 &&
+         a->entry.is.type == b->entry.is.type && a->row_bytes == b->row_bytes && a->place.size == b->place.size &&
+         a->place.mixed == b->place.mixed && a->entry.is.layout == b->entry.is.layout;
+}
+
+static pawl_status check_linear(const struct pwi_client *client, const struct call *call) {
+  const struct pwi_flow *flow = call->flow;
+  bool is_whole = call->range.begin == 0 && call->range.end == flow->place.size;
+  pawl_status status = check_call(client, flow, call->kind);
+  if (!status && call->other) status = check_call(client, call->other, PWI_REQUEST_FOLD);
+  if (status) return status;
+  if (!go_aggregate(flow, call->other ? call->other : flow)) return PAWL_MISMATCH;
+  if (call->range.begin > call->range.end || call->range.end > flow->place.size) return PAWL_OUT_OF_SPAN;
+  if (flow->place.mixed && !is_whole) return PAWL_UNSUPPORTED;
+  if (call->operation.kind == PWI_LINEAR_FILL && flow->entry.is.layout == PAWL_LAYOUT_SPARSE) return PAWL_UNSUPPORTED;
+  return pwi_linear_takes(call->operation.kind, (enum pwi_scalar)flow->entry.is.type, call->operation.scalar)
+             ? PAWL_OK
+             : PAWL_INVALID;
+}
+
+static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                struct pwi_flow *other, struct pwi_operation operation, struct pawl_range range) {
+  enum pwi_linear kind = operation.kind;
+  assert(pwi_linear_has_other(kind) == (other != NULL));
+  if (range.begin == 0 && range.end == 0) range.end = flow->place.size;
+  struct call call = {.client = client,
+                      .flow = flow,
+                      .task = task,
+                      .kind = pwi_linear_folds(kind) ? PWI_REQUEST_FOLD : PWI_REQUEST_LINEAR,
+                      .range = range,
+                      .operation = operation,
+                      .other = other};
+  pawl_status status = check_linear(client, &call);
+  if (status) return status;
+  if (other) {
+    call.operation.other = other->entry.id;
+    call.operation.incarnation = other->entry.incarnation;
+  }
+  pwi_task_open(client, task, call.kind == PWI_REQUEST_LINEAR);
+  if (call.kind == PWI_REQUEST_FOLD) status = pwi_folding_begin(client, task, kind);
+  if (status)
+    task->status = status;
+  else if (!pawl_range_is_empty(range))
+    cut(&call);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                              struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
+  struct pwi_operation operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0};
+  return start_linear(client, task, flow, other, operation, range);
+}
+
+pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                   enum pwi_linear kind, uint32_t column, struct pawl_range range) {
+  assert(pwi_linear_has_column(kind));
+  if (column >= flow->row_bytes / flow->value_size) return PAWL_INVALID;
+  return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
+}
+
+/* What a scan may ask one request handler for at once: what lies on one arc and has one predecessor. */
+static struct piece scan_piece(const struct pwi_client *client, const struct pwi_flow *flow, struct pawl_range range) {
+  struct pawl_range arc = pawl_range_of(0, flow->place.size);
+  struct pwi_clock_pieces pieces;
+  if (flow->node == 0 && client->view && client->view->arc_count > 0) {
+    size_t index = pwi_view_arc_of(client->view, pwi_place_position(&flow->place, range.begin));
+    arc = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, index));
+  }
+  struct pawl_range claim = pawl_range_common(range, arc);
+  struct pwi_clock_piece sent = {.range = claim};
+  pawl_status status = pwi_clock_walk(&flow->sent, PWI_SELF, claim, &pieces);
+  bool found = !status && pwi_clock_next(&pieces, &sent);
+  assert(found);
+  (void)found;
+  return (struct piece){.claim = sent.range, .prior = prior_of_reader(flow, sent.range, sent.time)};
+}
+
+pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                            struct pawl_range range, size_t room, uint64_t *keys, void *values) {
+  pawl_status status = check_call(client, flow, PWI_REQUEST_PULL);
+  if (!status && (range.end > flow->place.size || range.begin > range.end)) status = PAWL_OUT_OF_SPAN;
+  if (status) return status;
+  pwi_task_open(client, task, false);
+  task->found = range.end;
+  if (pawl_range_is_empty(range) || room == 0) {
+    pwi_task_started(client, task);
+    return PAWL_OK;
+  }
+  struct part *part = pwi_part_create(client, flow, task);
+  if (!part) {
+    task->status = PAWL_NO_MEMORY;
+  } else {
+    struct piece piece = scan_piece(client, flow, range);
+    part->kind = PWI_REQUEST_SCAN;
+    part->prior = piece.prior;
+    part->claim = part->range = piece.claim;
+    part->rows = room;
+    part->keys_out = keys;
+    part->out = values;
+    pwi_part_link_behind(part, NULL);
+    pwi_part_settle(client, part);
+  }
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+/* A request about a group claims the one key that stands for it: nothing else of a group's span is ever used. */
+static pawl_status start_group(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                               enum pwi_request_kind kind, uint64_t tick) {
+  bool is_numbered = kind != PWI_REQUEST_AWAIT;
+  pawl_status status = flow->entry.kind == PWI_ENTRY_GROUP ? check_call(client, flow, kind) : PAWL_INVALID;
+  if (status) return status;
+  uint64_t key = pwi_group_key(flow->entry.name);
+  struct pawl_range claim = pawl_range_of(key, key + 1);
+  pwi_task_open(client, task, is_numbered);
+  struct part *part = pwi_part_create(client, flow, task);
+  uint64_t prior = 0;
+  if (part && is_numbered) {
+    status = pwi_clock_max(&flow->sent, PWI_SELF, claim, &prior);
+    if (!status) status = pwi_clock_set(&flow->sent, PWI_SELF, claim, task->number);
+  }
+  if (!part) {
+    task->status = PAWL_NO_MEMORY;
+    pwi_task_started(client, task);
+    return PAWL_OK;
+  }
+  part->kind = kind;
+  part->number = task->number;
+  part->prior = prior;
+  part->tick = tick;
+  part->claim = part->range = claim;
+  part->is_after_all = kind == PWI_REQUEST_TICK;
+  pwi_part_link_behind(part, NULL);
+  if (status)
+    pwi_part_end(client, part, status);
+  else
+    pwi_part_settle(client, part);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+pawl_status pwi_client_enter(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow) {
+  if (task != &flow->reenter) flow->has_entered = true; /* who has left meanwhile has left */
+  return start_group(client, task, flow, PWI_REQUEST_ENTER, flow->ticked);
+}
+
+void pwi_client_exit(struct pwi_flow *flow) { flow->has_entered = false; }
+
+pawl_status pwi_client_tick(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow, uint64_t tick) {
+  if (tick > flow->ticked) flow->ticked = tick;
+  return start_group(client, task, flow, PWI_REQUEST_TICK, tick);
+}
+
+pawl_status pwi_client_await(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow, uint64_t tick) {
+  return start_group(client, task, flow, PWI_REQUEST_AWAIT, tick);
+}

@@ -1,0 +1,158 @@
+#include "data/formats/detect.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "data/formats/number.h"
+#include "data/formats/table.h"
+#include "data/formats/uci.h"
+
+struct line {
+  const char *begin, *end; /* without its line break */
+};
+
+/* The first line with something in it that is no comment. */
+static bool first_line(const char *head, size_t size, struct line *line_out) {
+  const char *at = head, *end = head + size;
+  while (at < end) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at)), *next = stop ? stop + 1 : end;
+    if (!stop) stop = end;
+    if (stop > at && stop[-1] == '\r') stop--;
+    const char *first = at;
+    while (first < stop && (*first == ' ' || *first == '\t')) first++;
+    if (first < stop && *first != '#') {
+      *line_out = (struct line){at, stop};
+      return true;
+    }
+    at = next;
+  }
+  return false;
+}
+
+static size_t count(struct line line, char c) {
+  size_t found = 0;
+  for (const char *at = line.begin; at < line.end; at++) found += *at == c;
+  return found;
+}
+
+static bool starts_with_number(const char *at, const char *end) {
+  const char *stop;
+  double value;
+  if (at == end || !pwi_number(at, &stop, &value) || stop > end) return false;
+  return stop == end || *stop == ' ' || *stop == '\t';
+}
+
+/* Before the next blank. */
+static bool has_colon(const char *at, const char *end) {
+  while (at < end && *at != ' ' && *at != '\t' && *at != ':') at++;
+  return at < end && *at == ':';
+}
+
+/* A number, and then an id or a group, or nothing; or an id and its value, where the label is lacking. */
+static bool is_libsvm(struct line line) {
+  const char *at = line.begin;
+  while (at < line.end && (*at == ' ' || *at == '\t')) at++;
+  uint64_t id;
+  const char *stop;
+  if (at < line.end && pwi_whole_number(at, &stop, &id) && stop < line.end && *stop == ':') return true;
+  if (!starts_with_number(at, line.end)) return false;
+  while (at < line.end && *at != ' ' && *at != '\t') at++;
+  while (at < line.end && (*at == ' ' || *at == '\t')) at++;
+  if (at == line.end || pwi_is_digit(*at) || *at == '#' || strncmp(at, "qid:", 4) == 0) return true;
+  return has_colon(at, line.end); /* an id that is none: who reads the row says what is wrong with it */
+}
+
+/* --- documents -------------------------------------------------------------------------------------------------------------- */
+
+/* A line `number id:count …` with as many pairs of whole numbers as it says. */
+static bool is_document(const char *at, const char *end, uint64_t *pairs_out) {
+  uint64_t due, number, pairs = 0;
+  while (at < end && (*at == ' ' || *at == '\t')) at++;
+  if (at == end || !pwi_whole_number(at, &at, &due)) return false;
+  while (at < end) {
+    if (*at != ' ' && *at != '\t') return false;
+    while (at < end && (*at == ' ' || *at == '\t')) at++;
+    if (at == end) break;
+    if (!pwi_whole_number(at, &at, &number) || *at != ':') return false;
+    if (!pwi_whole_number(at + 1, &at, &number) || number == 0) return false;
+    pairs++;
+  }
+  *pairs_out = pairs;
+  return pairs == due;
+}
+
+/* Whether all whole lines are documents of LDA-C, and one of them of two words or more: `1 5:1` is LIBSVM's as well. */
+static bool is_ldac(const char *head, size_t size) {
+  const char *at = head, *end = head + size;
+  bool has_two = false;
+  while (at < end) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at)), *next = stop ? stop + 1 : end;
+    uint64_t pairs;
+    if (!stop && at > head) break; /* perhaps cut off */
+    if (!stop) stop = end;
+    if (stop > at && stop[-1] == '\r') stop--;
+    if (stop > at) {
+      if (!is_document(at, stop, &pairs)) return false;
+      has_two |= pairs > 1;
+    }
+    at = next;
+  }
+  return has_two;
+}
+
+static enum pawl_data_format guess_documents(const char *head, size_t size) {
+  struct pwi_bag bag;
+  if (pwi_uci_head(head, size, &bag) && pwi_uci_has_entry(head, size, &bag)) return PAWL_DATA_UCI;
+  return is_ldac(head, size) ? PAWL_DATA_LDAC : PAWL_DATA_AUTO;
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------------- */
+
+/* Between other things, and not behind the last. */
+static bool has_tabs(struct line line) {
+  while (line.end > line.begin && (line.end[-1] == ' ' || line.end[-1] == '\t')) line.end--;
+  return count(line, '\t') > 0;
+}
+
+static enum pawl_data_format guess(struct line line) {
+  if (memchr(line.begin, '|', (size_t)(line.end - line.begin))) return PAWL_DATA_VW;
+  if (count(line, '\t') == PWI_CRITEO_COLUMNS - 1) return PAWL_DATA_CRITEO;
+  if (pwi_table_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
+  const char *comment = memchr(line.begin, '#', (size_t)(line.end - line.begin));
+  struct line before = {line.begin, comment ? comment : line.end};
+  if (count(before, ',') > 0 || count(before, ';') > 0) return PAWL_DATA_CSV;
+  if (has_tabs(before) && (count(before, ':') == 0 || !is_libsvm(line))) return PAWL_DATA_CSV;
+  return is_libsvm(line) ? PAWL_DATA_LIBSVM : PAWL_DATA_AUTO;
+}
+
+static pawl_status say(const char **why_out, pawl_status status, const char *why) {
+  *why_out = why;
+  return status;
+}
+
+pawl_status pwi_detect(const char *head, size_t size, const char *label, struct pwi_parse_rule *rule,
+                       const char **why_out) {
+  struct line line;
+  if (rule->format == PAWL_DATA_TEXT) return PAWL_OK; /* an empty line is a document, too */
+  if (!first_line(head, size, &line)) return say(why_out, PAWL_TRUNCATED, "there is no row in it");
+  if (rule->format == PAWL_DATA_AUTO) rule->format = guess_documents(head, size);
+  if (rule->format == PAWL_DATA_AUTO) rule->format = guess(line);
+  switch (rule->format) {
+  case PAWL_DATA_LIBSVM:
+  case PAWL_DATA_VW:
+  case PAWL_DATA_LDAC:
+    return PAWL_OK;
+  case PAWL_DATA_UCI:
+    if (pwi_uci_head(head, size, &rule->bag)) return PAWL_OK;
+    return say(why_out, PAWL_CORRUPT,
+               "not UCI's bag of words: its first three lines are the numbers of documents, words and entries");
+  case PAWL_DATA_CRITEO:
+    return pwi_table_criteo(&rule->table, head, line.begin, line.end, why_out);
+  case PAWL_DATA_CSV:
+    return pwi_table_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
+  default:
+    return say(why_out, PAWL_CORRUPT,
+               "its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name the "
+               "format if it is one, or if it is plain text");
+  }
+}

@@ -1,0 +1,171 @@
+/* Vowpal Wabbit's text: `label [importance] ['tag]|space[:scale] name[:value] … |space …`.
+ *
+ * A feature's hash is XXH3-64 of its name, seeded with that of its name space, which is 0 for the one without a name.
+ */
+#include "data/parse.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "data/formats/number.h"
+
+/* A row, while it is read. */
+struct row {
+  struct pwi_parse *parse;
+  const char *at, *end; /* of the line, without its line break */
+  uint32_t hash_bits;
+  uint64_t *ids;
+  float *values;
+  size_t count;
+  float label, weight;
+  bool labels_optional;
+};
+
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* Whether a name ends before this character. A line break is no part of one either. */
+static bool ends_name(char c) { return c == ' ' || c == ':' || c == '|' || c == '\t' || c == '\n' || c == '\r'; }
+
+static void skip_blanks(struct row *row) {
+  while (row->at < row->end && is_blank(*row->at)) row->at++;
+}
+
+static const char *name_end(const struct row *row) {
+  const char *at = row->at;
+  while (!ends_name(*at)) at++;
+  return at;
+}
+
+/* What follows a colon: a number up to a blank, a bar or the end. */
+static pawl_status number(struct row *row, double *value_out) {
+  const char *end, *begin = ++row->at;
+  if (begin == row->end || is_blank(*begin) || *begin == '|')
+    return pwi_parse_wrong(row->parse, begin, "a colon without a value");
+  if (!pwi_number(begin, &end, value_out)) return pwi_parse_wrong(row->parse, begin, "this is not a number");
+  if (end != row->end && !is_blank(*end) && *end != '|')
+    return pwi_parse_wrong(row->parse, end, "this is not part of a number");
+  row->at = end;
+  return PAWL_OK;
+}
+
+/* --- before the first bar --------------------------------------------------------------------------------------------------- */
+
+/* The importance, which is a number of its own. A tag begins with a quote or touches the bar, and says nothing to
+ * us. */
+static pawl_status importance(struct row *row, const char *bar) {
+  const char *end;
+  double value;
+  row->weight = 1;
+  skip_blanks(row);
+  if (row->at == bar || !pwi_number(row->at, &end, &value) || !is_blank(*end)) return PAWL_OK;
+  if (!isfinite((float)value) || value < 0)
+    return pwi_parse_wrong(row->parse, row->at, "the importance is not a finite number from 0 on");
+  row->weight = (float)value;
+  row->at = end;
+  skip_blanks(row);
+  if (row->at < bar && pwi_number(row->at, &end, &value) && is_blank(*end))
+    return pwi_parse_wrong(row->parse, row->at, "a third number before the bar: initial predictions are not supported");
+  return PAWL_OK;
+}
+
+static pawl_status tag(struct row *row, const char *bar) {
+  const char *begin = row->at;
+  while (row->at < bar && !is_blank(*row->at)) row->at++;
+  if (row->at < bar && *begin != '\'')
+    return pwi_parse_wrong(row->parse, begin, "this is neither an importance nor a tag, which begins with a quote");
+  skip_blanks(row);
+  return row->at == bar ? PAWL_OK
+                        : pwi_parse_wrong(row->parse, row->at, "something stands between the tag and the bar");
+}
+
+static pawl_status before_bar(struct row *row) {
+  const char *bar = memchr(row->at, '|', (size_t)(row->end - row->at));
+  skip_blanks(row);
+  if (!bar) return pwi_parse_wrong(row->parse, row->end, "no bar before the features");
+  if (row->at == bar || *row->at == '\'') {
+    if (!row->labels_optional) return pwi_parse_wrong(row->parse, row->at, "no label");
+    row->label = (float)NAN;
+    row->weight = 1;
+    return tag(row, bar);
+  }
+  pawl_status status = pwi_parse_label(row->parse, row->at, &row->at, &row->label);
+  if (status) return status;
+  if (row->at != bar && !is_blank(*row->at))
+    return pwi_parse_wrong(row->parse, row->at, "this is not part of a number");
+  status = importance(row, bar);
+  return status ? status : tag(row, bar);
+}
+
+/* --- name spaces ------------------------------------------------------------------------------------------------------------ */
+
+static pawl_status feature(struct row *row, struct pwi_field space_name, uint64_t seed, double scale) {
+  const char *begin = row->at, *end = name_end(row);
+  double value = 1;
+  if (end == begin) return pwi_parse_wrong(row->parse, begin, "a colon without the name of a feature");
+  row->at = end;
+  if (row->at < row->end && *row->at == ':') {
+    pawl_status status = number(row, &value);
+    if (status) return status;
+  }
+  value *= scale;
+  if (!isfinite((float)value))
+    return pwi_parse_wrong(row->parse, begin, "the value is not a finite number that a float holds");
+  row->ids[row->count] = pwi_hashed_id(pwi_hash(begin, (size_t)(end - begin), seed), row->hash_bits);
+  if (row->parse->namer)
+    row->parse->namer->found(row->parse->namer, row->ids[row->count], 0, space_name,
+                             (struct pwi_field){begin, end, false});
+  row->values[row->count++] = (float)value;
+  return PAWL_OK;
+}
+
+/* From behind a bar to the next, or to the end. */
+static pawl_status space(struct row *row) {
+  const char *begin = row->at, *end = name_end(row);
+  uint64_t seed = end > begin ? pwi_hash(begin, (size_t)(end - begin), 0) : 0;
+  double scale = 1;
+  pawl_status status = PAWL_OK;
+  row->at = end;
+  if (row->at < row->end && *row->at == ':') status = number(row, &scale);
+  while (!status) {
+    skip_blanks(row);
+    if (row->at == row->end || *row->at == '|') return PAWL_OK;
+    if (*row->at == '\r') return pwi_parse_wrong(row->parse, row->at, "a carriage return within a line");
+    status = feature(row, (struct pwi_field){begin, end, false}, seed, scale);
+  }
+  return status;
+}
+
+static pawl_status read_row(struct row *row) {
+  pawl_status status = before_bar(row);
+  while (!status && row->at < row->end) {
+    row->at++; /* over the bar */
+    status = space(row);
+  }
+  return status;
+}
+
+pawl_status pwi_parse_vw(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch) {
+  while (parse->at < parse->end) {
+    const char *stop = memchr(parse->at, '\n', (size_t)(parse->end - parse->at)), *end = stop;
+    if (end > parse->at && end[-1] == '\r') end--;
+    struct row row = {.parse = parse,
+                      .at = parse->at,
+                      .end = end,
+                      .hash_bits = rule->hash_bits,
+                      .labels_optional = rule->labels_optional};
+    skip_blanks(&row);
+    if (row.at < end) {
+      pawl_status status = pwi_batch_room(batch, (size_t)(end - row.at) / 2 + 1);
+      if (status) return status;
+      row.ids = batch->ids + batch->is.entries;
+      row.values = batch->values + batch->is.entries;
+      status = read_row(&row);
+      if (!status) status = pwi_parse_end_row(parse, batch, row.count, row.count < 2, row.label, row.weight);
+      if (status) return status;
+    }
+    parse->at = stop + 1;
+  }
+  return PAWL_OK;
+}

@@ -1,0 +1,177 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/run/pages.h"
+
+#define NOW INT64_C(1000000000000)
+
+static struct pwi_run_shard_page well(void) {
+  return (struct pwi_run_shard_page){.state = {.node = 3, .joined = true, .arcs = 4, .trouble = PAWL_OK},
+                                     .report = {.memory_max = UINT64_MAX},
+                                     .at_ns = NOW};
+}
+
+static void assert_line(const struct pwi_text *text, const char *line) {
+  char wanted[256];
+  snprintf(wanted, sizeof wanted, "\n%s\n", line);
+  if (!strstr(pwi_text_view(text), wanted)) fail_msg("'%s' is not in:\n%s", line, pwi_text_view(text));
+}
+
+/* Every family is begun once: a scraper refuses a page on which one comes twice. */
+static void assert_families_are_whole(const struct pwi_text *text) {
+  char begun[128][64];
+  size_t count = 0;
+  for (const char *at = pwi_text_view(text); (at = strstr(at, "# TYPE ")); at++) {
+    assert_int_equal(sscanf(at, "# TYPE %63s", begun[count]), 1);
+    for (size_t i = 0; i < count; i++) assert_string_not_equal(begun[i], begun[count]);
+    assert_true(++count < 128);
+  }
+  assert_true(count > 10);
+}
+
+static void test_a_manager_shows_its_figures(void **state) {
+  (void)state;
+  struct pwi_text text = {0};
+  struct pwi_run_manager_page page = {.figures = {.epoch = 7,
+                                                  .nodes_up = 3,
+                                                  .nodes_down = 1,
+                                                  .vectors = 2,
+                                                  .moves_done = 5,
+                                                  .replicas = 2,
+                                                  .under_replicated = 6,
+                                                  .filling = 4,
+                                                  .ready = true},
+                                      .counts = {.links_up = 9},
+                                      .at_ns = NOW};
+  pwi_run_manager_metrics(&page, &text);
+  assert_int_equal(pwi_text_status(&text), PAWL_OK);
+  assert_families_are_whole(&text);
+  assert_line(&text, "pawl_epoch 7");
+  assert_line(&text, "pawl_nodes{state=\"up\"} 3");
+  assert_line(&text, "pawl_nodes{state=\"down\"} 1");
+  assert_line(&text, "pawl_moves_done_total 5");
+  assert_line(&text, "pawl_replicas 2");
+  assert_line(&text, "pawl_arcs_under_replicated 6");
+  assert_line(&text, "pawl_arcs_filling 4");
+  assert_line(&text, "pawl_arcs_waiting 0");
+  assert_line(&text, "pawl_whole 0");
+  assert_line(&text, "pawl_net_links_total 9");
+  pwi_text_fini(&text);
+}
+
+static void test_a_manager_is_well_when_all_arcs_are_held(void **state) {
+  (void)state;
+  struct pwi_run_manager_page page = {.figures = {.ready = true, .arcs = 4}, .at_ns = NOW};
+  struct pwi_text text = {0};
+  assert_int_equal(pwi_run_manager_health(&page, NOW + 1, &text), 200);
+  assert_string_equal(pwi_text_view(&text), "ok\n");
+  assert_int_equal(pwi_run_manager_health(&page, NOW + PWI_RUN_STALE_NS + 1, &text), 503);
+  page.figures.ready = false;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "nobody who is up"));
+  page.figures.arcs = 0;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "no servers"));
+  page.figures.stopped = PAWL_CLUSTER_HISTORY;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "its log is not the newest"));
+  page.figures.stopped = PAWL_NO_SPACE;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "its log failed: no space left"));
+  pwi_text_fini(&text);
+}
+
+static void test_a_manager_with_a_store_says_whether_it_leads(void **state) {
+  (void)state;
+  struct pwi_run_manager_page page = {
+      .figures = {.ready = true, .arcs = 4}, .at_ns = NOW, .has_store = true, .leads = true, .term = 3};
+  struct pwi_text text = {0};
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 200);
+  pwi_run_manager_metrics(&page, &text);
+  assert_families_are_whole(&text);
+  assert_line(&text, "pawl_leads 1");
+  assert_line(&text, "pawl_term 3");
+  assert_line(&text, "pawl_store_reachable 1");
+  page.leads = page.figures.ready = false;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_string_equal(pwi_text_view(&text), "nobody leads\n");
+  strcpy(page.leader, "tcp://h:1");
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 200);
+  assert_string_equal(pwi_text_view(&text), "ok: stands by, tcp://h:1 leads\n");
+  page.trouble = PAWL_LINK_REFUSED;
+  pwi_text_clear(&text);
+  assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
+  assert_non_null(strstr(pwi_text_view(&text), "is away: nobody listens"));
+  pwi_text_fini(&text);
+}
+
+static void test_a_server_shows_every_shard_and_vector(void **state) {
+  (void)state;
+  struct pwi_run_vector vector = {.name = "ads/w", .figures = {.rows = 11, .bytes = 44, .pushes = 2, .pulls = 3}};
+  struct pwi_run_shard_page first = well(), second = well();
+  second.state.node = 8;
+  second.report.memory_max = 4096;
+  second.report.gaps = 6;
+  second.vectors = &vector;
+  second.count = 1;
+  const struct pwi_run_shard_page *const shards[] = {&first, &second};
+  struct pwi_text text = {0};
+  pwi_run_server_metrics(shards, 2, &text);
+  assert_int_equal(pwi_text_status(&text), PAWL_OK);
+  assert_families_are_whole(&text);
+  assert_line(&text, "pawl_shard_node{shard=\"0\"} 3");
+  assert_line(&text, "pawl_shard_node{shard=\"1\"} 8");
+  assert_line(&text, "pawl_shard_gaps_total{shard=\"1\"} 6");
+  assert_line(&text, "pawl_shard_joined{shard=\"0\"} 1");
+  assert_line(&text, "pawl_shard_bytes_max{shard=\"1\"} 4096");
+  assert_null(strstr(pwi_text_view(&text), "pawl_shard_bytes_max{shard=\"0\"}")); /* it has no cap */
+  assert_line(&text, "pawl_vector_rows{shard=\"1\",vector=\"ads/w\"} 11");
+  assert_line(&text, "pawl_vector_pulls_total{shard=\"1\",vector=\"ads/w\"} 3");
+  pwi_text_fini(&text);
+}
+
+static void test_one_shard_that_is_not_well_is_named(void **state) {
+  (void)state;
+  static const char *const words[] = {"does not move", "leaving", "not in the cluster: nobody listens",
+                                      "no link to the manager", "no arcs"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    struct pwi_run_shard_page first = well(), second = well();
+    const struct pwi_run_shard_page *const shards[] = {&first, &second};
+    struct pwi_text text = {0};
+    assert_int_equal(pwi_run_server_health(shards, 2, NOW, &text), 200);
+    assert_string_equal(pwi_text_view(&text), "ok\n");
+    pwi_text_clear(&text);
+    if (i == 0) second.at_ns = NOW - PWI_RUN_STALE_NS - 1;
+    if (i == 1) second.is_leaving = true;
+    if (i == 2) second.state = (struct pwi_server_state){.trouble = PAWL_LINK_REFUSED};
+    if (i == 3) second.state.trouble = PAWL_LINK_RESET;
+    if (i == 4) second.state.arcs = 0;
+    assert_int_equal(pwi_run_server_health(shards, 2, NOW, &text), 503);
+    assert_int_equal(strncmp(pwi_text_view(&text), "shard 1 ", 8), 0);
+    assert_non_null(strstr(pwi_text_view(&text), words[i]));
+    pwi_text_fini(&text);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_manager_shows_its_figures),
+      cmocka_unit_test(test_a_manager_is_well_when_all_arcs_are_held),
+      cmocka_unit_test(test_a_manager_with_a_store_says_whether_it_leads),
+      cmocka_unit_test(test_a_server_shows_every_shard_and_vector),
+      cmocka_unit_test(test_one_shard_that_is_not_well_is_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

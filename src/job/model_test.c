@@ -1,0 +1,280 @@
+/* A scheduler and workers that come, refuse, dawdle and die at any moment, from thousands of seeds.
+ *
+ * The workers are a model that obeys: it has the pieces that it was told to take, and has not those that it was told to drop. Orders and
+ * answers are under way for as long as they like, and so is the news of a death. Then:
+ *   - no piece is taken by one while another that lives, or is thought to, has it;
+ *   - when a round begins every piece is had by one worker that has said so, and shares are even;
+ *   - nobody that is known to be lost gets an order, nobody gets two at once, and nobody more than are wanted takes part;
+ *   - a round that nothing happened before moves nothing;
+ *   - every round ends, and has one report for each that it began with. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "job/scheduler.h"
+
+enum { WORKERS_MAX = 64, PIECES_MAX = 30, ROUNDS = 12, STEPS_MAX = 4000 };
+
+struct worker {
+  bool is_dead, is_known_lost, has_gone, has_begun;
+  bool is_slow;
+  enum pwi_crew_order_kind order; /* that it has; 0: none */
+  bool is_done;                   /* the answer is under way, with: */
+  pawl_status status;
+  bool has[PIECES_MAX], is_dropping[PIECES_MAX];
+};
+
+static struct world {
+  struct pwi_random random;
+  struct pwi_scheduler *scheduler;
+  struct pwi_scheduler_options options;
+  struct worker workers[WORKERS_MAX]; /* by number - 1 */
+  uint64_t count;
+  int64_t now;
+  bool is_calm;     /* nothing happens any more but what has to */
+  bool has_changed; /* somebody came or went, or others are wanted, since the last round began */
+  uint64_t moves;   /* orders to take and drop since then */
+  size_t begun;     /* workers of this round */
+  uint64_t rounds, ends[4], losses, joins, refusals, drops;
+} world;
+
+static uint64_t below(uint64_t n) { return pwi_random_below(&world.random, n); }
+
+static bool chance(double p) { return !world.is_calm && pwi_random_chance(&world.random, p); }
+
+/* --- workers ------------------------------------------------------------------------------------------------------------ */
+
+static void join(void) {
+  struct pwi_worker_name name = {.number = world.count + 1, .node = 100 + world.count, .pid = 1};
+  if (world.count >= WORKERS_MAX) return;
+  snprintf(name.host, sizeof name.host, "host%llu", (unsigned long long)world.count);
+  world.workers[world.count] = (struct worker){.is_slow = below(6) == 0};
+  world.count++;
+  world.joins++;
+  assert_int_equal(pwi_scheduler_join(world.scheduler, &name), PAWL_OK);
+  world.has_changed = true;
+}
+
+static void take_piece(struct worker *worker, uint64_t piece) {
+  for (uint64_t i = 0; i < world.count; i++) {
+    const struct worker *other = &world.workers[i];
+    bool counts = !other->is_known_lost && !other->has_gone;
+    if (counts && other->has[piece]) fail_msg("piece %llu has two owners", (unsigned long long)piece);
+  }
+  worker->has[piece] = true;
+}
+
+/* Only while there is room. */
+static void check_room(const struct worker *beginner) {
+  uint32_t others = 0;
+  for (uint64_t i = 0; i < world.count; i++) {
+    const struct worker *other = &world.workers[i];
+    bool takes_part = other->order != PWI_CREW_LEAVE && (other->has_begun || other->order == PWI_CREW_BEGIN);
+    others += other != beginner && takes_part && !other->is_known_lost && !other->has_gone;
+  }
+  assert_true(others < world.options.most);
+}
+
+/* A piece is taken when the order comes, and dropped only when it is answered: each as harmful as can be. */
+static void obey(struct worker *worker, const struct pwi_crew_order *order) {
+  assert_false(worker->is_known_lost || worker->has_gone);
+  assert_int_equal(worker->order, 0);
+  worker->order = order->kind;
+  if (order->kind == PWI_CREW_BEGIN) check_room(worker);
+  world.moves += order->kind == PWI_CREW_TAKE || order->kind == PWI_CREW_DROP;
+  world.begun += order->kind == PWI_CREW_WORK;
+  for (size_t i = 0; i < order->piece_count; i++)
+    for (uint64_t piece = order->pieces[i].begin; piece < order->pieces[i].end; piece++) {
+      if (order->kind == PWI_CREW_TAKE) {
+        take_piece(worker, piece);
+      } else {
+        assert_true(worker->has[piece]);
+        worker->is_dropping[piece] = true;
+      }
+    }
+}
+
+static void drop_pieces(struct worker *worker) {
+  for (int i = 0; i < PIECES_MAX; i++) worker->has[i] = worker->has[i] && !worker->is_dropping[i];
+  memset(worker->is_dropping, 0, sizeof worker->is_dropping);
+}
+
+static void check_beginning(void) {
+  size_t count = pwi_scheduler_count(world.scheduler), owners[PIECES_MAX] = {0};
+  uint64_t pieces = world.options.pieces;
+  assert_true(count > 0 && count <= world.options.most);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t number;
+    const struct pwi_rangeset *has = pwi_scheduler_pieces(world.scheduler, i, &number);
+    const struct worker *worker = &world.workers[number - 1];
+    assert_true(worker->has_begun && !worker->is_known_lost && !worker->has_gone);
+    for (uint64_t piece = 0; piece < pieces; piece++) {
+      assert_int_equal(worker->has[piece], pwi_rangeset_has(has, piece));
+      owners[piece] += worker->has[piece];
+    }
+    assert_in_range(pwi_rangeset_size(has), pieces / count, (pieces + count - 1) / count);
+  }
+  for (uint64_t piece = 0; piece < pieces; piece++) assert_int_equal(owners[piece], 1);
+  if (!world.has_changed) assert_int_equal(world.moves, 0);
+  world.has_changed = false;
+  world.moves = 0;
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------------- */
+
+static void hand_out(void) {
+  struct pwi_crew_order order;
+  struct pwi_scheduler_event event;
+  enum pwi_scheduler_state before = pwi_scheduler_state(world.scheduler);
+  pwi_scheduler_advance(world.scheduler, world.now);
+  bool has_begun = before == PWI_SCHEDULER_SETTLING && pwi_scheduler_state(world.scheduler) == PWI_SCHEDULER_WORKING;
+  if (has_begun) check_beginning();
+  if (has_begun) world.begun = 0;
+  while (pwi_scheduler_next_order(world.scheduler, &order)) obey(&world.workers[order.name.number - 1], &order);
+  for (uint32_t starts = pwi_scheduler_starts(world.scheduler); starts > 0; starts--) {
+    if (chance(0.2))
+      pwi_scheduler_start_failed(world.scheduler);
+    else if (!chance(0.2))
+      join();
+  }
+  while (pwi_scheduler_next_event(world.scheduler, &event)) {
+    world.drops += event.what == PAWL_JOB_DROPPED;
+    world.has_changed |= event.what != PAWL_JOB_WAITING && event.what != PAWL_JOB_MOVED;
+  }
+}
+
+static void finish(struct worker *worker, uint64_t number) {
+  struct pwi_crew_answer answer = {.status = PAWL_OK, .took_ns = worker->is_slow ? 100000 : 1000 + (int64_t)below(100)};
+  enum pwi_crew_order_kind order = worker->order;
+  if (chance(0.03)) answer.status = PAWL_IO;
+  if (order == PWI_CREW_LEAVE) answer.status = PAWL_OK;
+  worker->order = 0;
+  drop_pieces(worker);
+  worker->has_gone = order == PWI_CREW_LEAVE || (answer.status && order != PWI_CREW_WORK);
+  world.refusals += answer.status && order != PWI_CREW_WORK;
+  if (order == PWI_CREW_BEGIN && !answer.status) worker->has_begun = true;
+  if (worker->has_gone) world.has_changed = true;
+  pwi_scheduler_answered(world.scheduler, number, &answer);
+}
+
+static void lose(struct worker *worker, uint64_t number) {
+  worker->is_dead = worker->is_known_lost = true;
+  worker->order = 0;
+  world.losses++;
+  world.has_changed = true;
+  pwi_scheduler_lost(world.scheduler, number);
+}
+
+static void step_worker(void) {
+  if (world.count == 0) return;
+  uint64_t at = below(world.count);
+  struct worker *worker = &world.workers[at];
+  if (worker->is_known_lost || worker->has_gone) return;
+  if (worker->is_dead && (world.is_calm || chance(0.3)))
+    lose(worker, at + 1);
+  else if (chance(0.01))
+    worker->is_dead = true; /* nobody knows yet */
+  else if (!worker->is_dead && worker->order != 0)
+    finish(worker, at + 1);
+}
+
+static void resize(void) {
+  uint32_t least = 1 + (uint32_t)below(4), most = least + (uint32_t)below(4);
+  world.options.least = least;
+  world.options.most = most;
+  world.has_changed = true;
+  assert_int_equal(pwi_scheduler_resize(world.scheduler, least, most), PAWL_OK);
+}
+
+static void close_round(void) {
+  const char *text;
+  size_t count;
+  pawl_status verdict = pwi_scheduler_verdict(world.scheduler, &text);
+  struct pwi_scheduler_report *reports = pwi_scheduler_close(world.scheduler, &count);
+  world.ends[verdict == PAWL_OK ? 0 : verdict == PAWL_NODE_GONE ? 1 : verdict == PAWL_REFUSED ? 2 : 3]++;
+  if (verdict == PAWL_OK) {
+    assert_int_equal(count, world.begun);
+    for (size_t i = 0; i < count; i++) {
+      assert_false(reports[i].is_open);
+      if (i > 0) assert_true(reports[i].name.number > reports[i - 1].name.number);
+    }
+  } else {
+    assert_true(*text);
+    assert_true(verdict == PAWL_NODE_GONE || verdict == PAWL_REFUSED);
+  }
+  pwi_free(reports);
+  world.rounds++;
+}
+
+/* One round, from being wanted to its end: after a while nothing happens any more but what has to, and then it must end soon. */
+static void run_round(uint64_t seed) {
+  uint64_t steps = 0;
+  world.is_calm = false;
+  assert_int_equal(pwi_scheduler_want(world.scheduler), PAWL_OK);
+  assert_int_equal(pwi_scheduler_want(world.scheduler), PAWL_INVALID);
+  while (pwi_scheduler_state(world.scheduler) != PWI_SCHEDULER_OVER) {
+    world.is_calm = steps > 300;
+    if (steps++ > STEPS_MAX) fail_msg("seed %llu: a round does not end", (unsigned long long)seed);
+    world.now += (int64_t)below(20000000);
+    if (chance(0.02)) join();
+    if (chance(0.005)) resize();
+    step_worker();
+    hand_out();
+  }
+  close_round();
+}
+
+static uint64_t seed_now; /* 0: all is well */
+
+static void run(uint64_t seed) {
+  uint64_t rounds = world.rounds;
+  struct world counts = world;
+  memset(&world, 0, sizeof world);
+  world.rounds = rounds, world.losses = counts.losses, world.joins = counts.joins, world.refusals = counts.refusals;
+  world.drops = counts.drops;
+  memcpy(world.ends, counts.ends, sizeof world.ends);
+  pwi_random_init(&world.random, seed, 0);
+  uint32_t least = 1 + (uint32_t)below(4);
+  world.options = (struct pwi_scheduler_options){.pieces = below(PIECES_MAX),
+                                                 .least = least,
+                                                 .most = least + (uint32_t)below(5),
+                                                 .on_loss = (enum pawl_on_loss)below(3),
+                                                 .patience_ns = (int64_t)below(3) * INT64_C(500000000),
+                                                 .drop_slowest = below(2) ? 4 : 0};
+  assert_int_equal(pwi_scheduler_create(&world.options, &world.scheduler), PAWL_OK);
+  for (int i = 0; i < ROUNDS; i++) run_round(seed);
+  pwi_scheduler_destroy(world.scheduler);
+}
+
+static void test_pieces_have_one_owner_and_rounds_end_whatever_happens(void **state) {
+  (void)state;
+  struct pwi_memory_counts before = pwi_memory_counts();
+  for (seed_now = 1; seed_now <= 4000; seed_now++) run(seed_now);
+  seed_now = 0;
+  print_message("%llu rounds: %llu whole or with losses, %llu gone, %llu refused; %llu joined, %llu lost, %llu "
+                "refused, %llu dropped\n",
+                (unsigned long long)world.rounds, (unsigned long long)world.ends[0], (unsigned long long)world.ends[1],
+                (unsigned long long)world.ends[2], (unsigned long long)world.joins, (unsigned long long)world.losses,
+                (unsigned long long)world.refusals, (unsigned long long)world.drops);
+  assert_true(world.ends[0] > world.rounds / 3 && world.losses > 1000 && world.drops > 100 && world.refusals > 100);
+  assert_int_equal(pwi_memory_counts().live, before.live);
+}
+
+static int name_seed(void **state) {
+  (void)state;
+  if (seed_now > 0) print_message("seed %llu\n", (unsigned long long)seed_now);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(test_pieces_have_one_owner_and_rounds_end_whatever_happens, name_seed),
+  };
+  return cmocka_run_group_tests_name("job.model", tests, NULL, NULL);
+}

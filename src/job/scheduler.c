@@ -1,0 +1,353 @@
+/* What happens to the crew, and what is handed out. What is decided while settling is in job/settle.c. */
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "job/inside.h"
+
+/* --- the crew ----------------------------------------------------------------------------------------------------------- */
+
+uint32_t pwi_crew_begun(const struct pwi_scheduler *scheduler) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < scheduler->member_count; i++) count += scheduler->members[i]->has_begun;
+  return count;
+}
+
+bool pwi_crew_is_at(const struct pwi_scheduler *scheduler, enum pwi_crew_order_kind order) {
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    enum pwi_crew_order_kind is_at = scheduler->members[i]->order;
+    if (is_at != 0 && (order == 0 || order == is_at)) return true;
+  }
+  return false;
+}
+
+static struct pwi_crew_member *find(const struct pwi_scheduler *scheduler, uint64_t number) {
+  for (size_t i = 0; i < scheduler->member_count; i++)
+    if (scheduler->members[i]->name.number == number) return scheduler->members[i];
+  return NULL;
+}
+
+static void free_member(struct pwi_crew_member *member) {
+  pwi_share_fini(&member->share);
+  pwi_free(member);
+}
+
+void pwi_crew_remove(struct pwi_scheduler *scheduler, struct pwi_crew_member *member) {
+  size_t at = 0;
+  while (scheduler->members[at] != member) at++;
+  scheduler->member_count--;
+  memmove(&scheduler->members[at], &scheduler->members[at + 1],
+          (scheduler->member_count - at) * sizeof(struct pwi_crew_member *));
+  free_member(member);
+}
+
+void pwi_crew_tell(struct pwi_scheduler *scheduler, enum pawl_job_what what, const struct pwi_crew_member *member,
+                   uint64_t pieces, const char *text) {
+  struct pwi_crew_event *told = pwi_alloc_zero(1, sizeof *told);
+  if (!told) return;
+  told->event.what = what;
+  if (member) told->event.name = member->name;
+  told->event.workers = pwi_crew_begun(scheduler);
+  told->event.pieces = pieces;
+  snprintf(told->event.text, sizeof told->event.text, "%s", text ? text : "");
+  *scheduler->events_end = told;
+  scheduler->events_end = &told->next;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------------- */
+
+static bool is_sound(const struct pwi_scheduler_options *options) {
+  bool is_loss = options->on_loss == PAWL_LOSS_REPLACE || options->on_loss == PAWL_LOSS_CONTINUE ||
+                 options->on_loss == PAWL_LOSS_STOP;
+  bool is_slow = options->drop_slowest == 0 || (isfinite(options->drop_slowest) && options->drop_slowest > 1);
+  return is_loss && is_slow && options->pieces < PAWL_KEY_END && options->least > 0 &&
+         options->most >= options->least && options->patience_ns >= 0;
+}
+
+pawl_status pwi_scheduler_create(const struct pwi_scheduler_options *options, struct pwi_scheduler **scheduler_out) {
+  if (!is_sound(options)) return PAWL_INVALID;
+  struct pwi_scheduler *scheduler = pwi_alloc_zero(1, sizeof *scheduler);
+  if (!scheduler) return PAWL_NO_MEMORY;
+  scheduler->options = *options;
+  scheduler->wanted = scheduler->to_start = scheduler->asked = options->least;
+  scheduler->events_end = &scheduler->events;
+  *scheduler_out = scheduler;
+  return PAWL_OK;
+}
+
+void pwi_scheduler_destroy(struct pwi_scheduler *scheduler) {
+  if (!scheduler) return;
+  for (size_t i = 0; i < scheduler->member_count; i++) free_member(scheduler->members[i]);
+  while (scheduler->events) {
+    struct pwi_crew_event *told = scheduler->events;
+    scheduler->events = told->next;
+    pwi_free(told);
+  }
+  pwi_free(scheduler->members);
+  pwi_free(scheduler->shares);
+  pwi_free(scheduler->reports);
+  pwi_free(scheduler);
+}
+
+/* --- joining ------------------------------------------------------------------------------------------------------------ */
+
+static pawl_status make_room(struct pwi_scheduler *scheduler) {
+  if (scheduler->member_count < scheduler->member_room) return PAWL_OK;
+  size_t room = scheduler->member_room ? 2 * scheduler->member_room : 8;
+  struct pwi_crew_member **members = pwi_resize_array(scheduler->members, room, sizeof(struct pwi_crew_member *));
+  if (!members) return PAWL_NO_MEMORY;
+  scheduler->members = members;
+  struct pwi_share **shares = pwi_resize_array(scheduler->shares, room, sizeof(struct pwi_share *));
+  if (!shares) return PAWL_NO_MEMORY;
+  scheduler->shares = shares;
+  scheduler->member_room = room;
+  return PAWL_OK;
+}
+
+pawl_status pwi_scheduler_join(struct pwi_scheduler *scheduler, const struct pwi_worker_name *name) {
+  struct pwi_crew_member *member = make_room(scheduler) ? NULL : pwi_alloc_zero(1, sizeof *member);
+  if (!member) return PAWL_NO_MEMORY;
+  member->name = *name;
+  if (scheduler->asked > 0) scheduler->asked--;
+  size_t at = scheduler->member_count++;
+  for (; at > 0 && scheduler->members[at - 1]->name.number > name->number; at--)
+    scheduler->members[at] = scheduler->members[at - 1];
+  scheduler->members[at] = member;
+  return PAWL_OK;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------------------- */
+
+static bool is_under_way(const struct pwi_scheduler *scheduler) {
+  return scheduler->state == PWI_SCHEDULER_SETTLING || scheduler->state == PWI_SCHEDULER_WORKING;
+}
+
+void pwi_scheduler_end_round(struct pwi_scheduler *scheduler, pawl_status verdict, const char *format, ...) {
+  va_list arguments;
+  if (!is_under_way(scheduler)) return;
+  va_start(arguments, format);
+  vsnprintf(scheduler->problem, sizeof scheduler->problem, format, arguments);
+  va_end(arguments);
+  scheduler->state = PWI_SCHEDULER_OVER;
+  scheduler->verdict = verdict;
+  scheduler->is_waiting = false;
+}
+
+static void look_round(struct pwi_scheduler *scheduler) {
+  if (scheduler->state != PWI_SCHEDULER_WORKING || pwi_crew_is_at(scheduler, PWI_CREW_WORK)) return;
+  pwi_scheduler_judge_pace(scheduler);
+  pwi_scheduler_end_round(scheduler, PAWL_OK, "%s", "");
+}
+
+static void stop(struct pwi_scheduler *scheduler) {
+  pwi_scheduler_end_round(scheduler, PAWL_NODE_GONE, "%s", scheduler->loss);
+}
+
+pawl_status pwi_scheduler_want(struct pwi_scheduler *scheduler) {
+  if (scheduler->state != PWI_SCHEDULER_RESTING) return PAWL_INVALID;
+  scheduler->state = PWI_SCHEDULER_SETTLING;
+  scheduler->verdict = PAWL_OK;
+  return PAWL_OK;
+}
+
+void pwi_scheduler_advance(struct pwi_scheduler *scheduler, int64_t now) {
+  if (scheduler->is_stopped) stop(scheduler);
+  if (scheduler->state == PWI_SCHEDULER_SETTLING) pwi_scheduler_settle(scheduler, now);
+  look_round(scheduler);
+}
+
+enum pwi_scheduler_state pwi_scheduler_state(const struct pwi_scheduler *scheduler) { return scheduler->state; }
+
+pawl_status pwi_scheduler_verdict(const struct pwi_scheduler *scheduler, const char **text_out) {
+  *text_out = scheduler->problem;
+  return scheduler->verdict;
+}
+
+const struct pwi_scheduler_report *pwi_scheduler_reports(const struct pwi_scheduler *scheduler, size_t *count_out) {
+  *count_out = scheduler->report_count;
+  return scheduler->reports;
+}
+
+struct pwi_scheduler_report *pwi_scheduler_close(struct pwi_scheduler *scheduler, size_t *count_out) {
+  struct pwi_scheduler_report *reports = scheduler->reports;
+  *count_out = scheduler->report_count;
+  scheduler->reports = NULL;
+  scheduler->report_count = 0;
+  scheduler->state = PWI_SCHEDULER_RESTING;
+  return reports;
+}
+
+/* --- losses ------------------------------------------------------------------------------------------------------------- */
+
+static void report(struct pwi_scheduler *scheduler, const struct pwi_crew_member *member,
+                   const struct pwi_crew_answer *answer) {
+  if (member->order != PWI_CREW_WORK || scheduler->state != PWI_SCHEDULER_WORKING) return;
+  struct pwi_scheduler_report *open = &scheduler->reports[member->report];
+  open->is_open = false;
+  open->status = answer->status;
+  open->took_ns = answer->took_ns;
+  snprintf(open->text, sizeof open->text, "%s", answer->text ? answer->text : "");
+}
+
+/* How many workers there must be from now on. Before the first round it is as it was. */
+static void mourn(struct pwi_scheduler *scheduler, uint32_t before) {
+  const struct pwi_scheduler_options *options = &scheduler->options;
+  if (!scheduler->is_founded) return;
+  if (options->on_loss == PAWL_LOSS_REPLACE) {
+    if (scheduler->wanted < before) scheduler->wanted = before;
+    if (scheduler->wanted > options->most) scheduler->wanted = options->most;
+  } else if (scheduler->wanted >= before) {
+    scheduler->wanted = before > 1 ? before - 1 : 1;
+  }
+}
+
+void pwi_scheduler_lost(struct pwi_scheduler *scheduler, uint64_t number) {
+  struct pwi_crew_member *member = find(scheduler, number);
+  if (!member) return;
+  struct pwi_crew_answer gone = {.status = PAWL_NODE_GONE, .text = "lost"};
+  struct pwi_worker_name name = member->name;
+  bool counts = member->order != PWI_CREW_LEAVE && (member->has_begun || member->order == PWI_CREW_BEGIN);
+  bool had_begun = member->has_begun;
+  uint32_t before = pwi_crew_begun(scheduler);
+  report(scheduler, member, &gone);
+  pwi_crew_remove(scheduler, member);
+  if (!counts) return;
+  struct pwi_crew_member ghost = {.name = name};
+  pwi_crew_tell(scheduler, PAWL_JOB_LOST, &ghost, 0, NULL);
+  if (had_begun) mourn(scheduler, before);
+  if (scheduler->options.on_loss != PAWL_LOSS_STOP || scheduler->is_stopped) return;
+  scheduler->is_stopped = true;
+  snprintf(scheduler->loss, sizeof scheduler->loss, "the worker with pid %" PRIu64 " on %s, node %" PRIu64 ", was lost",
+           name.pid, name.host, name.node);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------------ */
+
+static const char *verb(enum pwi_crew_order_kind order) {
+  return order == PWI_CREW_BEGIN ? "begin" : order == PWI_CREW_TAKE ? "take its pieces" : "drop pieces";
+}
+
+/* One that nobody needs may refuse to begin, and the others go on. */
+static void refused(struct pwi_scheduler *scheduler, struct pwi_crew_member *member,
+                    const struct pwi_crew_answer *answer) {
+  const char *said = answer->text && *answer->text ? answer->text : pawl_status_text(answer->status);
+  bool is_needed = member->order != PWI_CREW_BEGIN || pwi_crew_begun(scheduler) < scheduler->wanted;
+  struct pwi_worker_name name = member->name;
+  enum pwi_crew_order_kind order = member->order;
+  member->has_begun = false; /* it goes */
+  pwi_crew_tell(scheduler, PAWL_JOB_REFUSED, member, 0, said);
+  pwi_crew_remove(scheduler, member);
+  if (is_needed)
+    pwi_scheduler_end_round(scheduler, PAWL_REFUSED, "the worker with pid %" PRIu64 " on %s could not %s: %s", name.pid,
+                            name.host, verb(order), said);
+}
+
+/* It is taken to have a piece as soon as it is ordered to take it, and until it has dropped it. */
+static void dropped(struct pwi_crew_member *member) {
+  for (size_t i = 0; i < member->share.drops.count; i++) {
+    pawl_status status = pwi_rangeset_remove(&member->share.has, member->share.drops.ranges[i]);
+    assert(status == PAWL_OK && "what is dropped are whole runs and tails of runs, which takes no memory");
+    (void)status;
+  }
+}
+
+void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number, const struct pwi_crew_answer *answer) {
+  struct pwi_crew_member *member = find(scheduler, number);
+  if (!member || member->order == 0) return;
+  enum pwi_crew_order_kind order = member->order;
+  report(scheduler, member, answer);
+  if (answer->tick > scheduler->tick) scheduler->tick = answer->tick;
+  if (order == PWI_CREW_LEAVE) {
+    pwi_crew_remove(scheduler, member);
+    return;
+  }
+  if (answer->status && order != PWI_CREW_WORK) {
+    refused(scheduler, member, answer);
+    return;
+  }
+  member->order = 0;
+  if (order == PWI_CREW_DROP) dropped(member);
+  if (order != PWI_CREW_BEGIN) return;
+  member->has_begun = true;
+  pwi_crew_tell(scheduler, PAWL_JOB_JOINED, member, 0, NULL);
+}
+
+/* --- what is to be done --------------------------------------------------------------------------------------------------- */
+
+pawl_status pwi_scheduler_resize(struct pwi_scheduler *scheduler, uint32_t least, uint32_t most) {
+  struct pwi_scheduler_options options = scheduler->options;
+  options.least = least;
+  options.most = most;
+  if (!is_sound(&options)) return PAWL_INVALID;
+  scheduler->options = options;
+  scheduler->wanted = least;
+  return PAWL_OK;
+}
+
+bool pwi_scheduler_next_order(struct pwi_scheduler *scheduler, struct pwi_crew_order *order_out) {
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (member->order == 0 || member->is_handed_out) continue;
+    member->is_handed_out = true;
+    const struct pwi_rangeset *pieces = member->order == PWI_CREW_TAKE   ? &member->share.takes
+                                        : member->order == PWI_CREW_DROP ? &member->share.drops
+                                                                         : NULL;
+    *order_out = (struct pwi_crew_order){.kind = member->order,
+                                         .name = member->name,
+                                         .pieces = pieces ? pieces->ranges : NULL,
+                                         .piece_count = pieces ? pieces->count : 0,
+                                         .rank = member->rank,
+                                         .workers = scheduler->round_size,
+                                         .tick = scheduler->tick};
+    return true;
+  }
+  return false;
+}
+
+uint32_t pwi_scheduler_starts(struct pwi_scheduler *scheduler) {
+  uint32_t count = scheduler->to_start;
+  scheduler->to_start = 0;
+  return count;
+}
+
+void pwi_scheduler_start_failed(struct pwi_scheduler *scheduler) {
+  if (scheduler->asked > 0) scheduler->asked--;
+}
+
+bool pwi_scheduler_next_event(struct pwi_scheduler *scheduler, struct pwi_scheduler_event *event_out) {
+  struct pwi_crew_event *told = scheduler->events;
+  if (!told) return false;
+  scheduler->events = told->next;
+  if (!scheduler->events) scheduler->events_end = &scheduler->events;
+  *event_out = told->event;
+  pwi_free(told);
+  return true;
+}
+
+int64_t pwi_scheduler_wake_at(const struct pwi_scheduler *scheduler) {
+  if (!scheduler->is_waiting) return PWI_SCHEDULER_NEVER;
+  return scheduler->tell_at < scheduler->deadline ? scheduler->tell_at : scheduler->deadline;
+}
+
+/* --- for those who look at it ---------------------------------------------------------------------------------------------- */
+
+bool pwi_scheduler_has(const struct pwi_scheduler *scheduler, uint64_t number) {
+  return find(scheduler, number) != NULL;
+}
+
+size_t pwi_scheduler_count(const struct pwi_scheduler *scheduler) { return pwi_crew_begun(scheduler); }
+
+const struct pwi_rangeset *pwi_scheduler_pieces(const struct pwi_scheduler *scheduler, size_t index,
+                                                uint64_t *number_out) {
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    const struct pwi_crew_member *member = scheduler->members[i];
+    if (!member->has_begun || index-- > 0) continue;
+    *number_out = member->name.number;
+    return &member->share.has;
+  }
+  return NULL;
+}

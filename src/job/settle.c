@@ -1,0 +1,247 @@
+/* Before a round: who takes part, and who has which pieces. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "job/inside.h"
+
+#define SECOND INT64_C(1000000000)
+
+static void order(struct pwi_crew_member *member, enum pwi_crew_order_kind kind) {
+  member->order = kind;
+  member->is_handed_out = false;
+}
+
+/* --- who is slow -------------------------------------------------------------------------------------------------------- */
+
+static int by_size(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return a < b ? -1 : a > b;
+}
+
+/* Of an even number the lower one: of two workers the faster sets the pace. 0: there are fewer than two. */
+static double median_pace(const struct pwi_scheduler *scheduler) {
+  double *paces = pwi_alloc_zero(scheduler->member_count + 1, sizeof *paces);
+  size_t count = 0;
+  for (size_t i = 0; i < scheduler->member_count && paces; i++)
+    if (scheduler->members[i]->pace > 0) paces[count++] = scheduler->members[i]->pace;
+  double median = 0;
+  if (count > 1) {
+    qsort(paces, count, sizeof *paces, by_size);
+    median = paces[(count - 1) / 2];
+  }
+  pwi_free(paces);
+  return median;
+}
+
+void pwi_scheduler_judge_pace(struct pwi_scheduler *scheduler) {
+  double limit = scheduler->options.drop_slowest;
+  if (limit == 0) return;
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    member->pace = 0;
+    if (!member->has_begun || member->report >= scheduler->report_count) continue;
+    const struct pwi_scheduler_report *report = &scheduler->reports[member->report];
+    if (report->name.number == member->name.number && report->pieces > 0 && !report->status)
+      member->pace = (double)report->took_ns / (double)report->pieces;
+  }
+  double median = median_pace(scheduler);
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    bool is_slow = median > 0 && member->pace > limit * median;
+    member->slow_rounds = is_slow ? member->slow_rounds + 1 : 0;
+  }
+}
+
+/* --- who takes part ----------------------------------------------------------------------------------------------------- */
+
+/* Those who are beginning have come. */
+static uint32_t count_come(const struct pwi_scheduler *scheduler) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < scheduler->member_count; i++)
+    count += scheduler->members[i]->has_begun || scheduler->members[i]->order == PWI_CREW_BEGIN;
+  return count;
+}
+
+/* True if there is no room for all who wait. */
+static bool let_in(struct pwi_scheduler *scheduler) {
+  uint32_t count = count_come(scheduler);
+  bool has_waiting = false;
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (member->has_begun || member->order != 0) continue;
+    has_waiting = true;
+    if (count >= scheduler->options.most) break;
+    order(member, PWI_CREW_BEGIN);
+    count++;
+    has_waiting = false;
+  }
+  return has_waiting;
+}
+
+static struct pwi_crew_member *find_slowest(const struct pwi_scheduler *scheduler) {
+  struct pwi_crew_member *slowest = NULL;
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (!member->has_begun || member->slow_rounds < PWI_SCHEDULER_SLOW) continue;
+    if (!slowest || member->pace > slowest->pace) slowest = member;
+  }
+  return slowest;
+}
+
+/* Only if enough are left, or somebody waits to take its place. Then all have three rounds again: shares have changed. */
+static void let_go_slowest(struct pwi_scheduler *scheduler, bool has_waiting) {
+  struct pwi_crew_member *slowest = find_slowest(scheduler);
+  uint32_t left = pwi_crew_begun(scheduler) - 1;
+  if (!slowest || (left < scheduler->options.least && !has_waiting)) return;
+  if (!has_waiting && scheduler->wanted > left) scheduler->wanted = left;
+  slowest->has_begun = false;
+  order(slowest, PWI_CREW_LEAVE);
+  pwi_crew_tell(scheduler, PAWL_JOB_DROPPED, slowest, 0, NULL);
+  for (size_t i = 0; i < scheduler->member_count; i++) scheduler->members[i]->slow_rounds = 0;
+}
+
+/* The youngest of those who are too many. */
+static void let_go_surplus(struct pwi_scheduler *scheduler) {
+  uint32_t count = pwi_crew_begun(scheduler);
+  for (size_t i = scheduler->member_count; i-- > 0 && count > scheduler->options.most;) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (!member->has_begun) continue;
+    member->has_begun = false;
+    order(member, PWI_CREW_LEAVE);
+    count--;
+  }
+}
+
+/* --- who is missing ----------------------------------------------------------------------------------------------------- */
+
+static void ask_for_more(struct pwi_scheduler *scheduler, uint32_t have) {
+  uint32_t coming = have + scheduler->asked;
+  if (coming >= scheduler->wanted) return;
+  scheduler->to_start += scheduler->wanted - coming;
+  scheduler->asked += scheduler->wanted - coming;
+}
+
+static void begin_waiting(struct pwi_scheduler *scheduler, int64_t now) {
+  int64_t deadline;
+  if (scheduler->is_waiting) return;
+  scheduler->is_waiting = true;
+  scheduler->deadline =
+      __builtin_add_overflow(now, scheduler->options.patience_ns, &deadline) ? PWI_SCHEDULER_NEVER : deadline;
+  scheduler->tell_at = now + SECOND;
+}
+
+/* Nobody more will come. A job that never had its least number does not go on without. */
+static bool go_on_without(struct pwi_scheduler *scheduler, uint32_t have) {
+  scheduler->is_waiting = false;
+  scheduler->asked = 0;
+  if (have > 0 && scheduler->is_founded) {
+    scheduler->wanted = have;
+    return true;
+  }
+  pwi_scheduler_end_round(scheduler, PAWL_NODE_GONE, "%" PRIu32 " of %" PRIu32 " workers came within %.3g s", have,
+                          scheduler->wanted, (double)scheduler->options.patience_ns / (double)SECOND);
+  return false;
+}
+
+static bool are_enough(struct pwi_scheduler *scheduler, int64_t now) {
+  uint32_t have = count_come(scheduler);
+  if (have >= scheduler->wanted) {
+    scheduler->is_waiting = false;
+    return true;
+  }
+  begin_waiting(scheduler, now);
+  if (now >= scheduler->deadline) return go_on_without(scheduler, have);
+  ask_for_more(scheduler, have);
+  if (now >= scheduler->tell_at) {
+    pwi_crew_tell(scheduler, PAWL_JOB_WAITING, NULL, 0, NULL);
+    scheduler->tell_at = now + SECOND;
+  }
+  return false;
+}
+
+/* --- pieces ------------------------------------------------------------------------------------------------------------- */
+
+/* PAWL_NO_MEMORY. */
+static pawl_status plan(struct pwi_scheduler *scheduler) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (!member->has_begun) continue;
+    member->rank = count;
+    scheduler->shares[count++] = &member->share;
+  }
+  scheduler->round_size = count;
+  return pwi_shares_plan(scheduler->shares, count, scheduler->options.pieces);
+}
+
+static bool order_drops(struct pwi_scheduler *scheduler) {
+  bool is_any = false;
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (!member->has_begun || pwi_rangeset_is_empty(&member->share.drops)) continue;
+    order(member, PWI_CREW_DROP);
+    is_any = true;
+  }
+  return is_any;
+}
+
+/* Its own from now on. PAWL_NO_MEMORY: nothing has been ordered to it. */
+static pawl_status order_take(struct pwi_scheduler *scheduler, struct pwi_crew_member *member) {
+  pawl_status status = pwi_rangeset_add_all(&member->share.has, &member->share.takes);
+  if (status) return status;
+  scheduler->moved += pwi_rangeset_size(&member->share.takes);
+  order(member, PWI_CREW_TAKE);
+  return PAWL_OK;
+}
+
+static pawl_status order_takes(struct pwi_scheduler *scheduler) {
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < scheduler->member_count && !status; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (member->has_begun && !pwi_rangeset_is_empty(&member->share.takes)) status = order_take(scheduler, member);
+  }
+  return status;
+}
+
+/* --- the beginning ------------------------------------------------------------------------------------------------------ */
+
+static void begin_round(struct pwi_scheduler *scheduler) {
+  uint32_t count = scheduler->round_size;
+  struct pwi_scheduler_report *reports = pwi_alloc_zero(count, sizeof *reports);
+  if (!reports) {
+    pwi_scheduler_end_round(scheduler, PAWL_NO_MEMORY, "no memory for the reports of %" PRIu32 " workers", count);
+    return;
+  }
+  if (scheduler->is_founded && scheduler->moved > 0)
+    pwi_crew_tell(scheduler, PAWL_JOB_MOVED, NULL, scheduler->moved, NULL);
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_crew_member *member = scheduler->members[i];
+    if (!member->has_begun) continue;
+    reports[member->rank] = (struct pwi_scheduler_report){
+        .name = member->name, .is_open = true, .pieces = pwi_rangeset_size(&member->share.has)};
+    member->report = member->rank;
+    order(member, PWI_CREW_WORK);
+  }
+  scheduler->moved = 0;
+  scheduler->is_founded = true;
+  scheduler->reports = reports;
+  scheduler->report_count = count;
+  scheduler->state = PWI_SCHEDULER_WORKING;
+}
+
+void pwi_scheduler_settle(struct pwi_scheduler *scheduler, int64_t now) {
+  bool has_waiting = let_in(scheduler);
+  if (!are_enough(scheduler, now) || pwi_crew_is_at(scheduler, 0)) return;
+  let_go_surplus(scheduler);
+  let_go_slowest(scheduler, has_waiting);
+  if (pwi_crew_is_at(scheduler, 0)) return;
+  pawl_status status = plan(scheduler);
+  if (!status && order_drops(scheduler)) return;
+  if (!status) status = order_takes(scheduler);
+  if (status)
+    pwi_scheduler_end_round(scheduler, status, "no memory to share out the pieces");
+  else if (!pwi_crew_is_at(scheduler, 0))
+    begin_round(scheduler);
+}

@@ -1,0 +1,80 @@
+/* When to plan for balance alone.
+ *
+ * The planner finds arcs that give every process its share of bytes and of requests (ring/plan.h). To go there means
+ * moving keys, and a moving arc stands still for a moment, so it is not done for every ripple: only if reports have shown
+ * for some time that a process has a quarter more than its share, of something that is worth the trouble, and not again
+ * soon after.
+ */
+#include "manager/inside.h"
+
+#define UNEVEN 1.25                   /* times the mean */
+#define UNEVEN_REPORTS 5              /* in a row, of any node: about a second or two each */
+#define PAUSE_NS INT64_C(10000000000) /* between two plans */
+#define BYTES_MIN (8.0 * 1024 * 1024) /* a process, on average: below it nothing is worth moving */
+#define KEYS_MIN 100000.0             /* a second, likewise */
+
+struct share {
+  uint64_t process;
+  double bytes, keys;
+};
+
+static double key_rate(const struct node *node) {
+  double seconds = (double)(node->last.time - node->before.time) / 1e9;
+  if (node->reports < 2 || seconds <= 0) return 0;
+  const struct pwi_report *now = &node->last.report, *then = &node->before.report;
+  return (double)(now->keys_pushed + now->keys_pulled - then->keys_pushed - then->keys_pulled) / seconds;
+}
+
+static struct share *share_of(struct share *shares, size_t *count, uint64_t process) {
+  for (size_t i = 0; i < *count; i++)
+    if (shares[i].process == process) return &shares[i];
+  shares[*count] = (struct share){.process = process};
+  return &shares[(*count)++];
+}
+
+/* True if the largest is too far above the mean, and the mean is worth talking about. */
+static bool is_uneven(double largest, double sum, size_t count, double least) {
+  double mean = sum / (double)count;
+  return mean >= least && largest > UNEVEN * mean;
+}
+
+/* What each process has, by the last reports; false if somebody has not reported, is not up, or there is only one. */
+static bool look(const struct pwi_manager *manager, bool *uneven_out) {
+  const struct pwi_view *view = manager->ledger.view;
+  struct share shares[PWI_BALANCE_PROCESSES];
+  double bytes = 0, keys = 0, most_bytes = 0, most_keys = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < view->node_count; i++) {
+    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    if (view->nodes[i].state != PWI_NODE_UP || node->reports == 0 || count == PWI_BALANCE_PROCESSES) return false;
+    struct share *share = share_of(shares, &count, view->nodes[i].process);
+    share->bytes += (double)node->last.report.bytes;
+    share->keys += key_rate(node);
+  }
+  for (size_t i = 0; i < count; i++) {
+    bytes += shares[i].bytes;
+    keys += shares[i].keys;
+    if (shares[i].bytes > most_bytes) most_bytes = shares[i].bytes;
+    if (shares[i].keys > most_keys) most_keys = shares[i].keys;
+  }
+  *uneven_out =
+      count > 1 && (is_uneven(most_bytes, bytes, count, BYTES_MIN) || is_uneven(most_keys, keys, count, KEYS_MIN));
+  return count > 1;
+}
+
+void pwi_manager_watch_balance(struct pwi_manager *manager) {
+  bool uneven = false;
+  int64_t now = pwi_net_now(manager->config.net);
+  if (!manager->ledger.view || manager->ledger.view->arc_count == 0 || manager->move_count > 0) return;
+  if (!look(manager, &uneven) || !uneven || pwi_manager_is_starved(manager)) {
+    manager->uneven_reports = 0;
+    return;
+  }
+  if (++manager->uneven_reports < UNEVEN_REPORTS * manager->ledger.view->node_count) return;
+  if (manager->balanced_at != 0 && now - manager->balanced_at < PAUSE_NS) return;
+  manager->balanced_at = now;
+  manager->uneven_reports = 0;
+  /* Without memory for a plan the next reports will ask for one. */
+  pawl_status status = pwi_manager_plan(manager, true);
+  (void)status;
+}

@@ -1,0 +1,271 @@
+/* From a plan, or from an operator's order, to moves: who should hold which positions, and who should not any more. */
+#include <assert.h>
+
+#include "base/memory.h"
+#include "ring/place.h"
+#include "manager/inside.h"
+
+static const struct pwi_view_node *find_node(const struct pwi_manager *manager, uint64_t id) {
+  return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
+}
+
+/* --- where everything will be --------------------------------------------------------------------------------------- */
+
+/* A move that is under way goes on to its goal; one that is not wanted any more ends with its step. */
+static void end_move(struct draft *draft, const struct move *move) {
+  struct pwi_arc *arc = pwi_draft_arc(draft, move->positions);
+  size_t place = pwi_arc_find(arc, (struct pwi_node){move->target});
+  if (!move->unwanted) {
+    arc->count = (uint8_t)move->goal_count;
+    for (size_t i = 0; i < PWI_CHAIN_MAX; i++) arc->chain[i] = (struct pwi_member){.node = {move->goal[i]}};
+  } else if (place != PWI_CHAIN_MAX) {
+    arc->chain[place].filling = false;
+  }
+}
+
+pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out) {
+  pawl_status status = pwi_draft_open(manager->ledger.view, 2 * manager->move_count, draft_out);
+  if (status) return status;
+  for (size_t i = 0; i < manager->move_count; i++) {
+    if (pwi_move_is_active(&manager->moves[i])) end_move(draft_out, &manager->moves[i]);
+  }
+  pwi_draft_end_fills(draft_out); /* what has failed, and is not struck off yet */
+  pwi_draft_drop_dead(manager, draft_out);
+  return PAWL_OK;
+}
+
+/* --- goals ---------------------------------------------------------------------------------------------------------- */
+
+struct goal {
+  uint64_t nodes[PWI_CHAIN_MAX];
+  size_t count;
+};
+
+static bool names(const struct goal *goal, uint64_t id) {
+  for (size_t i = 0; i < goal->count; i++) {
+    if (goal->nodes[i] == id) return true;
+  }
+  return false;
+}
+
+static bool names_process(const struct pwi_manager *manager, const struct goal *goal, uint64_t process) {
+  for (size_t i = 0; i < goal->count; i++) {
+    if (find_node(manager, goal->nodes[i])->process == process) return true;
+  }
+  return false;
+}
+
+/* The member of a chain that is in this process; NULL if there is none. */
+static const struct pwi_view_node *of_process(const struct pwi_manager *manager, const struct pwi_arc *arc,
+                                              uint64_t process) {
+  for (size_t i = 0; i < arc->count; i++) {
+    const struct pwi_view_node *node = find_node(manager, arc->chain[i].node.id);
+    if (node->process == process) return node;
+  }
+  return NULL;
+}
+
+/* A node that is up, of a process that is neither in the chain nor in the goal. The choice goes round with the position,
+ * so that not all goes to one. 0 if there is none. */
+static uint64_t elsewhere(const struct pwi_manager *manager, const struct pwi_arc *arc, const struct goal *goal,
+                          uint64_t position) {
+  const struct pwi_view *view = manager->ledger.view;
+  size_t start = (size_t)(((unsigned __int128)position * view->node_count) >> 64);
+  for (size_t i = 0; i < view->node_count; i++) {
+    const struct pwi_view_node *node = &view->nodes[(start + i) % view->node_count];
+    if (node->state != PWI_NODE_UP || of_process(manager, arc, node->process)) continue;
+    if (!names_process(manager, goal, node->process)) return node->node.id;
+  }
+  return 0;
+}
+
+/* The goal of a piece of an arc. No two members of a chain are in one process, also on the way: where the plan would move
+ * from one shard of a process to another it stays, or, if the process is leaving, goes elsewhere. */
+static struct goal make_goal(const struct pwi_manager *manager, const struct pwi_arc *arc,
+                             const struct pwi_arc *planned, uint64_t position) {
+  struct goal goal = {.count = 0}, first = {.count = 0};
+  for (size_t i = 0; i < planned->count; i++) first.nodes[first.count++] = planned->chain[i].node.id;
+  for (size_t i = 0; i < planned->count; i++) {
+    uint64_t id = planned->chain[i].node.id;
+    const struct pwi_view_node *node = find_node(manager, id);
+    const struct pwi_view_node *instead = of_process(manager, arc, node->process);
+    bool leaves = instead && instead->node.id != id && instead->state == PWI_NODE_DRAINING;
+    if (leaves)
+      id = elsewhere(manager, arc, &first, position);
+    else if (instead)
+      id = instead->node.id;
+    if (id == 0 || names(&goal, id)) continue;
+    goal.nodes[goal.count++] = id;
+    if (leaves) first.nodes[first.count++ % PWI_CHAIN_MAX] = id;
+  }
+  return goal;
+}
+
+/* --- what is wanted ------------------------------------------------------------------------------------------------- */
+
+static pawl_status make_room(struct pwi_manager *manager, size_t more) {
+  size_t room = manager->move_room ? manager->move_room : 16;
+  while (room < manager->move_count + more) room *= 2;
+  if (room == manager->move_room) return PAWL_OK;
+  uint32_t *begun = pwi_resize_array(manager->begun, room, sizeof *begun);
+  if (!begun) return PAWL_NO_MEMORY;
+  manager->begun = begun;
+  struct move *moves = pwi_resize_array(manager->moves, room, sizeof *moves);
+  if (!moves) return PAWL_NO_MEMORY;
+  manager->moves = moves;
+  manager->move_room = room;
+  return PAWL_OK;
+}
+
+/* There is room for it. */
+static void add_move(struct pwi_manager *manager, struct pawl_range positions, const uint64_t *goal, size_t count) {
+  if (pawl_range_is_empty(positions)) return;
+  assert(manager->move_count < manager->move_room);
+  struct move *move = &manager->moves[manager->move_count++];
+  *move = (struct move){.positions = positions, .goal_count = count, .step = MOVE_WANTED};
+  for (size_t i = 0; i < count; i++) move->goal[i] = goal[i];
+}
+
+/* True if the last move ends here and has the same goal. */
+static bool is_longer(const struct pwi_manager *manager, struct pawl_range positions, const struct goal *goal) {
+  const struct move *last = manager->move_count > 0 ? &manager->moves[manager->move_count - 1] : NULL;
+  if (!last || last->step != MOVE_WANTED || last->positions.end != positions.begin || last->goal_count != goal->count)
+    return false;
+  for (size_t i = 0; i < goal->count; i++) {
+    if (last->goal[i] != goal->nodes[i]) return false;
+  }
+  return true;
+}
+
+static bool is_alive(const struct pwi_manager *manager, const struct pwi_arc *arc) {
+  for (size_t i = 0; i < arc->count; i++) {
+    if (find_node(manager, arc->chain[i].node.id)->state != PWI_NODE_DOWN) return true;
+  }
+  return false;
+}
+
+/* Wants a piece of an arc to reach a goal: adds a move, or makes the last one longer. */
+static pawl_status want(struct pwi_manager *manager, const struct pwi_arc *arc, struct pawl_range positions,
+                        const struct goal *goal) {
+  if (goal->count == 0 || !is_alive(manager, arc)) {
+    manager->unfinished = true;
+    return PAWL_OK;
+  }
+  if (pwi_manager_next_step(manager, arc, goal->nodes, goal->count).kind == STEP_DONE) return PAWL_OK;
+  if (positions.begin != arc->begin && is_longer(manager, positions, goal)) {
+    manager->moves[manager->move_count - 1].positions.end = positions.end;
+    return PAWL_OK;
+  }
+  pawl_status status = make_room(manager, 1);
+  if (!status) add_move(manager, positions, goal->nodes, goal->count);
+  return status;
+}
+
+static uint64_t arc_end(const struct pwi_arc *arcs, size_t count, size_t index) {
+  return index + 1 < count ? arcs[index + 1].begin : PWI_RING_END;
+}
+
+/* What is not under way is forgotten; what has failed is not tried again. */
+static void drop_all_wanted(struct pwi_manager *manager) {
+  size_t kept = 0;
+  for (size_t i = 0; i < manager->move_count; i++) {
+    if (manager->moves[i].step == MOVE_WANTED) continue;
+    if (manager->moves[i].step == MOVE_FAILED) manager->moves[i].unwanted = true;
+    manager->moves[kept++] = manager->moves[i];
+  }
+  manager->move_count = kept;
+}
+
+pawl_status pwi_manager_want_plan(struct pwi_manager *manager, const struct draft *outlook,
+                                  const struct pwi_plan *plan) {
+  drop_all_wanted(manager);
+  manager->unfinished = false;
+  size_t i = 0, j = 0;
+  for (uint64_t at = 0; at < PWI_RING_END;) {
+    uint64_t here = arc_end(outlook->arcs, outlook->arc_count, i), there = arc_end(plan->arcs, plan->arc_count, j);
+    uint64_t end = here < there ? here : there;
+    struct goal goal = make_goal(manager, &outlook->arcs[i], &plan->arcs[j], at);
+    pawl_status status = want(manager, &outlook->arcs[i], pawl_range_of(at, end), &goal);
+    if (status) return status;
+    at = end;
+    i += here == end;
+    j += there == end;
+  }
+  return PAWL_OK;
+}
+
+/* --- orders of operators -------------------------------------------------------------------------------------------- */
+
+/* A later move has other plans for a part of it: it only ends the step that is under way. */
+static bool is_superseded(const struct pwi_manager *manager, size_t index) {
+  for (size_t i = index + 1; i < manager->move_count; i++) {
+    const struct move *later = &manager->moves[i];
+    if (later->unwanted) continue;
+    if (!pawl_range_is_empty(pawl_range_common(later->positions, manager->moves[index].positions))) return true;
+  }
+  return false;
+}
+
+/* The same for these positions only: beside them goals stay what they are. Moves that are not superseded do not overlap, so
+ * two of them at most are cut. */
+static pawl_status drop_wanted_in(struct pwi_manager *manager, struct pawl_range positions) {
+  pawl_status status = make_room(manager, 2);
+  if (status) return status;
+  for (size_t i = 0, count = manager->move_count; i < count; i++) {
+    struct move *move = &manager->moves[i];
+    struct pawl_range all = move->positions;
+    if (pwi_move_is_active(move) || move->unwanted || pawl_range_is_empty(pawl_range_common(all, positions))) continue;
+    bool goes_on = !is_superseded(manager, i);
+    move->unwanted = true;
+    if (goes_on && all.begin < positions.begin)
+      add_move(manager, pawl_range_of(all.begin, positions.begin), move->goal, move->goal_count);
+    if (goes_on && positions.end < all.end)
+      add_move(manager, pawl_range_of(positions.end, all.end), move->goal, move->goal_count);
+  }
+  return PAWL_OK;
+}
+
+/* The target first, then those who are there, as many as there should be: the old head only if it is needed, so that
+ * replicas stay where they are. */
+static struct goal goal_with_head(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t head) {
+  struct goal goal = {.nodes = {head}, .count = 1};
+  for (size_t i = 1; i <= arc->count && goal.count < (size_t)manager->config.replicas + 1; i++) {
+    uint64_t id = arc->chain[i % arc->count].node.id;
+    if (id != head) goal.nodes[goal.count++] = id;
+  }
+  return goal;
+}
+
+/* The pieces of all arcs there. PAWL_UNSUPPORTED if another shard of the target's own process is a member. */
+static pawl_status want_all(struct pwi_manager *manager, const struct draft *outlook, struct pawl_range positions,
+                            const struct pwi_view_node *target, bool only_check) {
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; i < outlook->arc_count && !status; i++) {
+    const struct pwi_arc *arc = &outlook->arcs[i];
+    struct pawl_range range = {arc->begin, arc_end(outlook->arcs, outlook->arc_count, i)};
+    struct pawl_range piece = pawl_range_common(range, positions);
+    if (pawl_range_is_empty(piece)) continue;
+    const struct pwi_view_node *member = of_process(manager, arc, target->process);
+    struct goal goal = goal_with_head(manager, arc, target->node.id);
+    if (!only_check)
+      status = want(manager, arc, piece, &goal);
+    else if (member && member->node.id != target->node.id)
+      status = PAWL_UNSUPPORTED;
+  }
+  return status;
+}
+
+pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions, uint64_t target) {
+  const struct pwi_view_node *node = find_node(manager, target);
+  struct draft outlook;
+  if (pawl_range_is_empty(positions)) return PAWL_INVALID;
+  if (!node || node->state != PWI_NODE_UP || manager->ledger.view->arc_count == 0) return PAWL_NOT_FOUND;
+  pawl_status status = pwi_manager_open_outlook(manager, &outlook);
+  if (status) return status;
+  status = want_all(manager, &outlook, positions, node, true);
+  if (!status) status = drop_wanted_in(manager, positions);
+  if (!status) status = want_all(manager, &outlook, positions, node, false);
+  pwi_draft_close(&outlook);
+  pwi_manager_moves_poke(manager);
+  return status;
+}

@@ -1,0 +1,203 @@
+/* Who goes: servers that leave hand on what they hold first; who is lost is manager/loss.c's business.
+ *
+ * A client that leaves is forgotten; one whose link is down is retired after its own grace, and forgotten when its clocks
+ * need not be kept any more. Who is lost may come back before, by id and secret.
+ */
+#include "manager/inside.h"
+
+#define RETRY_NS INT64_C(100000000) /* after memory ran out */
+
+static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
+  return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
+}
+
+/* --- going ---------------------------------------------------------------------------------------------------------- */
+
+/* Retires and forgets: the client has had all its answers, or never knew its id. */
+static pawl_status decide_parting(struct pwi_manager *manager, struct decision *decision) {
+  struct pwi_sender sender = {decision->id};
+  if (pwi_membership_is_live(&manager->ledger.membership, sender))
+    pwi_record_retire(&manager->record, sender.id);
+  else if (pwi_membership_is_retired(&manager->ledger.membership, sender))
+    pwi_record_forget(&manager->record, sender.id);
+  return PAWL_OK;
+}
+
+void pwi_manager_part_with(struct pwi_manager *manager, uint64_t sender) {
+  pwi_manager_queue(manager, &(struct decision){.decide = decide_parting, .id = sender});
+}
+
+static void conclude_parting(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (!peer) return;
+  if (status)
+    pwi_manager_close(manager, peer, status);
+  else
+    pwi_manager_say(manager, peer, PWI_SAY_LEFT, 0, NULL);
+}
+
+static pawl_status decide_draining(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_view_node *node = view_node(manager, decision->id);
+  struct draft draft;
+  if (!node || node->state != PWI_NODE_UP) return PAWL_OK;
+  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
+  if (status) return status;
+  pwi_draft_node(&draft, decision->id)->state = PWI_NODE_DRAINING;
+  status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  pwi_draft_close(&draft);
+  return status;
+}
+
+/* Without memory for it the server has to ask again. */
+static void conclude_draining(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (status && peer) pwi_manager_close(manager, peer, status);
+  if (status) return;
+  pwi_manager_moves_unwanted(manager, decision->id);
+  pwi_manager_moves_lost(manager, decision->id, false);
+  pwi_manager_plan_later(manager);
+  pwi_manager_moves_poke(manager);
+}
+
+void pwi_manager_leave(struct pwi_manager *manager, struct peer *peer) {
+  struct decision decision = {.link = peer->link, .id = peer->id};
+  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
+  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  if (node) {
+    node->leaving = true;
+    decision.decide = decide_draining;
+    decision.conclude = conclude_draining;
+  } else {
+    if (sender) sender->peer = NULL;
+    peer->state = PEER_OUT;
+    peer->id = 0;
+    decision.decide = decide_parting;
+    decision.conclude = conclude_parting;
+  }
+  pwi_manager_queue(manager, &decision);
+}
+
+/* A node that is leaving, or was down for long, and is in no chain. */
+static pawl_status decide_striking(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_view_node *node = view_node(manager, decision->id);
+  struct draft draft;
+  if (!node || node->state == PWI_NODE_UP) return PAWL_OK;
+  if (node->state == PWI_NODE_DOWN && pwi_manager_node(manager, decision->id)->peer) return PAWL_OK;
+  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
+  if (status) return status;
+  if (!pwi_draft_has_member(&draft, decision->id)) {
+    pwi_draft_strike_node(&draft, decision->id);
+    status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  }
+  pwi_draft_close(&draft);
+  return status;
+}
+
+/* Over whatever link it is here: while the record was on its way to be safe it may have come back over another. */
+static struct peer *peer_of_server(const struct pwi_manager *manager, uint64_t id) {
+  struct peer *peer = manager->first_peer;
+  while (peer && !(peer->is_server && peer->id == id)) peer = peer->next;
+  return peer;
+}
+
+static void conclude_striking(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  struct node *node = pwi_manager_node(manager, decision->id);
+  struct peer *peer = peer_of_server(manager, decision->id);
+  if (node) {
+    node->striking = false;
+    return;
+  }
+  pwi_log(manager->config.log, PAWL_LOG_INFO, "server.left", "node=%llu why=%s", (unsigned long long)decision->id,
+          pawl_status_name(status));
+  if (peer) {
+    peer->state = PEER_OUT;
+    peer->id = 0;
+    pwi_manager_wait(manager, &(struct waiter){.link = peer->link, .kind = PWI_SAY_LEFT});
+  }
+  pwi_manager_moves_poke(manager); /* others may be waiting to go */
+}
+
+void pwi_manager_strike(struct pwi_manager *manager, struct node *node) {
+  if (node->striking) return;
+  node->striking = true;
+  pwi_manager_queue(manager,
+                    &(struct decision){.decide = decide_striking, .conclude = conclude_striking, .id = node->id});
+}
+
+/* --- clients that are lost ------------------------------------------------------------------------------------------ */
+
+static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
+  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  if (!sender || sender->peer) return PAWL_OK;
+  if (pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){decision->id}))
+    pwi_record_retire(&manager->record, decision->id);
+  return PAWL_OK;
+}
+
+pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision *decision) {
+  const struct sender *sender = pwi_manager_sender(manager, decision->id);
+  return sender && sender->peer ? PAWL_EXISTS : decide_retirement(manager, decision);
+}
+
+/* Also if it is here. */
+pawl_status pwi_manager_decide_retire(struct pwi_manager *manager, struct decision *decision) {
+  if (pwi_membership_is_live(&manager->ledger.membership, (struct pwi_sender){decision->id}))
+    pwi_record_retire(&manager->record, decision->id);
+  return PAWL_OK;
+}
+
+/* Whoever is retired while he is here loses his link, and is told when he comes again. */
+void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id) {
+  struct sender *sender = pwi_manager_sender(manager, id);
+  if (!sender || !sender->peer) return;
+  sender->peer->state = PEER_OUT;
+  sender->peer->id = 0;
+  pwi_manager_close(manager, sender->peer, PAWL_OK);
+  sender->peer = NULL;
+}
+
+void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status) {
+  struct sender *sender = pwi_manager_sender(manager, id);
+  if (!sender || sender->peer) return;
+  int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
+  pwi_manager_timer_cancel(manager, &sender->timer);
+  pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
+  if (!status)
+    pwi_log(manager->config.log, PAWL_LOG_INFO, "client.retired", "sender=%llu", (unsigned long long)sender->id);
+}
+
+static void conclude_retirement(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  pwi_manager_was_retired(manager, decision->id, status);
+}
+
+void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
+  struct sender *sender = pwi_manager_sender(manager, id);
+  if (!sender) return;
+  sender->timer.id = 0;
+  if (sender->peer) return;
+  struct decision decision = {.decide = decide_retirement, .conclude = conclude_retirement, .id = id};
+  if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) {
+    decision.decide = decide_parting;
+    decision.conclude = NULL;
+  }
+  pwi_manager_queue(manager, &decision);
+}
+
+void pwi_manager_await_all(struct pwi_manager *manager) {
+  int64_t now = pwi_net_now(manager->config.net);
+  manager->patient_until = now + manager->config.server_grace_ns;
+  for (size_t i = 0; i < manager->node_count; i++) {
+    struct node *node = &manager->nodes[i];
+    bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
+    int64_t delay = down ? manager->config.keep_retired_ns : PWI_MANAGER_RETURN_NS;
+    node->declared = down;
+    node->lost_at = now;
+    pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
+  }
+  for (size_t i = 0; i < manager->sender_count; i++) {
+    struct sender *sender = &manager->senders[i];
+    bool retired = pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id});
+    int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns + PWI_MANAGER_RETURN_NS;
+    pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
+  }
+}

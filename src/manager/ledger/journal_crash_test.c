@@ -1,0 +1,273 @@
+/* The journal in a file, on a disk that loses power between any two calls, fills up, and fails.
+ *
+ * Whatever happens, what is read afterwards is a history without a gap that goes at least as far as what was said to be
+ * safe. Record n says n; where it takes the place of all before it, it says as much as they did. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "manager/ledger/journal_file.h"
+#include "manager/ledger/journal_testing.h"
+#include "sim/disk.h"
+
+#define NAME "manager.log"
+
+static const struct pwi_log quiet = {.node = "test"};
+
+/* A machine with a disk, that can lose its power at a given call. */
+struct machine {
+  struct pwi_sim_disk *disk;
+  struct pwi_files *files;
+  uint64_t seed, calls, dies_at; /* 0: it does not */
+  int64_t clock;
+  bool is_dead;
+  uint64_t tried, safe; /* the highest record that was handed over; that was said to be safe */
+};
+
+static int64_t now(void *context) { return ((struct machine *)context)->clock; }
+
+/* Every call of the disk takes a moment. One that the power goes away in never ends. */
+static int64_t block(void *context, int64_t duration) {
+  struct machine *machine = context;
+  if (++machine->calls == machine->dies_at) {
+    machine->is_dead = true;
+    pwi_sim_disk_power_off(machine->disk);
+  }
+  if (machine->is_dead) return machine->clock + 1000;
+  return machine->clock += duration;
+}
+
+static void machine_init(struct machine *machine, uint64_t seed, uint64_t dies_at) {
+  *machine = (struct machine){.seed = seed, .dies_at = dies_at};
+  struct pwi_sim_disk_host host = {
+      .seed = seed, .stream = 1, .sync = {1, 2, 3}, .now = now, .block = block, .context = machine};
+  assert_int_equal(pwi_sim_disk_create(&host, &machine->disk), PAWL_OK);
+  machine->files = pwi_sim_disk_files(machine->disk);
+  pwi_sim_disk_set_faults(machine->disk, &(struct pwi_sim_disk_faults){.slow_ns = 1});
+}
+
+static void power_cut(struct machine *machine) {
+  pwi_sim_disk_power_off(machine->disk);
+  pwi_sim_disk_crash(machine->disk);
+  pwi_sim_disk_power_on(machine->disk);
+  pwi_sim_disk_set_faults(machine->disk, NULL);
+  machine->is_dead = false;
+  machine->dies_at = 0;
+  machine->clock += 10000;
+}
+
+static pawl_status open_on(struct machine *machine, struct pwi_journal **journal) {
+  return pwi_journal_file_open(machine->files, NAME, &quiet, journal);
+}
+
+static void give(struct machine *machine, struct pwi_journal *journal, uint64_t number, bool replaces) {
+  if (machine->is_dead) return;
+  if (number > machine->tried) machine->tried = number;
+  bool safe = hand_over(journal, number, replaces);
+  if (safe && !machine->is_dead && number > machine->safe) machine->safe = number;
+}
+
+/* Opens it on a sound disk and reads: a history without a gap, far enough, and not beyond what was tried. */
+static uint64_t check(struct machine *machine) {
+  struct pwi_journal *journal = NULL;
+  struct listed listed;
+  pawl_status status = open_on(machine, &journal);
+  if (status) fail_msg("seed %llu: %s", (unsigned long long)machine->seed, pawl_status_name(status));
+  assert_int_equal(list(journal, &listed), PAWL_OK);
+  uint64_t last = listed.count ? listed.numbers[listed.count - 1] : 0;
+  for (size_t i = 1; i < listed.count; i++) assert_int_equal(listed.numbers[i], listed.numbers[i - 1] + 1);
+  if (last < machine->safe || last > machine->tried)
+    fail_msg("seed %llu: %llu is the last, %llu was safe, %llu was tried", (unsigned long long)machine->seed,
+             (unsigned long long)last, (unsigned long long)machine->safe, (unsigned long long)machine->tried);
+  /* The first is 1, or stands for all before it. */
+  if (listed.count) assert_true(listed.numbers[0] == 1 || listed.numbers[0] == 6 || listed.numbers[0] % 4 == 0);
+  journal->ops->destroy(journal);
+  return last;
+}
+
+/* Small and large records, a replacement, an end and a new beginning. */
+static void story(struct machine *machine) {
+  struct pwi_journal *journal = NULL;
+  struct listed listed;
+  if (open_on(machine, &journal)) return;
+  for (uint64_t i = 1; i <= 6; i++) give(machine, journal, i, false);
+  give(machine, journal, 6, true);
+  for (uint64_t i = 7; i <= 10; i++) give(machine, journal, i, false);
+  journal->ops->destroy(journal);
+  if (machine->is_dead || open_on(machine, &journal)) return;
+  if (!list(journal, &listed))
+    for (uint64_t i = 11; i <= 12; i++) give(machine, journal, i, false);
+  journal->ops->destroy(journal);
+}
+
+static void test_a_crash_at_any_call_keeps_all_that_was_safe(void **state) {
+  uint64_t points = 0, beyond = 0;
+  (void)state;
+  for (uint64_t seed = 1; seed <= 12; seed++) {
+    for (uint64_t dies_at = 1;; dies_at++) {
+      struct machine machine;
+      machine_init(&machine, seed, dies_at);
+      story(&machine);
+      bool died = machine.is_dead;
+      power_cut(&machine);
+      beyond += check(&machine) > machine.safe;
+      check(&machine); /* what is read once is there for good */
+      power_cut(&machine);
+      check(&machine);
+      pwi_sim_disk_destroy(machine.disk);
+      points++;
+      if (!died) break;
+    }
+  }
+  print_message("%llu crashes, %llu left more than was known to be safe\n", (unsigned long long)points,
+                (unsigned long long)beyond);
+  assert_true(points > 500 && beyond > 0);
+}
+
+/* The second manager must not act on what only the cache remembers. */
+static void test_what_is_read_after_a_failed_sync_is_made_to_last(void **state) {
+  size_t seen = 0;
+  (void)state;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    struct machine machine;
+    struct pwi_journal *journal = NULL;
+    machine_init(&machine, seed, 0);
+    assert_int_equal(open_on(&machine, &journal), PAWL_OK);
+    give(&machine, journal, 1, false);
+    pwi_sim_disk_set_faults(machine.disk, &(struct pwi_sim_disk_faults){.sync_chance = 1});
+    give(&machine, journal, 2, false);
+    assert_int_equal(machine.safe, 1);
+    pwi_sim_disk_set_faults(machine.disk, NULL);
+    give(&machine, journal, 3, false); /* refused: the disk is well again, the journal is not */
+    assert_int_equal(machine.safe, 1);
+    give(&machine, journal, 1, true);
+    journal->ops->destroy(journal);
+    machine.tried = 2;
+    machine.safe = check(&machine);
+    seen += machine.safe == 2;
+    power_cut(&machine);
+    check(&machine);
+    pwi_sim_disk_destroy(machine.disk);
+  }
+  assert_true(seen > 0);
+}
+
+static void test_a_full_disk_stops_the_log_and_loses_nothing(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    struct machine machine;
+    struct pwi_journal *journal = NULL;
+    machine_init(&machine, seed, 0);
+    assert_int_equal(open_on(&machine, &journal), PAWL_OK);
+    for (uint64_t i = 1; i <= 4; i++) give(&machine, journal, i, false);
+    pwi_sim_disk_set_faults(machine.disk, &(struct pwi_sim_disk_faults){.full = true});
+    assert_true(hand_over(journal, 4, true)); /* there is no room for a new one: the old one goes on */
+    pwi_sim_disk_set_faults(machine.disk, NULL);
+    give(&machine, journal, 5, false);
+    assert_int_equal(machine.safe, 5);
+    pwi_sim_disk_set_faults(machine.disk, &(struct pwi_sim_disk_faults){.full = true});
+    give(&machine, journal, 6, false);
+    give(&machine, journal, 7, false);
+    assert_int_equal(machine.safe, 5);
+    journal->ops->destroy(journal);
+    journal = NULL;
+    pwi_sim_disk_set_faults(machine.disk, NULL);
+    machine.tried = 6;
+    if (seed % 2) power_cut(&machine);
+    check(&machine);
+    pwi_sim_disk_destroy(machine.disk);
+  }
+}
+
+static void test_no_log_begins_on_a_disk_that_is_full(void **state) {
+  struct machine machine;
+  struct pwi_journal *journal = NULL;
+  (void)state;
+  machine_init(&machine, 1, 0);
+  pwi_sim_disk_set_faults(machine.disk, &(struct pwi_sim_disk_faults){.full = true});
+  assert_int_equal(open_on(&machine, &journal), PAWL_NO_SPACE);
+  assert_null(journal);
+  pwi_sim_disk_set_faults(machine.disk, NULL);
+  check(&machine);
+  pwi_sim_disk_destroy(machine.disk);
+}
+
+/* --- everything at once ----------------------------------------------------------------------------------------------- */
+
+static struct pwi_sim_disk_faults draw_faults(struct pwi_random *random) {
+  struct pwi_sim_disk_faults faults = {.slow_ns = 1};
+  uint64_t kind = pwi_random_below(random, 6);
+  if (kind == 0) faults.write_chance = 0.2;
+  if (kind == 1) faults.sync_chance = 0.2;
+  if (kind == 2) faults.read_chance = 0.1;
+  if (kind == 3) faults.full = true;
+  if (kind == 4) faults.flip_chance = 0.3;
+  return faults;
+}
+
+/* One life of a manager: opens, goes on from what there is, and ends somehow. */
+static void live(struct machine *machine, struct pwi_random *random, size_t *refused) {
+  struct pwi_journal *journal = NULL;
+  struct listed listed;
+  struct pwi_sim_disk_faults faults = draw_faults(random);
+  bool early = pwi_random_chance(random, 0.5);
+  if (early) pwi_sim_disk_set_faults(machine->disk, &faults);
+  if (pwi_random_chance(random, 0.5)) machine->dies_at = machine->calls + 1 + pwi_random_below(random, 40);
+  pawl_status status = open_on(machine, &journal);
+  *refused += status == PAWL_CORRUPT;
+  if (status == PAWL_CORRUPT) assert_true(early && faults.flip_chance > 0);
+  if (status) return;
+  if (!list(journal, &listed)) {
+    uint64_t next = listed.count ? listed.numbers[listed.count - 1] : 0;
+    assert_true(machine->is_dead || next >= machine->safe);
+    machine->safe = next > machine->safe && !machine->is_dead ? next : machine->safe; /* others may have heard of it */
+    if (!early) pwi_sim_disk_set_faults(machine->disk, &faults);
+    for (uint64_t n = pwi_random_below(random, 8); n > 0 && next < 40; n--) {
+      give(machine, journal, ++next, false);
+      if (next % 4 == 0) give(machine, journal, next, true);
+    }
+  }
+  journal->ops->destroy(journal);
+}
+
+static void test_no_mixture_of_faults_and_crashes_loses_what_was_safe(void **state) {
+  size_t refused = 0;
+  uint64_t reached = 0;
+  (void)state;
+  for (uint64_t seed = 1; seed <= 400; seed++) {
+    struct machine machine;
+    struct pwi_random random;
+    machine_init(&machine, seed, 0);
+    pwi_random_init(&random, seed, 7);
+    for (int lives = 0; lives < 12; lives++) {
+      live(&machine, &random, &refused);
+      if (machine.is_dead || pwi_random_chance(&random, 0.5)) power_cut(&machine);
+      pwi_sim_disk_set_faults(machine.disk, NULL);
+      machine.dies_at = 0;
+      machine.safe = check(&machine);
+      machine.tried = machine.safe;
+    }
+    reached += machine.safe;
+    pwi_sim_disk_destroy(machine.disk);
+  }
+  print_message("%llu records on average, %zu times a wrong bit was read and refused\n",
+                (unsigned long long)(reached / 400), refused);
+  assert_true(reached > 400 * 5 && refused > 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_crash_at_any_call_keeps_all_that_was_safe),
+      cmocka_unit_test(test_what_is_read_after_a_failed_sync_is_made_to_last),
+      cmocka_unit_test(test_a_full_disk_stops_the_log_and_loses_nothing),
+      cmocka_unit_test(test_no_log_begins_on_a_disk_that_is_full),
+      cmocka_unit_test(test_no_mixture_of_faults_and_crashes_loses_what_was_safe),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,509 @@
+/* Records, and what they do. Each kind first reads all of its fields, then makes room, and only then touches anything. */
+#include "manager/ledger/ledger.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void pwi_ledger_fini(struct pwi_ledger *ledger) {
+  pwi_catalogue_fini(&ledger->catalogue);
+  pwi_membership_fini(&ledger->membership);
+  pwi_view_release(ledger->view);
+  pwi_free(ledger->nodes);
+  for (size_t i = 0; i < ledger->sender_count; i++) pwi_free(ledger->senders[i].answers);
+  pwi_free(ledger->senders);
+  *ledger = (struct pwi_ledger){0};
+}
+
+const struct pwi_ledger_node *pwi_ledger_node(const struct pwi_ledger *ledger, uint64_t id) {
+  size_t low = 0, high = ledger->node_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (ledger->nodes[middle].id < id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < ledger->node_count && ledger->nodes[low].id == id ? &ledger->nodes[low] : NULL;
+}
+
+static size_t sender_place(const struct pwi_ledger *ledger, uint64_t id) {
+  size_t low = 0, high = ledger->sender_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (ledger->senders[middle].id < id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id) {
+  size_t place = sender_place(ledger, id);
+  return place < ledger->sender_count && ledger->senders[place].id == id ? &ledger->senders[place] : NULL;
+}
+
+/* The first answer to an ask of that number or a later one. */
+static size_t answer_place(const struct pwi_ledger_sender *sender, uint64_t number) {
+  size_t place = sender->answer_count;
+  while (place > 0 && sender->answers[place - 1].number >= number) place--;
+  return place;
+}
+
+const struct pwi_ledger_answer *pwi_ledger_answer(const struct pwi_ledger_sender *sender, uint64_t number) {
+  size_t place = answer_place(sender, number);
+  return place < sender->answer_count && sender->answers[place].number == number ? &sender->answers[place] : NULL;
+}
+
+bool pwi_ledger_refused(pawl_status status) {
+  return status == PAWL_INVALID || status == PAWL_NOT_FOUND || status == PAWL_EXISTS || status == PAWL_MISMATCH ||
+         status == PAWL_TOO_LARGE || status == PAWL_FORBIDDEN;
+}
+
+/* --- making records ----------------------------------------------------------------------------------------------- */
+
+static void begin(struct pwi_writer *record, enum pwi_record_kind kind) {
+  pwi_write_u8(record, PWI_RECORD_VERSION);
+  pwi_write_u8(record, (uint8_t)kind);
+}
+
+static void write_view(struct pwi_writer *record, const struct pwi_view *view) {
+  void *room = pwi_write_room(record, pwi_view_encoded_size(view));
+  if (room) pwi_view_encode(view, room);
+}
+
+void pwi_record_born(struct pwi_writer *record, uint64_t cluster) {
+  begin(record, PWI_RECORD_BORN);
+  pwi_write_u64(record, cluster);
+}
+
+void pwi_record_node(struct pwi_writer *record, const struct pwi_ledger_node *node, const struct pwi_view *view) {
+  begin(record, PWI_RECORD_NODE);
+  pwi_write_u64(record, node->id);
+  pwi_write_u64(record, node->secret);
+  pwi_write_u64(record, node->nonce);
+  pwi_write_u32(record, node->shard_count);
+  pwi_write_u64(record, node->memory_max);
+  write_view(record, view);
+}
+
+void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct pwi_view *view) {
+  begin(record, PWI_RECORD_VIEW);
+  pwi_write_u64(record, last_move);
+  write_view(record, view);
+}
+
+void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *space,
+                       const struct pwi_membership_sender *sender) {
+  begin(record, PWI_RECORD_SENDER);
+  pwi_write_u64(record, sender->sender.id);
+  pwi_write_u64(record, secret);
+  pwi_write_text(record, sender->job);
+  pwi_write_text(record, sender->address);
+  pwi_write_bytes(record, sender->key, sizeof sender->key);
+  pwi_write_text(record, space);
+}
+
+void pwi_record_retire(struct pwi_writer *record, uint64_t sender) {
+  begin(record, PWI_RECORD_RETIRE);
+  pwi_write_u64(record, sender);
+}
+
+void pwi_record_forget(struct pwi_writer *record, uint64_t sender) {
+  begin(record, PWI_RECORD_FORGET);
+  pwi_write_u64(record, sender);
+}
+
+void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry) {
+  begin(record, PWI_RECORD_ENTRY);
+  pwi_write_u64(record, entry->id.id);
+  pwi_write_u8(record, (uint8_t)entry->kind);
+  pwi_write_text(record, entry->name);
+  pwi_options_write(record, &entry->is);
+}
+
+void pwi_record_remove(struct pwi_writer *record, uint64_t vector) {
+  begin(record, PWI_RECORD_REMOVE);
+  pwi_write_u64(record, vector);
+}
+
+void pwi_record_restore(struct pwi_writer *record, uint64_t vector, uint32_t incarnation) {
+  begin(record, PWI_RECORD_RESTORE);
+  pwi_write_u64(record, vector);
+  pwi_write_u32(record, incarnation);
+}
+
+void pwi_record_member(struct pwi_writer *record, uint64_t group, uint32_t size, uint64_t sender) {
+  begin(record, PWI_RECORD_MEMBER);
+  pwi_write_u64(record, group);
+  pwi_write_u32(record, size);
+  pwi_write_u64(record, sender);
+}
+
+void pwi_record_unmember(struct pwi_writer *record, uint64_t group, uint64_t sender) {
+  begin(record, PWI_RECORD_UNMEMBER);
+  pwi_write_u64(record, group);
+  pwi_write_u64(record, sender);
+}
+
+void pwi_record_address(struct pwi_writer *record, uint64_t sender, const char *address) {
+  begin(record, PWI_RECORD_ADDRESS);
+  pwi_write_u64(record, sender);
+  pwi_write_text(record, address);
+}
+
+void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t heard,
+                       const struct pwi_ledger_answer *answer, const struct pwi_writer *change) {
+  begin(record, PWI_RECORD_ANSWER);
+  pwi_write_u64(record, sender);
+  pwi_write_u64(record, answer->number);
+  pwi_write_u64(record, heard);
+  pwi_write_u32(record, (uint32_t)answer->status);
+  pwi_write_u64(record, answer->id);
+  pwi_write_u32(record, change ? (uint32_t)change->size : 0);
+  if (change && change->size > 0) pwi_write_bytes(record, change->data, change->size);
+}
+
+/* --- nodes and views ---------------------------------------------------------------------------------------------- */
+
+static pawl_status apply_born(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  uint64_t cluster = pwi_read_u64(reader);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  if (ledger->cluster != 0 || cluster == 0) return PAWL_INVALID;
+  status = pwi_view_create(1, NULL, 0, NULL, 0, NULL, &ledger->view);
+  if (!status) ledger->cluster = cluster;
+  return status;
+}
+
+/* The rest of a record. Whatever is wrong with its bytes, the record is no record. */
+static pawl_status read_view(struct pwi_reader *reader, struct pwi_view **view_out) {
+  if (reader->status) return reader->status;
+  size_t size = (size_t)(reader->end - reader->at);
+  return pwi_view_decode(pwi_read_bytes(reader, size), size, view_out);
+}
+
+/* True if the nodes of a view are those of the ledger, or fewer, or these and `added`. */
+static bool knows_all_nodes(const struct pwi_ledger *ledger, const struct pwi_view *view, uint64_t added) {
+  for (size_t i = 0; i < view->node_count; i++) {
+    uint64_t id = view->nodes[i].node.id;
+    if (id != added && !pwi_ledger_node(ledger, id)) return false;
+  }
+  return true;
+}
+
+/* The view takes the place of the present one, whose nodes that are not in it are forgotten. */
+static void take_view(struct pwi_ledger *ledger, struct pwi_view *view) {
+  pwi_view_release(ledger->view);
+  ledger->view = view;
+  size_t kept = 0;
+  for (size_t i = 0; i < ledger->node_count; i++) {
+    if (pwi_view_find(view, (struct pwi_node){ledger->nodes[i].id})) ledger->nodes[kept++] = ledger->nodes[i];
+  }
+  ledger->node_count = kept;
+}
+
+static pawl_status make_node_room(struct pwi_ledger *ledger) {
+  if (ledger->node_count < ledger->node_room) return PAWL_OK;
+  size_t room = ledger->node_room ? 2 * ledger->node_room : 8;
+  struct pwi_ledger_node *nodes = pwi_resize_array(ledger->nodes, room, sizeof *nodes);
+  if (!nodes) return PAWL_NO_MEMORY;
+  ledger->nodes = nodes;
+  ledger->node_room = room;
+  return PAWL_OK;
+}
+
+static pawl_status add_node(struct pwi_ledger *ledger, const struct pwi_ledger_node *node, struct pwi_view *view) {
+  const struct pwi_view_node *listed = pwi_view_find(view, (struct pwi_node){node->id});
+  if (!listed || node->id <= ledger->last_node || !knows_all_nodes(ledger, view, node->id)) return PAWL_INVALID;
+  pawl_status status = pwi_view_check_next(ledger->view, view, NULL);
+  if (!status) status = make_node_room(ledger);
+  if (status) return status;
+  if (listed->process > ledger->last_process) ledger->last_process = listed->process;
+  ledger->last_node = node->id;
+  ledger->nodes[ledger->node_count++] = *node;
+  take_view(ledger, view);
+  return PAWL_OK;
+}
+
+static pawl_status apply_node(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_ledger_node node;
+  struct pwi_view *view;
+  node.id = pwi_read_u64(reader);
+  node.secret = pwi_read_u64(reader);
+  node.nonce = pwi_read_u64(reader);
+  node.shard_count = pwi_read_u32(reader);
+  node.memory_max = pwi_read_u64(reader);
+  pawl_status status = read_view(reader, &view);
+  if (status) return status;
+  status = add_node(ledger, &node, view);
+  if (status) pwi_view_release(view);
+  return status;
+}
+
+static pawl_status apply_view(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  uint64_t last_move = pwi_read_u64(reader);
+  struct pwi_view *view;
+  pawl_status status = read_view(reader, &view);
+  if (status) return status;
+  status = pwi_view_check_next(ledger->view, view, NULL);
+  if (!status && (last_move < ledger->last_move || !knows_all_nodes(ledger, view, 0))) status = PAWL_INVALID;
+  if (status) {
+    pwi_view_release(view);
+    return status;
+  }
+  ledger->last_move = last_move;
+  take_view(ledger, view);
+  return PAWL_OK;
+}
+
+/* --- senders ------------------------------------------------------------------------------------------------------ */
+
+static pawl_status make_sender_room(struct pwi_ledger *ledger) {
+  if (ledger->sender_count < ledger->sender_room) return PAWL_OK;
+  size_t room = ledger->sender_room ? 2 * ledger->sender_room : 8;
+  struct pwi_ledger_sender *senders = pwi_resize_array(ledger->senders, room, sizeof *senders);
+  if (!senders) return PAWL_NO_MEMORY;
+  ledger->senders = senders;
+  ledger->sender_room = room;
+  return PAWL_OK;
+}
+
+static pawl_status apply_sender(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_membership_sender sender = {.sender = {pwi_read_u64(reader)}};
+  struct pwi_ledger_sender known = {.id = sender.sender.id, .secret = pwi_read_u64(reader)};
+  pwi_read_text(reader, sender.job, sizeof sender.job);
+  pwi_read_text(reader, sender.address, sizeof sender.address);
+  const void *key = pwi_read_bytes(reader, sizeof sender.key);
+  if (key) memcpy(sender.key, key, sizeof sender.key);
+  pwi_read_text(reader, known.space, sizeof known.space);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  if (sender.sender.id <= ledger->last_sender) return PAWL_INVALID;
+  status = make_sender_room(ledger);
+  if (!status) status = pwi_membership_add(&ledger->membership, &sender);
+  if (status) return status;
+  ledger->senders[ledger->sender_count++] = known;
+  ledger->last_sender = sender.sender.id;
+  return PAWL_OK;
+}
+
+static pawl_status apply_retire(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_sender sender = {pwi_read_u64(reader)};
+  pawl_status status = pwi_reader_end(reader);
+  return status ? status : pwi_membership_retire(&ledger->membership, sender);
+}
+
+static pawl_status apply_forget(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_sender sender = {pwi_read_u64(reader)};
+  pawl_status status = pwi_reader_end(reader);
+  if (!status) status = pwi_membership_forget(&ledger->membership, sender);
+  if (status) return status;
+  size_t place = sender_place(ledger, sender.id);
+  pwi_free(ledger->senders[place].answers);
+  ledger->sender_count--;
+  memmove(ledger->senders + place, ledger->senders + place + 1,
+          (ledger->sender_count - place) * sizeof *ledger->senders);
+  return PAWL_OK;
+}
+
+static pawl_status apply_address(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  char address[sizeof ledger->membership.senders->address];
+  struct pwi_sender sender = {pwi_read_u64(reader)};
+  pwi_read_text(reader, address, sizeof address);
+  pawl_status status = pwi_reader_end(reader);
+  return status ? status : pwi_membership_set_address(&ledger->membership, sender, address);
+}
+
+/* --- vectors and groups ------------------------------------------------------------------------------------------- */
+
+static pawl_status apply_entry(struct pwi_ledger *ledger, struct pwi_reader *reader, bool is_old) {
+  struct pwi_entry entry = {.id = {pwi_read_u64(reader)}};
+  entry.kind = (enum pwi_entry_kind)pwi_read_u8(reader);
+  pwi_read_text(reader, entry.name, sizeof entry.name);
+  entry.is = pwi_options_read(reader, is_old);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  if (entry.id.id <= ledger->last_vector) return PAWL_INVALID;
+  status = pwi_catalogue_add(&ledger->catalogue, &entry);
+  if (!status) ledger->last_vector = entry.id.id;
+  return status;
+}
+
+/* Groups stay: the membership lists them by id, and their ticks are kept. */
+static pawl_status apply_remove(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_vector_id id = {pwi_read_u64(reader)};
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  const struct pwi_entry *entry = pwi_catalogue_find(&ledger->catalogue, id);
+  if (entry && entry->kind != PWI_ENTRY_VECTOR) return PAWL_FORBIDDEN;
+  return pwi_catalogue_remove(&ledger->catalogue, id);
+}
+
+/* The record names the incarnation, so that it cannot be applied twice. */
+static pawl_status apply_restore(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_vector_id id = {pwi_read_u64(reader)};
+  uint32_t incarnation = pwi_read_u32(reader);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  const struct pwi_entry *entry = pwi_catalogue_find(&ledger->catalogue, id);
+  if (entry && (incarnation == 0 || entry->incarnation != incarnation - 1)) return PAWL_INVALID;
+  return pwi_catalogue_restore(&ledger->catalogue, id);
+}
+
+static pawl_status apply_member(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_vector_id group = {pwi_read_u64(reader)};
+  uint32_t size = pwi_read_u32(reader);
+  struct pwi_sender sender = {pwi_read_u64(reader)};
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  const struct pwi_entry *entry = pwi_catalogue_find(&ledger->catalogue, group);
+  if (!entry || entry->kind != PWI_ENTRY_GROUP) return PAWL_NOT_FOUND;
+  return pwi_membership_join(&ledger->membership, group, size, sender);
+}
+
+static pawl_status apply_unmember(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_vector_id group = {pwi_read_u64(reader)};
+  struct pwi_sender sender = {pwi_read_u64(reader)};
+  pawl_status status = pwi_reader_end(reader);
+  return status ? status : pwi_membership_leave(&ledger->membership, group, sender);
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+static struct pwi_ledger_sender *find_sender(struct pwi_ledger *ledger, uint64_t id) {
+  size_t place = sender_place(ledger, id);
+  return place < ledger->sender_count && ledger->senders[place].id == id ? &ledger->senders[place] : NULL;
+}
+
+static void forget_heard(struct pwi_ledger_sender *sender, uint64_t heard) {
+  if (heard <= sender->heard) return;
+  size_t gone = answer_place(sender, heard + 1);
+  sender->heard = heard;
+  sender->answer_count -= gone;
+  if (gone > 0) memmove(sender->answers, sender->answers + gone, sender->answer_count * sizeof *sender->answers);
+}
+
+static pawl_status make_answer_room(struct pwi_ledger_sender *sender, uint64_t heard) {
+  if (sender->answer_count - answer_place(sender, heard + 1) >= PWI_ANSWERS_MAX) return PAWL_TOO_LARGE;
+  if (sender->answer_count < sender->answer_room) return PAWL_OK;
+  size_t room = sender->answer_room ? 2 * sender->answer_room : 4;
+  struct pwi_ledger_answer *answers = pwi_resize_array(sender->answers, room, sizeof *answers);
+  if (!answers) return PAWL_NO_MEMORY;
+  sender->answers = answers;
+  sender->answer_room = room;
+  return PAWL_OK;
+}
+
+static void remember(struct pwi_ledger_sender *sender, const struct pwi_ledger_answer *answer) {
+  size_t place = answer_place(sender, answer->number);
+  memmove(sender->answers + place + 1, sender->answers + place,
+          (sender->answer_count - place) * sizeof *sender->answers);
+  sender->answers[place] = *answer;
+  sender->answer_count++;
+}
+
+/* The kinds of records that may come of an ask. */
+static bool may_be_answered(const unsigned char *change, size_t size) {
+  if (size < 2) return false;
+  return change[1] != PWI_RECORD_BORN && change[1] != PWI_RECORD_SNAPSHOT && change[1] != PWI_RECORD_ANSWER;
+}
+
+static pawl_status apply_answer(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  uint64_t id = pwi_read_u64(reader);
+  struct pwi_ledger_answer answer = {.number = pwi_read_u64(reader)};
+  uint64_t heard = pwi_read_u64(reader);
+  answer.status = (pawl_status)(int32_t)pwi_read_u32(reader);
+  answer.id = pwi_read_u64(reader);
+  size_t size = pwi_read_count(reader, 1);
+  const unsigned char *change = pwi_read_bytes(reader, size);
+  pawl_status status = pwi_reader_end(reader);
+  if (status) return status;
+  if (size > 0 && !may_be_answered(change, size)) return PAWL_CORRUPT;
+  struct pwi_ledger_sender *sender = find_sender(ledger, id);
+  if (!sender) return PAWL_NOT_FOUND;
+  if (answer.number <= heard) return PAWL_INVALID;
+  if (answer.number <= sender->heard || pwi_ledger_answer(sender, answer.number)) return PAWL_EXISTS;
+  status = make_answer_room(sender, heard);
+  if (!status && size > 0) {
+    status = pwi_ledger_apply(ledger, change, size);
+    if (pwi_ledger_refused(status)) {
+      answer = (struct pwi_ledger_answer){.number = answer.number, .status = status};
+      status = PAWL_OK;
+    }
+  }
+  if (status) return status;
+  sender = find_sender(ledger, id); /* the change may have been that it is forgotten */
+  if (!sender) return PAWL_OK;
+  remember(sender, &answer);
+  forget_heard(sender, heard);
+  return PAWL_OK;
+}
+
+/* --- snapshots ---------------------------------------------------------------------------------------------------- */
+
+/* Nothing has been decided before a first record. */
+static pawl_status apply_snapshot(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  struct pwi_ledger read;
+  pawl_status status = pwi_snapshot_read(reader, &read);
+  if (status) return status == PAWL_NO_MEMORY ? status : PAWL_CORRUPT;
+  if (ledger->cluster != 0) {
+    pwi_ledger_fini(&read);
+    return PAWL_INVALID;
+  }
+  *ledger = read;
+  return PAWL_OK;
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------------- */
+
+static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_reader *reader) {
+  bool is_first = kind == PWI_RECORD_BORN || kind == PWI_RECORD_SNAPSHOT;
+  if (ledger->cluster == 0 && !is_first) return PAWL_CORRUPT;
+  switch ((enum pwi_record_kind)kind) {
+  case PWI_RECORD_BORN:
+    return apply_born(ledger, reader);
+  case PWI_RECORD_NODE:
+    return apply_node(ledger, reader);
+  case PWI_RECORD_VIEW:
+    return apply_view(ledger, reader);
+  case PWI_RECORD_SENDER:
+    return apply_sender(ledger, reader);
+  case PWI_RECORD_RETIRE:
+    return apply_retire(ledger, reader);
+  case PWI_RECORD_FORGET:
+    return apply_forget(ledger, reader);
+  case PWI_RECORD_ENTRY:
+    return apply_entry(ledger, reader, false);
+  case PWI_RECORD_PLAIN_ENTRY:
+    return apply_entry(ledger, reader, true);
+  case PWI_RECORD_REMOVE:
+    return apply_remove(ledger, reader);
+  case PWI_RECORD_MEMBER:
+    return apply_member(ledger, reader);
+  case PWI_RECORD_UNMEMBER:
+    return apply_unmember(ledger, reader);
+  case PWI_RECORD_ADDRESS:
+    return apply_address(ledger, reader);
+  case PWI_RECORD_RESTORE:
+    return apply_restore(ledger, reader);
+  case PWI_RECORD_SNAPSHOT:
+    return apply_snapshot(ledger, reader);
+  case PWI_RECORD_ANSWER:
+    return apply_answer(ledger, reader);
+  }
+  return PAWL_CORRUPT;
+}
+
+pawl_status pwi_ledger_apply(struct pwi_ledger *ledger, const void *record, size_t size) {
+  struct pwi_reader reader;
+  pwi_reader_init(&reader, record, size);
+  uint8_t version = pwi_read_u8(&reader);
+  uint8_t kind = pwi_read_u8(&reader);
+  if (reader.status || version != PWI_RECORD_VERSION) return PAWL_CORRUPT;
+  pawl_status status = apply(ledger, kind, &reader);
+  if (status == PAWL_OK || status == PAWL_NO_MEMORY || pwi_ledger_refused(status)) return status;
+  return PAWL_CORRUPT;
+}

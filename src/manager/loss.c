@@ -1,0 +1,194 @@
+/* Servers that are lost, and neighbours that cannot reach one another.
+ *
+ * The link of a process that dies is down within a millisecond or so, that of one that hangs after the silence limit of
+ * the net. Whether it is lost, or only its link, others are asked (manager/probe.c). All nodes that are found to be lost within a
+ * moment, shards of one process mostly, are dealt with in one view: wherever somebody else has everything they are struck off,
+ * and what they were head of has another head. Where nobody else has, they stay, and the arc waits for them.
+ */
+#include "manager/inside.h"
+
+#define RETRY_NS INT64_C(100000000)     /* after memory ran out */
+#define QUARREL_NS INT64_C(60000000000) /* that a pair is kept apart */
+
+static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
+  return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
+}
+
+/* --- losing --------------------------------------------------------------------------------------------------------- */
+
+/* Another full member is there. */
+static bool has_another(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
+  for (size_t i = 0; i < pwi_arc_full(arc); i++) {
+    uint64_t other = arc->chain[i].node.id;
+    if (other != id && pwi_manager_is_here(manager, other)) return true;
+  }
+  return false;
+}
+
+void pwi_manager_look_after(struct pwi_manager *manager, struct node *node, int64_t delay) {
+  pwi_manager_timer_cancel(manager, &node->timer);
+  pwi_manager_timer_set(manager, delay, TIMER_NODE, node->id, &node->timer);
+}
+
+void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why) {
+  node->peer = NULL;
+  pwi_manager_miss(manager, node, why == PAWL_LINK_SILENT);
+  pwi_manager_moves_lost(manager, node->id, true);
+}
+
+void pwi_manager_peer_lost(struct pwi_manager *manager, struct peer *peer, pawl_status why) {
+  struct node *node = peer->is_server ? pwi_manager_node(manager, peer->id) : NULL;
+  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  if (node && node->peer == peer) {
+    pwi_manager_server_lost(manager, node, why);
+  } else if (sender && sender->peer == peer) {
+    sender->peer = NULL;
+    if (peer->state == PEER_JOINING)
+      pwi_manager_part_with(manager, sender->id);
+    else
+      pwi_manager_timer_set(manager, manager->config.client_grace_ns, TIMER_SENDER, sender->id, &sender->timer);
+  }
+}
+
+static pawl_status decide_losses(struct pwi_manager *manager, struct decision *decision) {
+  struct draft draft;
+  bool changed = false;
+  (void)decision;
+  pawl_status status = pwi_draft_open(manager->ledger.view, 0, &draft);
+  if (status) return status;
+  for (size_t i = 0; i < draft.node_count; i++) {
+    if (draft.nodes[i].state == PWI_NODE_DOWN) continue;
+    const struct node *node = pwi_manager_node(manager, draft.nodes[i].node.id);
+    if (!node || !pwi_manager_is_lost(manager, node)) continue;
+    draft.nodes[i].state = PWI_NODE_DOWN;
+    changed = true;
+  }
+  if (changed) {
+    pwi_draft_drop_dead(manager, &draft);
+    status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  }
+  pwi_draft_close(&draft);
+  return status;
+}
+
+static void declare(struct pwi_manager *manager, struct node *node) {
+  node->declared = true;
+  pwi_manager_look_after(manager, node, manager->config.keep_retired_ns);
+  pwi_log(manager->config.log, PAWL_LOG_WARN, "server.down", "node=%llu", (unsigned long long)node->id);
+  pwi_manager_moves_unwanted(manager, node->id);
+}
+
+/* They are down, or have come back meanwhile, or there was no memory to say so. */
+static void conclude_losses(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  bool any = false;
+  (void)decision;
+  manager->losses_queued = false;
+  for (size_t i = 0; i < manager->node_count; i++) {
+    struct node *node = &manager->nodes[i];
+    if (node->peer || node->declared) continue;
+    bool down = view_node(manager, node->id)->state == PWI_NODE_DOWN;
+    if (down) declare(manager, node);
+    if (!down && status && pwi_manager_is_lost(manager, node)) pwi_manager_look_after(manager, node, RETRY_NS);
+    any |= down;
+  }
+  if (!any) return;
+  pwi_manager_plan_later(manager);
+  pwi_manager_moves_poke(manager);
+}
+
+void pwi_manager_node_timer(struct pwi_manager *manager, uint64_t id) {
+  struct node *node = pwi_manager_node(manager, id);
+  if (!node) return;
+  node->timer.id = 0;
+  if (node->peer) return;
+  if (view_node(manager, id)->state == PWI_NODE_DOWN) {
+    pwi_manager_strike(manager, node);
+    return;
+  }
+  if (!pwi_manager_look_at_missing(manager, node)) {
+    pwi_manager_settle(manager); /* nobody waits for it any more, once its grace is over */
+    return;
+  }
+  if (manager->losses_queued) return;
+  manager->losses_queued = true;
+  pwi_manager_queue(manager, &(struct decision){.decide = decide_losses, .conclude = conclude_losses});
+}
+
+/* --- complaints ----------------------------------------------------------------------------------------------------- */
+
+void pwi_manager_note_quarrel(struct pwi_manager *manager, uint64_t a, uint64_t b) {
+  manager->quarrels[manager->next_quarrel++ % PWI_QUARRELS] =
+      (struct quarrel){{{a}, {b}}, pwi_net_now(manager->config.net) + QUARREL_NS};
+}
+
+/* Who has to go: the one behind, unless the one ahead is in trouble with us too. Whoever cannot follow goes himself. 0 if
+ * the complaint is about a chain that is not any more. */
+static uint64_t find_culprit(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t plaintiff,
+                             uint64_t accused) {
+  size_t place = pwi_arc_find(arc, (struct pwi_node){plaintiff}), other = pwi_arc_find(arc, (struct pwi_node){accused});
+  if (place == PWI_CHAIN_MAX || other == PWI_CHAIN_MAX) return 0;
+  if (place == other) return plaintiff;
+  if (place + 1 == other) return accused;
+  if (other + 1 != place) return 0;
+  return pwi_manager_is_here(manager, accused) ? plaintiff : accused;
+}
+
+/* It is missing, and may be back before long. If most are, whoever complains of it may be cut off as we are. If it only does
+ * not know the view yet, it will hear of it as soon as it is back. */
+static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
+  const struct node *node = pwi_manager_node(manager, id);
+  return node && pwi_manager_may_return(manager, node);
+}
+
+static pawl_status decide_complaint(struct pwi_manager *manager, struct decision *decision) {
+  const struct pwi_complaint *complaint = &decision->complaint;
+  const struct pwi_view *view = manager->ledger.view;
+  struct draft draft;
+  bool changed = false;
+  if (view->arc_count == 0) return PAWL_OK;
+  pawl_status status = pwi_draft_open(view, 0, &draft);
+  if (status) return status;
+  for (size_t i = 0; i < draft.arc_count; i++) {
+    struct pwi_arc *arc = &draft.arcs[i];
+    bool meant = !pawl_range_is_empty(pawl_range_common(pwi_view_arc_range(view, i), complaint->positions));
+    if (!meant || arc->since > decision->secret) continue; /* he does not know this chain yet */
+    uint64_t culprit = find_culprit(manager, arc, decision->id, complaint->node);
+    if (culprit && is_doubtful(manager, culprit)) continue;
+    if (culprit && has_another(manager, arc, culprit)) changed |= pwi_arc_drop(arc, culprit);
+  }
+  if (changed) status = pwi_draft_record(manager, &draft, manager->ledger.last_move, NULL);
+  if (changed && !status) decision->size = 1;
+  pwi_draft_close(&draft);
+  return status;
+}
+
+static void conclude_complaint(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  const struct pwi_complaint *complaint = &decision->complaint;
+  struct peer *peer = pwi_manager_peer(manager, decision->link);
+  if (peer) peer->asks--;
+  if (status || decision->size == 0) return;
+  pwi_log(manager->config.log, PAWL_LOG_WARN, "chain.quarrel", "node=%llu about=%llu begin=%llu end=%llu why=%s",
+          (unsigned long long)decision->id, (unsigned long long)complaint->node,
+          (unsigned long long)complaint->positions.begin, (unsigned long long)complaint->positions.end,
+          pawl_status_name(complaint->status));
+  pwi_manager_note_quarrel(manager, decision->id, complaint->node == decision->id ? 0 : complaint->node);
+  pwi_manager_plan_later(manager);
+  pwi_manager_moves_poke(manager);
+}
+
+void pwi_manager_complain(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+  struct decision decision = {.decide = decide_complaint,
+                              .conclude = conclude_complaint,
+                              .link = peer->link,
+                              .id = peer->id,
+                              .secret = peer->control.head.view};
+  if (pwi_complaint_decode(payload, size, &decision.complaint)) {
+    pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
+    return;
+  }
+  if (++peer->asks > PWI_MANAGER_ASKS_MAX) {
+    pwi_manager_close(manager, peer, PAWL_LINK_BUSY);
+    return;
+  }
+  pwi_manager_queue(manager, &decision);
+}

@@ -1,0 +1,899 @@
+/* The manager among servers and clients in the simulator: who is let in, who is told what and when, what clients ask for,
+ * and how they are retired. How arcs move is told in manager/move_test.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "sim/sim.h"
+
+#include "ring/plan.h"
+#include "manager/testing.h"
+
+static struct world world;
+
+static bool knows_a_vector(struct actor *actor) { return actor->catalogue.count > 0; }
+
+static bool sees_it_retired(struct actor *actor) {
+  return actor->membership.sender_count > 0 && actor->membership.senders[0].retired;
+}
+
+static bool has_no_senders(struct actor *actor) {
+  return actor->membership.number > 1 && actor->membership.sender_count == 0;
+}
+
+static bool sees_one_down(struct actor *actor) {
+  for (size_t i = 0; actor->view && i < actor->view->node_count; i++) {
+    if (actor->view->nodes[i].state == PWI_NODE_DOWN) return true;
+  }
+  return false;
+}
+
+static bool sees_none_down(struct actor *actor) { return actor->view && !sees_one_down(actor); }
+
+/* --- servers -------------------------------------------------------------------------------------------------------- */
+
+static void test_first_arcs_wait_for_all_shards_of_enough_processes(void **state) {
+  (void)state;
+  world_open(&world, 1, 2);
+  struct actor *a = add_server(&world, "a", 10, 0, 2);
+  struct actor *b = add_server(&world, "b", 10, 1, 2);
+  struct actor *c = add_server(&world, "c", 20, 0, 2);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_true(a->joined_now && b->joined_now && c->joined_now);
+  assert_int_equal(figures_of(&world).arcs, 0);
+  assert_false(figures_of(&world).ready);
+  struct actor *d = add_server(&world, "d", 20, 1, 2);
+  run_until(d, has_arcs);
+  assert_true(figures_of(&world).ready);
+  assert_int_equal(figures_of(&world).processes, 2);
+  assert_int_equal(share_of(d->view, a), 25);
+  assert_int_equal(share_of(d->view, d), 25);
+  for (size_t i = 1; i < d->view->arc_count; i++) {
+    assert_false(pwi_arc_same_chain(&d->view->arcs[i - 1], &d->view->arcs[i]));
+  }
+  world_close(&world);
+}
+
+static void test_one_server_holds_all_arcs(void **state) {
+  (void)state;
+  world_open(&world, 2, 0);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  run_until(a, has_arcs);
+  assert_int_equal(a->view->arc_count, PWI_PLAN_POINTS);
+  world_close(&world);
+}
+
+static void test_a_server_that_is_silent_is_down_and_keeps_its_arcs_until_it_returns(void **state) {
+  (void)state;
+  world_open(&world, 3, 2);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  struct actor *b = add_server(&world, "b", 20, 0, 1);
+  run_until(a, has_arcs);
+  uint64_t id = b->joined.id;
+  pwi_sim_cut(world.sim, b->node, PWI_SIM_ALL);
+  pwi_sim_cut(world.sim, PWI_SIM_ALL, b->node);
+  run_until(a, sees_one_down);
+  assert_false(figures_of(&world).ready);
+  assert_int_equal(share_of(a->view, b), 50);
+  pwi_sim_mend(world.sim, b->node, PWI_SIM_ALL);
+  pwi_sim_mend(world.sim, PWI_SIM_ALL, b->node);
+  run_until(a, sees_none_down);
+  run_until(b, is_in);
+  assert_int_equal(b->joined.id, id);
+  assert_true(figures_of(&world).ready);
+  world_close(&world);
+}
+
+static void test_a_server_that_returns_within_its_grace_was_never_down(void **state) {
+  (void)state;
+  world_open(&world, 4, 2);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  struct actor *b = add_server(&world, "b", 20, 0, 1);
+  run_until(a, has_arcs);
+  uint64_t epoch = figures_of(&world).epoch;
+  pwi_sim_break(world.sim, b->node, world.manager_node);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  assert_int_equal(b->joins, 2);
+  assert_int_equal(figures_of(&world).epoch, epoch);
+  world_close(&world);
+}
+
+static void test_a_server_process_that_starts_anew_is_a_new_node(void **state) {
+  (void)state;
+  world_open(&world, 5, 1);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  run_until(a, has_arcs);
+  uint64_t id = a->joined.id;
+  a->join.process = 11;
+  pwi_sim_kill(world.sim, a->node);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  OK(pwi_sim_start(world.sim, a->node));
+  run_until(a, is_in);
+  assert_int_not_equal(a->joined.id, id);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  assert_false(figures_of(&world).ready); /* its arcs wait for the one that had them */
+  world_close(&world);
+}
+
+static void test_a_wrong_secret_gets_nobody_in(void **state) {
+  (void)state;
+  world_open(&world, 6, 1);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  run_until(a, is_in);
+  struct pwi_join join = a->join;
+  join.secret ^= 1;
+  struct actor *thief = add_actor(&world, "thief", &join);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(thief->joined.status, PAWL_NODE_RETIRED);
+  assert_int_equal(thief->joined.secret, 0);
+  assert_int_equal(a->downs, 0);
+  world_close(&world);
+}
+
+static void test_a_newer_link_of_the_same_node_replaces_the_older(void **state) {
+  (void)state;
+  world_open(&world, 7, 1);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  run_until(a, has_arcs);
+  a->keeps_away = true;
+  struct actor *again = add_actor(&world, "again", &a->join);
+  run_until(again, is_in);
+  run_for(&world, 3 * PWI_SIM_SECOND); /* the old link's end starts no grace */
+  assert_int_equal(a->downs, 1);
+  assert_int_equal(again->joined.id, a->joined.id);
+  assert_int_equal(figures_of(&world).nodes_up, 1);
+  world_close(&world);
+}
+
+/* --- strangers and rights ------------------------------------------------------------------------------------------- */
+
+static void test_whoever_does_not_say_join_is_sent_away(void **state) {
+  (void)state;
+  world_open(&world, 8, 1);
+  struct pwi_join nothing = {0};
+  struct actor *silent = add_actor(&world, "silent", &nothing);
+  struct actor *rude = add_actor(&world, "rude", &nothing);
+  silent->keeps_away = rude->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_true(silent->up && rude->up);
+  say(rude, PWI_SAY_LEAVE, 0, 0, NULL);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_true(silent->up && !rude->up);
+  assert_int_equal(rude->why_down, PAWL_LINK_PROTOCOL);
+  run_for(&world, 4 * PWI_SIM_SECOND);
+  assert_false(silent->up);
+  assert_int_equal(silent->why_down, PAWL_TIMED_OUT);
+  world_close(&world);
+}
+
+static void test_bytes_that_are_no_join_close_the_link(void **state) {
+  (void)state;
+  world_open(&world, 9, 1);
+  struct actor *a = add_actor(&world, "a", &(struct pwi_join){0});
+  a->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  struct pwi_writer junk = {0};
+  pwi_write_text(&junk, "let me in");
+  say(a, PWI_SAY_JOIN, 0, 0, &junk);
+  pwi_writer_fini(&junk);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(a->why_down, PAWL_LINK_PROTOCOL);
+  world_close(&world);
+}
+
+static void test_servers_need_a_key_without_limits(void **state) {
+  (void)state;
+  world_open(&world, 10, 1);
+  world.rights = (struct pwi_rights){.write = true, .space = "mine"};
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  a->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(a->joined.status, PAWL_FORBIDDEN);
+  world.rights = (struct pwi_rights){.write = false};
+  struct actor *b = add_server(&world, "b", 11, 0, 1);
+  b->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(b->joined.status, PAWL_FORBIDDEN);
+  assert_int_equal(b->why_down, PAWL_FORBIDDEN);
+  assert_int_equal(figures_of(&world).nodes_up, 0);
+  world_close(&world);
+}
+
+static void test_keys_limit_what_clients_change(void **state) {
+  (void)state;
+  world_open(&world, 11, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  world.rights = (struct pwi_rights){.write = true, .space = "mine"};
+  struct actor *limited = add_client(&world, "limited", false);
+  run_until(limited, is_in);
+  assert_true(limited->joined.may_write);
+  assert_string_equal(limited->joined.space, "mine");
+  assert_int_equal(ask_create(limited, "yours/w"), PAWL_FORBIDDEN);
+  assert_int_equal(ask_create(limited, "mine/w"), PAWL_OK);
+  assert_int_equal(ask(limited, PWI_ASK_BALANCE, NULL), PAWL_FORBIDDEN);
+  world.rights = (struct pwi_rights){.write = false};
+  struct actor *reader = add_client(&world, "reader", false);
+  run_until(reader, is_in);
+  assert_int_equal(reader->joined.id, 0);
+  assert_false(reader->joined.may_write);
+  assert_int_equal(ask_create(reader, "mine/v"), PAWL_FORBIDDEN);
+  struct pwi_writer name = {0};
+  pwi_write_text(&name, "mine/w");
+  assert_int_equal(ask(reader, PWI_ASK_DELETE, &name), PAWL_FORBIDDEN);
+  world_close(&world);
+}
+
+static pawl_status ask_delete(struct actor *actor, const char *vector) {
+  struct pwi_writer name = {0};
+  pwi_write_text(&name, vector);
+  return ask(actor, PWI_ASK_DELETE, &name);
+}
+
+/* Orders yes, values no. */
+static void test_an_operator_gives_orders_and_makes_nothing(void **state) {
+  (void)state;
+  world_open(&world, 12, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *owner = add_client(&world, "owner", false);
+  run_until(owner, is_in);
+  assert_int_equal(ask_create(owner, "mine/w"), PAWL_OK);
+  assert_int_equal(ask_create(owner, "yours/w"), PAWL_OK);
+  world.rights = (struct pwi_rights){.is_operator = true};
+  struct actor *ops = add_client(&world, "operator", false);
+  run_until(ops, is_in);
+  assert_int_equal(ops->joined.id, 0);
+  assert_false(ops->joined.may_write);
+  assert_int_equal(ask_create(ops, "mine/v"), PAWL_FORBIDDEN);
+  assert_int_equal(ask(ops, PWI_ASK_BALANCE, NULL), PAWL_OK);
+  assert_int_equal(ask_delete(ops, "mine/w"), PAWL_OK);
+  world.rights = (struct pwi_rights){.is_operator = true, .space = "mine"};
+  struct actor *limited = add_client(&world, "limited", false);
+  run_until(limited, is_in);
+  assert_int_equal(ask(limited, PWI_ASK_BALANCE, NULL), PAWL_FORBIDDEN);
+  assert_int_equal(ask_delete(limited, "yours/w"), PAWL_FORBIDDEN);
+  world_close(&world);
+}
+
+/* The links in this world have one identity. */
+static void test_one_connection_too_many_is_refused(void **state) {
+  (void)state;
+  world_open(&world, 13, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  world.rights = (struct pwi_rights){.write = true, .connections = 3};
+  run_until(add_client(&world, "first", false), is_in);
+  struct actor *second = add_client(&world, "second", false);
+  run_until(second, is_in);
+  struct actor *third = add_client(&world, "third", false);
+  third->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(third->why_down, PAWL_QUOTA_LINKS);
+  assert_int_equal(ask_create(second, "mine/w"), PAWL_OK);
+  world_close(&world);
+}
+
+/* Read anew, a key is gone: its links are ended, whoever they belong to, and it cannot come back. */
+static void test_links_of_a_key_that_is_gone_are_ended(void **state) {
+  (void)state;
+  world_open(&world, 14, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  pwi_manager_review(world.manager);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(ask_create(client, "mine/w"), PAWL_OK); /* nothing has changed */
+  client->keeps_away = true;
+  world.rights = (struct pwi_rights){.is_nobody = true};
+  pwi_manager_review(world.manager);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(client->why_down, PAWL_LINK_KEY);
+  struct actor *again = add_client(&world, "again", false);
+  again->keeps_away = true;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(again->why_down, PAWL_LINK_KEY);
+  world_close(&world);
+}
+
+static const char *job_of(const struct actor *actor, uint64_t sender) {
+  const struct pwi_membership_sender *found = pwi_membership_find(&actor->membership, (struct pwi_sender){sender});
+  return found ? found->job : "";
+}
+
+static bool knows(struct actor *actor, uint64_t sender) { return job_of(actor, sender)[0] != '\0'; }
+
+/* Of other spaces it hears neither the names of vectors nor those of jobs; of its own, and of keys without limits, all. */
+static void test_a_key_of_one_space_is_told_of_that_space(void **state) {
+  (void)state;
+  world_open(&world, 15, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *clients[4];
+  static const char *const spaces[] = {"", "mine", "yours", "mine"}, *const names[] = {"a", "b", "c", "d"};
+  for (size_t i = 0; i < 4; i++) {
+    char vector[32];
+    world.rights = (struct pwi_rights){.write = true};
+    snprintf(world.rights.space, sizeof world.rights.space, "%s", spaces[i]);
+    clients[i] = add_client(&world, names[i], false);
+    snprintf(clients[i]->join.job, sizeof clients[i]->join.job, "job%zu", i);
+    run_until(clients[i], is_in);
+    snprintf(vector, sizeof vector, "%s/w%zu", *spaces[i] ? spaces[i] : "all", i);
+    assert_int_equal(ask_create(clients[i], vector), PAWL_OK);
+  }
+  run_for(&world, PWI_SIM_SECOND);
+  static const size_t seen[] = {4, 2, 1, 2};
+  static const char *const jobs[4][4] = {{"job0", "job1", "job2", "job3"},
+                                         {"job0", "job1", "hidden", "job3"},
+                                         {"job0", "hidden", "job2", "hidden"},
+                                         {"job0", "job1", "hidden", "job3"}};
+  for (size_t i = 0; i < 4; i++) {
+    assert_int_equal(clients[i]->catalogue.count, seen[i]);
+    for (size_t k = 0; k < seen[i] && *spaces[i]; k++)
+      assert_true(pwi_name_is_in(clients[i]->catalogue.entries[k].name, spaces[i]));
+    for (size_t k = 0; k < 4; k++) {
+      uint64_t sender = clients[k]->joined.id;
+      assert_true(knows(clients[i], sender));
+      assert_string_equal(job_of(clients[i], sender), jobs[i][k]);
+    }
+    assert_int_equal(clients[i]->catalogue.number, clients[0]->catalogue.number);
+    assert_int_equal(clients[i]->membership.number, clients[0]->membership.number);
+  }
+  world_close(&world);
+}
+
+/* --- vectors -------------------------------------------------------------------------------------------------------- */
+
+static void test_a_vector_is_announced_and_its_id_never_used_again(void **state) {
+  (void)state;
+  world_open(&world, 12, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  run_until(s, has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  assert_int_equal(ask_create(client, "a/b"), PAWL_OK);
+  uint64_t id = client->reply_id;
+  assert_int_not_equal(id, 0);
+  assert_true(knows_a_vector(client)); /* before the reply */
+  assert_true(knows_a_vector(s));
+  assert_int_equal(ask_create(client, "a/b"), PAWL_EXISTS);
+  assert_int_equal(ask_create(client, "a/.b"), PAWL_INVALID);
+  struct pwi_writer name = {0};
+  pwi_write_text(&name, "a/b");
+  assert_int_equal(ask(client, PWI_ASK_DELETE, &name), PAWL_OK);
+  assert_int_equal(client->catalogue.count, 0);
+  pwi_write_text(&name, "a/b");
+  assert_int_equal(ask(client, PWI_ASK_DELETE, &name), PAWL_NOT_FOUND);
+  assert_int_equal(ask_create(client, "a/b"), PAWL_OK);
+  assert_true(client->reply_id > id);
+  world_close(&world);
+}
+
+static void test_clients_hear_of_a_change_after_all_servers_that_are_up(void **state) {
+  (void)state;
+  world_open(&world, 13, 2);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  struct actor *b = add_server(&world, "b", 20, 0, 1);
+  run_until(b, has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  struct actor *reader = add_client(&world, "reader", true);
+  run_until(client, is_in);
+  run_until(reader, is_in);
+  b->is_deaf = true;
+  struct pwi_writer payload = {0};
+  struct pawl_vector_options options = {.type = PAWL_F32, .width = 1, .size = 10};
+  pwi_write_text(&payload, "a/b");
+  pwi_options_write(&payload, &options);
+  say(client, PWI_SAY_ASK, ++client->asked, PWI_ASK_CREATE, &payload);
+  pwi_writer_fini(&payload);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_true(knows_a_vector(a) && knows_a_vector(b));
+  assert_false(knows_a_vector(client) || knows_a_vector(reader) || has_reply(client));
+  pwi_sim_kill(world.sim, b->node); /* then it need not hear of it */
+  run_until(client, has_reply);
+  assert_int_equal(client->reply, PAWL_OK);
+  assert_true(knows_a_vector(client));
+  run_until(reader, knows_a_vector);
+  world_close(&world);
+}
+
+static void test_whoever_asks_to_be_brought_up_to_date_is(void **state) {
+  (void)state;
+  world_open(&world, 25, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  run_until(s, has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  struct actor *reader = add_client(&world, "reader", true);
+  run_until(client, is_in);
+  run_until(reader, is_in);
+  assert_int_equal(ask_create(client, "a/b"), PAWL_OK);
+  assert_int_equal(ask(reader, PWI_ASK_SYNC, NULL), PAWL_OK);
+  assert_true(knows_a_vector(reader));
+  assert_int_equal(reader->control.head.catalogue, 1);
+  world_close(&world);
+}
+
+static pawl_status ask_drain(struct actor *actor, uint64_t node, const char *address) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, node);
+  pwi_write_text(&payload, address);
+  return ask(actor, PWI_ASK_DRAIN, &payload);
+}
+
+/* As if each of its shards had said LEAVE. */
+static void test_an_operator_has_a_server_leave(void **state) {
+  (void)state;
+  for (int by_address = 0; by_address < 2; by_address++) {
+    world_open(&world, 16, 2);
+    struct actor *a = add_server(&world, "a", 10, 0, 2), *a2 = add_server(&world, "a2", 10, 1, 2);
+    struct actor *b = add_server(&world, "b", 20, 0, 1);
+    run_until(b, has_arcs);
+    struct actor *client = add_client(&world, "client", false);
+    run_until(client, is_in);
+    assert_int_equal(ask_drain(client, 99, ""), PAWL_NODE_GONE);
+    assert_int_equal(ask_drain(client, 0, "nobody:7001"), PAWL_NODE_GONE);
+    a->keeps_away = a2->keeps_away = true;
+    assert_int_equal(ask_drain(client, by_address ? 0 : a2->joined.id, by_address ? "tcp://a2:7001" : ""), PAWL_OK);
+    assert_int_equal(figures_of(&world).nodes_draining, 2);
+    assert_int_equal(ask_drain(client, a->joined.id, ""), PAWL_OK); /* once more does no harm */
+    run_until(a, has_left);
+    run_until(a2, has_left);
+    run_for(&world, PWI_SIM_SECOND);
+    assert_int_equal(share_of(b->view, b), 100);
+    assert_int_equal(figures_of(&world).nodes_up, 1);
+    assert_int_equal(figures_of(&world).nodes_draining, 0);
+    assert_int_equal(ask_drain(client, a->joined.id, ""), PAWL_NODE_GONE);
+    world_close(&world);
+  }
+}
+
+static void test_only_a_key_without_limits_drains(void **state) {
+  (void)state;
+  world_open(&world, 17, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  run_until(s, has_arcs);
+  world.rights = (struct pwi_rights){.write = true, .space = "ads"};
+  struct actor *limited = add_client(&world, "limited", false);
+  run_until(limited, is_in);
+  assert_int_equal(ask_drain(limited, s->joined.id, ""), PAWL_FORBIDDEN);
+  world.rights = (struct pwi_rights){.write = false};
+  struct actor *reader = add_client(&world, "reader", false);
+  run_until(reader, is_in);
+  assert_int_equal(ask_drain(reader, s->joined.id, ""), PAWL_FORBIDDEN);
+  assert_int_equal(figures_of(&world).nodes_draining, 0);
+  world_close(&world);
+}
+
+static void test_nonsense_is_answered_as_such(void **state) {
+  (void)state;
+  world_open(&world, 14, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  assert_int_equal(ask(client, (enum pwi_ask)77, NULL), PAWL_UNSUPPORTED);
+  for (int what = PWI_ASK_CREATE; what <= PWI_ASK_LISTEN; what++) {
+    if (what == PWI_ASK_STATUS || what == PWI_ASK_BALANCE) continue;
+    struct pwi_writer payload = {0};
+    pwi_write_u8(&payload, 9);
+    assert_int_equal(ask(client, (enum pwi_ask)what, &payload), PAWL_INVALID);
+  }
+  assert_int_equal(ask(client, PWI_ASK_BALANCE, NULL), PAWL_NOT_FOUND); /* there is no arc */
+  assert_int_equal(ask_drain(client, 0, ""), PAWL_INVALID);
+  assert_int_equal(ask_drain(client, 1, "both:1"), PAWL_INVALID);
+  struct pwi_writer address = {0};
+  pwi_write_text(&address, "not an address");
+  assert_int_equal(ask(client, PWI_ASK_LISTEN, &address), PAWL_INVALID);
+  pwi_write_text(&address, "here:9");
+  assert_int_equal(ask(client, PWI_ASK_LISTEN, &address), PAWL_OK);
+  assert_string_equal(client->membership.senders[0].address, "here:9");
+  world_close(&world);
+}
+
+/* --- groups --------------------------------------------------------------------------------------------------------- */
+
+static pawl_status ask_group(struct actor *client, const char *name, uint32_t size) {
+  struct pwi_writer payload = {0};
+  pwi_write_text(&payload, name);
+  pwi_write_u32(&payload, size);
+  return ask(client, PWI_ASK_GROUP, &payload);
+}
+
+static void test_clients_meet_in_a_group(void **state) {
+  size_t count;
+  (void)state;
+  world_open(&world, 15, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *a = add_client(&world, "a", false);
+  struct actor *b = add_client(&world, "b", false);
+  struct actor *reader = add_client(&world, "reader", true);
+  run_until(a, is_in);
+  run_until(b, is_in);
+  run_until(reader, is_in);
+  assert_int_equal(ask_group(reader, "job/.all", 2), PAWL_FORBIDDEN);
+  assert_int_equal(ask_group(a, "job/all", 2), PAWL_INVALID);
+  assert_int_equal(ask_group(a, "job/.all", 2), PAWL_OK);
+  struct pwi_vector_id group = {a->reply_id};
+  assert_false(pwi_membership_group(&a->membership, group)->complete);
+  assert_int_equal(ask_group(a, "job/.all", 2), PAWL_OK); /* asking again is no harm */
+  assert_int_equal(ask_group(b, "job/.all", 3), PAWL_MISMATCH);
+  assert_int_equal(ask_group(b, "job/.all", 0), PAWL_OK);
+  assert_int_equal(b->reply_id, group.id);
+  assert_true(pwi_membership_group(&b->membership, group)->complete);
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, group.id);
+  assert_int_equal(ask(a, PWI_ASK_UNGROUP, &payload), PAWL_OK);
+  pwi_membership_members(&a->membership, group, &count);
+  assert_int_equal(count, 1);
+  pwi_write_u64(&payload, group.id);
+  assert_int_equal(ask(a, PWI_ASK_UNGROUP, &payload), PAWL_OK);
+  world_close(&world);
+}
+
+/* --- coming back, and retiring -------------------------------------------------------------------------------------- */
+
+static void test_a_client_that_comes_back_in_time_is_who_it_was(void **state) {
+  (void)state;
+  world_open(&world, 16, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  run_until(s, has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  uint64_t id = client->joined.id;
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id})); /* before the client heard of it */
+  pwi_sim_break(world.sim, client->node, world.manager_node);
+  run_for(&world, 4 * PWI_SIM_SECOND);
+  assert_int_equal(client->joins, 2);
+  assert_int_equal(client->joined.id, id);
+  assert_int_equal(figures_of(&world).clients, 1);
+  world_close(&world);
+}
+
+static pawl_status ask_forget(struct actor *actor, uint64_t sender, uint64_t secret) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, sender);
+  pwi_write_u64(&payload, secret);
+  return ask(actor, PWI_ASK_FORGET, &payload);
+}
+
+static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(void **state) {
+  (void)state;
+  world_open(&world, 17, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
+  uint64_t old = client->joined.id, secret = client->joined.secret;
+  struct actor *other = add_client(&world, "other", false);
+  run_until(other, is_in);
+  client->keeps_away = true;
+  pwi_sim_break(world.sim, client->node, world.manager_node);
+  run_until(s, sees_it_retired);
+  assert_int_equal(s->membership.member_count, 0);
+  OK(pwi_net_connect(client->net, MANAGER, &client->link));
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(client->joined.status, PAWL_NODE_RETIRED);
+  client->join.id = client->join.secret = 0; /* once more, on the same link */
+  client->join.retired = old;
+  say_join(client);
+  run_until(client, is_in);
+  run_until(client, sees_it_retired);
+  assert_true(client->joined.id > old);
+  assert_true(pwi_membership_is_retired(&client->membership, (struct pwi_sender){old}));
+  assert_int_equal(ask_forget(client, client->joined.id, client->joined.secret), PAWL_FORBIDDEN); /* it is alive */
+  assert_int_equal(ask_forget(other, old, 0), PAWL_FORBIDDEN); /* and that one was somebody else */
+  assert_int_equal(ask_forget(other, old, secret + 1), PAWL_FORBIDDEN);
+  assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){old}));
+  for (int i = 0; i < 2; i++) assert_int_equal(ask_forget(client, old, secret), PAWL_OK);
+  assert_null(pwi_membership_find(&client->membership, (struct pwi_sender){old}));
+  world_close(&world);
+}
+
+/* Whoever calls it is refused, and its link to us is down: it is dead, and need not be waited for. */
+static void test_a_client_that_others_miss_is_retired_without_its_grace(void **state) {
+  (void)state;
+  world_open(&world, 19, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false), *other = add_client(&world, "other", false);
+  run_until(client, is_in);
+  run_until(other, is_in);
+  uint64_t id = client->joined.id;
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, id);
+  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_EXISTS); /* we have heard of it just now */
+  client->keeps_away = true;
+  pwi_sim_break(world.sim, client->node, world.manager_node);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){id}));
+  for (int i = 0; i < 2; i++) { /* it may be said twice */
+    pwi_write_u64(&payload, id);
+    assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK);
+    assert_true(pwi_membership_is_retired(&other->membership, (struct pwi_sender){id}));
+  }
+  pwi_write_u64(&payload, 4711);
+  assert_int_equal(ask(other, PWI_ASK_MISS, &payload), PAWL_OK); /* nobody, and so nobody alive */
+  assert_true(pwi_membership_is_live(&other->membership, (struct pwi_sender){other->joined.id}));
+  world_close(&world);
+}
+
+static pawl_status ask_retire(struct actor *actor, uint64_t id) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, id);
+  return ask(actor, PWI_ASK_RETIRE, &payload);
+}
+
+/* Whoever hands its work on says so. When the reply comes all servers know it. */
+static void test_a_client_is_retired_though_it_is_here(void **state) {
+  (void)state;
+  world_open(&world, 27, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false), *other = add_client(&world, "other", false);
+  run_until(client, is_in);
+  run_until(other, is_in);
+  assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
+  uint64_t id = client->joined.id;
+  assert_int_equal(ask_retire(other, other->joined.id), PAWL_INVALID);
+  assert_int_equal(ask_retire(other, 4711), PAWL_OK); /* nobody, and so nobody alive */
+  for (int i = 0; i < 2; i++) {                       /* it may be said twice */
+    assert_int_equal(ask_retire(other, id), PAWL_OK);
+    assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){id}));
+    assert_true(pwi_membership_is_retired(&other->membership, (struct pwi_sender){id}));
+  }
+  assert_int_equal(s->membership.member_count, 0);
+  run_for(&world, PWI_SIM_SECOND); /* it comes back, and is told */
+  assert_int_equal(client->joined.status, PAWL_NODE_RETIRED);
+  assert_true(pwi_membership_is_retired(&s->membership, (struct pwi_sender){id})); /* its clocks are kept */
+  client->join.id = client->join.secret = 0;
+  client->join.retired = id;
+  say_join(client);
+  run_until(client, is_in);
+  assert_true(client->joined.id > id);
+  world_close(&world);
+}
+
+static pawl_status ask_miss(struct actor *actor, uint64_t sender) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, sender);
+  return ask(actor, PWI_ASK_MISS, &payload);
+}
+
+static void test_only_clients_of_ones_own_space_can_be_retired(void **state) {
+  (void)state;
+  world_open(&world, 28, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *free = add_client(&world, "free", false), *reader = add_client(&world, "reader", true);
+  run_until(free, is_in);
+  run_until(reader, is_in);
+  world.rights = (struct pwi_rights){.write = true, .space = "ads"};
+  struct actor *ours = add_client(&world, "ours", false), *mate = add_client(&world, "mate", false);
+  run_until(ours, is_in);
+  run_until(mate, is_in);
+  world.rights = (struct pwi_rights){.write = true, .space = "news"};
+  struct actor *others = add_client(&world, "others", false);
+  run_until(others, is_in);
+  assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(reader, ours->joined.id), PAWL_FORBIDDEN);
+  others->keeps_away = free->keeps_away = true; /* nor while they are away */
+  pwi_sim_break(world.sim, others->node, world.manager_node);
+  pwi_sim_break(world.sim, free->node, world.manager_node);
+  run_for(&world, 100 * PWI_SIM_MILLISECOND);
+  assert_int_equal(ask_retire(ours, others->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_retire(ours, free->joined.id), PAWL_FORBIDDEN);
+  assert_int_equal(ask_miss(ours, others->joined.id), PAWL_FORBIDDEN);
+  free->keeps_away = false;
+  world.rights = (struct pwi_rights){.write = true};
+  OK(pwi_net_connect(free->net, MANAGER, &free->link));
+  run_until(free, is_in);
+  assert_int_equal(ask_retire(ours, mate->joined.id), PAWL_OK);
+  assert_int_equal(ask_retire(free, others->joined.id), PAWL_OK);
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){ours->joined.id}));
+  assert_true(pwi_membership_is_live(&s->membership, (struct pwi_sender){free->joined.id}));
+  world_close(&world);
+}
+
+static void test_a_retired_sender_is_forgotten_in_the_end(void **state) {
+  (void)state;
+  world_open(&world, 18, 1);
+  pwi_sim_kill(world.sim, world.manager_node);
+  world.config.keep_retired_ns = 5 * PWI_SIM_SECOND;
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  pwi_sim_kill(world.sim, client->node);
+  run_until(s, sees_it_retired);
+  run_until(s, has_no_senders);
+  world_close(&world);
+}
+
+static void test_a_client_that_leaves_is_forgotten_at_once(void **state) {
+  (void)state;
+  world_open(&world, 19, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  struct actor *reader = add_client(&world, "reader", true);
+  run_until(client, is_in);
+  run_until(reader, is_in);
+  say(client, PWI_SAY_LEAVE, 0, 0, NULL);
+  say(reader, PWI_SAY_LEAVE, 0, 0, NULL);
+  run_until(client, has_left);
+  run_until(reader, has_left);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  assert_int_equal(s->membership.sender_count, 0);
+  assert_int_equal(figures_of(&world).clients + figures_of(&world).retired, 0);
+  world_close(&world);
+}
+
+static void test_a_client_that_is_lost_before_it_knew_its_id_is_forgotten(void **state) {
+  (void)state;
+  world_open(&world, 20, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  run_until(s, has_arcs);
+  s->is_deaf = true;
+  struct actor *client = add_client(&world, "client", false);
+  run_for(&world, PWI_SIM_SECOND / 2);
+  assert_int_equal(figures_of(&world).clients, 1);
+  assert_int_equal(client->joins, 0);
+  pwi_sim_kill(world.sim, client->node);
+  run_for(&world, PWI_SIM_SECOND / 2);
+  assert_int_equal(figures_of(&world).clients + figures_of(&world).retired, 0);
+  world_close(&world);
+}
+
+/* --- a manager that is started again -------------------------------------------------------------------------------- */
+
+static void test_a_manager_that_is_started_again_knows_what_it_knew(void **state) {
+  (void)state;
+  world_open(&world, 21, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  run_until(s, has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  assert_int_equal(ask_create(client, "a/b"), PAWL_OK);
+  struct pwi_manager_figures before = figures_of(&world);
+  uint64_t node = s->joined.id, sender = client->joined.id;
+  pwi_sim_kill(world.sim, world.manager_node);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  run_until(s, is_in);
+  run_until(client, is_in);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  struct pwi_manager_figures after = figures_of(&world);
+  assert_memory_equal(&before, &after, sizeof before);
+  assert_int_equal(s->joined.id, node);
+  assert_int_equal(client->joined.id, sender);
+  world_close(&world);
+}
+
+static void test_after_a_restart_those_who_do_not_return_are_given_up(void **state) {
+  (void)state;
+  world_open(&world, 22, 2);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  struct actor *b = add_server(&world, "b", 20, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  run_until(a, has_arcs);
+  pwi_sim_kill(world.sim, world.manager_node);
+  pwi_sim_kill(world.sim, b->node);
+  pwi_sim_kill(world.sim, client->node);
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  run_until(a, sees_one_down);
+  run_until(a, sees_it_retired);
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  world_close(&world);
+}
+
+static void test_a_manager_that_has_forgotten_views_lets_nobody_in(void **state) {
+  (void)state;
+  world_open(&world, 26, 1);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  a->keeps_away = true;
+  a->numbers[0] = 1000;
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(a->joined.status, PAWL_CLUSTER_HISTORY);
+  assert_int_equal(figures_of(&world).nodes_up, 0);
+  assert_int_equal(figures_of(&world).stopped, PAWL_OK); /* who says so has never been in this cluster */
+  world_close(&world);
+}
+
+/* --- what it says of itself ----------------------------------------------------------------------------------------- */
+
+static void say_report(struct actor *server, uint64_t pushes) {
+  struct pwi_report report = {.rows = 5, .bytes = 40, .pushes = pushes};
+  struct pwi_writer payload = {0};
+  pwi_report_encode(&report, NULL, 0, &payload);
+  say(server, PWI_SAY_REPORT, 0, 0, &payload);
+  pwi_writer_fini(&payload);
+}
+
+static void test_status_is_json_that_tells_all(void **state) {
+  (void)state;
+  world_open(&world, 23, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  assert_int_equal(ask_create(client, "a/b"), PAWL_OK);
+  assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
+  say_report(s, 100);
+  run_for(&world, PWI_SIM_SECOND);
+  say_report(s, 600);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(ask(client, PWI_ASK_STATUS, NULL), PAWL_OK);
+  json_t *root = json_loads(client->reply_text, 0, NULL);
+  assert_non_null(root);
+  assert_true(json_is_true(json_object_get(root, "ready")));
+  json_t *node = json_array_get(json_object_get(root, "nodes"), 0);
+  assert_string_equal(json_string_value(json_object_get(node, "state")), "up");
+  assert_int_equal(json_integer_value(json_object_get(node, "rows")), 5);
+  double rate = json_real_value(json_object_get(node, "pushes_per_s"));
+  assert_true(rate > 400 && rate < 600);
+  json_t *arcs = json_object_get(root, "arcs");
+  json_t *arc = json_array_get(arcs, json_array_size(arcs) - 1);
+  assert_string_equal(json_string_value(json_object_get(arc, "end")), "18446744073709551615");
+  json_t *vector = json_array_get(json_object_get(root, "vectors"), 0);
+  assert_string_equal(json_string_value(json_object_get(vector, "name")), "a/b");
+  assert_string_equal(json_string_value(json_object_get(vector, "layout")), "dense");
+  json_t *job = json_array_get(json_object_get(root, "jobs"), 0);
+  assert_int_equal(json_integer_value(json_object_get(job, "clients")), 1);
+  assert_int_equal(json_array_size(json_object_get(root, "groups")), 1);
+  json_decref(root);
+  world_close(&world);
+}
+
+static void test_a_run_is_replayed_by_its_seed(void **state) {
+  uint64_t hashes[2];
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    world_open(&world, 24, 2);
+    struct actor *a = add_server(&world, "a", 10, 0, 1);
+    add_server(&world, "b", 20, 0, 1);
+    add_client(&world, "client", false);
+    run_until(a, has_arcs);
+    run_for(&world, PWI_SIM_SECOND);
+    hashes[i] = pwi_sim_trace_hash(world.sim);
+    world_close(&world);
+  }
+  assert_true(hashes[0] == hashes[1]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_first_arcs_wait_for_all_shards_of_enough_processes),
+      cmocka_unit_test(test_one_server_holds_all_arcs),
+      cmocka_unit_test(test_a_server_that_is_silent_is_down_and_keeps_its_arcs_until_it_returns),
+      cmocka_unit_test(test_a_server_that_returns_within_its_grace_was_never_down),
+      cmocka_unit_test(test_a_server_process_that_starts_anew_is_a_new_node),
+      cmocka_unit_test(test_a_wrong_secret_gets_nobody_in),
+      cmocka_unit_test(test_a_newer_link_of_the_same_node_replaces_the_older),
+      cmocka_unit_test(test_whoever_does_not_say_join_is_sent_away),
+      cmocka_unit_test(test_bytes_that_are_no_join_close_the_link),
+      cmocka_unit_test(test_servers_need_a_key_without_limits),
+      cmocka_unit_test(test_keys_limit_what_clients_change),
+      cmocka_unit_test(test_an_operator_gives_orders_and_makes_nothing),
+      cmocka_unit_test(test_one_connection_too_many_is_refused),
+      cmocka_unit_test(test_links_of_a_key_that_is_gone_are_ended),
+      cmocka_unit_test(test_a_key_of_one_space_is_told_of_that_space),
+      cmocka_unit_test(test_a_vector_is_announced_and_its_id_never_used_again),
+      cmocka_unit_test(test_clients_hear_of_a_change_after_all_servers_that_are_up),
+      cmocka_unit_test(test_whoever_asks_to_be_brought_up_to_date_is),
+      cmocka_unit_test(test_nonsense_is_answered_as_such),
+      cmocka_unit_test(test_an_operator_has_a_server_leave),
+      cmocka_unit_test(test_only_a_key_without_limits_drains),
+      cmocka_unit_test(test_clients_meet_in_a_group),
+      cmocka_unit_test(test_a_client_that_comes_back_in_time_is_who_it_was),
+      cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),
+      cmocka_unit_test(test_a_client_that_others_miss_is_retired_without_its_grace),
+      cmocka_unit_test(test_a_client_is_retired_though_it_is_here),
+      cmocka_unit_test(test_only_clients_of_ones_own_space_can_be_retired),
+      cmocka_unit_test(test_a_retired_sender_is_forgotten_in_the_end),
+      cmocka_unit_test(test_a_client_that_leaves_is_forgotten_at_once),
+      cmocka_unit_test(test_a_client_that_is_lost_before_it_knew_its_id_is_forgotten),
+      cmocka_unit_test(test_a_manager_that_is_started_again_knows_what_it_knew),
+      cmocka_unit_test(test_after_a_restart_those_who_do_not_return_are_given_up),
+      cmocka_unit_test(test_a_manager_that_has_forgotten_views_lets_nobody_in),
+      cmocka_unit_test(test_status_is_json_that_tells_all),
+      cmocka_unit_test(test_a_run_is_replayed_by_its_seed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* The next step from the chain that an arc has to the chain that it should have.
+ *
+ * Whoever stands earlier in a chain has everything that those behind it have. So members may be dropped at any time, as
+ * long as the order of the others stays, and a new one may come in at the end, once it has been filled. A head that
+ * stood behind others which stay may lack what these have: the old head hands over first, which makes all of them equal,
+ * and then any order is right.
+ *
+ * First all that is missing is filled, then the head changes, then those who are not wanted are dropped: a chain is not
+ * shorter on its way than it was or will be. Only members that are one too many go at once.
+ */
+#include "manager/inside.h"
+
+static const struct pwi_view_node *view_node(const struct pwi_manager *manager, uint64_t id) {
+  return pwi_view_find(manager->ledger.view, (struct pwi_node){id});
+}
+
+bool pwi_manager_is_here(const struct pwi_manager *manager, uint64_t id) {
+  const struct node *node = pwi_manager_node(manager, id);
+  return node && node->peer && view_node(manager, id)->state != PWI_NODE_DOWN;
+}
+
+bool pwi_manager_is_welcome(const struct pwi_manager *manager, uint64_t id) {
+  return pwi_manager_is_here(manager, id) && view_node(manager, id)->state == PWI_NODE_UP &&
+         !pwi_manager_node(manager, id)->leaving;
+}
+
+static bool is_among(const uint64_t *goal, size_t count, uint64_t id) {
+  for (size_t i = 0; i < count; i++) {
+    if (goal[i] == id) return true;
+  }
+  return false;
+}
+
+/* Somebody else of its process is in the chain. */
+static bool is_crowded_out(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
+  uint64_t process = view_node(manager, id)->process;
+  for (size_t i = 0; i < arc->count; i++) {
+    if (view_node(manager, arc->chain[i].node.id)->process == process) return true;
+  }
+  return false;
+}
+
+/* It is up, so that it will be there again, or be declared lost, before long. */
+static bool may_be_had(const struct pwi_manager *manager, const struct pwi_arc *arc, uint64_t id) {
+  const struct pwi_view_node *node = view_node(manager, id);
+  return node && node->state == PWI_NODE_UP && !pwi_manager_node(manager, id)->leaving &&
+         !is_crowded_out(manager, arc, id);
+}
+
+/* The first that is missing and there, or else what became of those that are missing; DONE if none is. */
+static struct step fill_missing(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
+                                size_t count) {
+  struct step step = {.kind = STEP_DONE, .source = arc->chain[arc->count - 1].node.id};
+  for (size_t i = 0; i < count; i++) {
+    if (pwi_arc_find(arc, (struct pwi_node){goal[i]}) != PWI_CHAIN_MAX) continue;
+    if (!may_be_had(manager, arc, goal[i])) return (struct step){.kind = STEP_NONE};
+    step.kind = STEP_WAIT;
+    if (!pwi_manager_is_here(manager, goal[i]) || !pwi_manager_is_here(manager, step.source)) continue;
+    step.kind = STEP_FILL;
+    step.target = goal[i];
+    return step;
+  }
+  return step;
+}
+
+static bool all_are_here(const struct pwi_manager *manager, const struct pwi_arc *arc) {
+  for (size_t i = 0; i < arc->count; i++) {
+    if (!pwi_manager_is_here(manager, arc->chain[i].node.id)) return false;
+  }
+  return true;
+}
+
+/* The chain without those at its end who are not in the goal, as far as they are too many. */
+static struct pwi_arc trim(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
+                           size_t count) {
+  struct pwi_arc after = *arc;
+  for (size_t i = arc->count; i-- > 1 && after.count > (size_t)manager->config.replicas + 1;) {
+    if (!is_among(goal, count, arc->chain[i].node.id)) pwi_arc_strike(&after, i);
+  }
+  return after;
+}
+
+/* The chain with its members that are in the goal: the new head, then the others in their order. */
+static struct pwi_arc arrange(const struct pwi_arc *arc, const uint64_t *goal, size_t count) {
+  struct pwi_arc after = {.begin = arc->begin, .chain = {{.node = {goal[0]}}}, .count = 1};
+  for (size_t i = 0; i < arc->count; i++) {
+    uint64_t id = arc->chain[i].node.id;
+    if (id != goal[0] && is_among(goal, count, id)) after.chain[after.count++] = arc->chain[i];
+  }
+  return after;
+}
+
+/* True if nobody who stays stands before the new head. */
+static bool order_is_kept(const struct pwi_arc *arc, const uint64_t *goal, size_t count) {
+  for (size_t i = 0; arc->chain[i].node.id != goal[0]; i++) {
+    if (is_among(goal, count, arc->chain[i].node.id)) return false;
+  }
+  return true;
+}
+
+struct step pwi_manager_next_step(const struct pwi_manager *manager, const struct pwi_arc *arc, const uint64_t *goal,
+                                  size_t count) {
+  if (pwi_arc_full(arc) < arc->count) return (struct step){.kind = STEP_WAIT};
+  struct step step = fill_missing(manager, arc, goal, count);
+  step.after = step.kind == STEP_FILL ? trim(manager, arc, goal, count) : arrange(arc, goal, count);
+  if (step.kind == STEP_FILL && step.after.count == arc->count) return step;
+  if (step.kind == STEP_FILL) step.kind = all_are_here(manager, &step.after) ? STEP_CHANGE : STEP_WAIT;
+  if (step.kind != STEP_DONE) return step;
+  if (pwi_arc_same_chain(&step.after, arc)) return step;
+  step.source = arc->chain[0].node.id;
+  step.target = goal[0];
+  step.kind = order_is_kept(arc, goal, count) ? STEP_CHANGE : STEP_HANDOVER;
+  bool here = all_are_here(manager, step.kind == STEP_CHANGE ? &step.after : arc);
+  if (!here) step.kind = STEP_WAIT;
+  return step;
+}

@@ -1,0 +1,49 @@
+/* What filters have done, on its way from clients to the manager and there.
+ *
+ * Clients tell what has come to pass since they told last (COUNTS, at most once a second), and the manager adds it up by
+ * vector, direction and filter, over all clients that there were. Nothing depends on it: what is lost with a link or a
+ * manager is lost, and nothing is counted twice.
+ *
+ * Payload of COUNTS, with base/cursor.h: u32 count, and for each u64 vector, u8 direction (1 push, 2 pull), text name, u64
+ * each: runs, rows before and after, bytes before and after, values clamped.
+ *
+ * Threads: as the net.
+ */
+#ifndef PWI_PROTOCOL_FILTER_COUNTS_H
+#define PWI_PROTOCOL_FILTER_COUNTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pawl/filter.h>
+#include <pawl/status.h>
+
+#include "base/cursor.h"
+
+struct pwi_filter_count {
+  uint64_t vector;
+  uint8_t direction; /* PAWL_ON_PUSH or PAWL_ON_PULL */
+  char name[PAWL_FILTER_NAME_MAX + 1];
+  uint64_t runs;
+  uint64_t rows_before, rows_after;
+  uint64_t bytes_before, bytes_after;
+  uint64_t clamped;
+};
+
+/* One of them; the count in front of all is the caller's. The writer's status tells of failure. */
+void pwi_filter_count_write(struct pwi_writer *writer, const struct pwi_filter_count *count);
+
+/* A struct of zeros is empty. Items are in the order in which they came first. */
+struct pwi_filter_totals {
+  struct pwi_filter_count *items;
+  size_t count, room;
+};
+
+#define PWI_FILTER_TOTALS_MAX 4096 /* beyond it nothing new is listed */
+
+void pwi_filter_totals_fini(struct pwi_filter_totals *totals);
+
+/* Adds what a COUNTS tells. PAWL_TRUNCATED, PAWL_CORRUPT: nothing was added. Without memory some of it is left out. */
+PAWL_MUST_USE pawl_status pwi_filter_totals_add(struct pwi_filter_totals *totals, const void *payload, size_t size);
+
+#endif

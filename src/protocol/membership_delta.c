@@ -1,0 +1,114 @@
+#include "protocol/membership_delta.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+
+#define VERSION 1
+#define STEP_LEAST 9 /* bytes */
+
+/* --- one step ------------------------------------------------------------------------------------------------------- */
+
+static pawl_status take(struct pwi_membership *membership, const struct pwi_membership_step *step) {
+  struct pwi_sender sender = step->sender.sender;
+  switch (step->kind) {
+  case PWI_STEP_ADD:
+    return pwi_membership_add(membership, &step->sender);
+  case PWI_STEP_RETIRE:
+    return pwi_membership_retire(membership, sender);
+  case PWI_STEP_FORGET:
+    return pwi_membership_forget(membership, sender);
+  case PWI_STEP_ADDRESS:
+    return pwi_membership_set_address(membership, sender, step->sender.address);
+  case PWI_STEP_JOIN:
+    return pwi_membership_join(membership, step->group, step->size, sender);
+  case PWI_STEP_LEAVE:
+    return pwi_membership_leave(membership, step->group, sender);
+  }
+  return PAWL_CORRUPT;
+}
+
+pawl_status pwi_membership_step(struct pwi_membership *membership, const struct pwi_membership_step *step) {
+  bool is_about_retired = step->kind == PWI_STEP_FORGET || step->kind == PWI_STEP_ADDRESS;
+  if (is_about_retired && pwi_membership_has_forgotten(membership, step->sender.sender)) {
+    membership->number++;
+    return PAWL_OK;
+  }
+  pawl_status status = take(membership, step);
+  return status && status != PAWL_NO_MEMORY ? PAWL_CORRUPT : status;
+}
+
+/* --- as bytes ------------------------------------------------------------------------------------------------------- */
+
+void pwi_step_encode(const struct pwi_membership_step *step, struct pwi_writer *writer) {
+  pwi_write_u8(writer, (uint8_t)step->kind);
+  if (step->kind == PWI_STEP_ADD) {
+    pwi_membership_write_sender(writer, &step->sender);
+    return;
+  }
+  pwi_write_u64(writer, step->sender.sender.id);
+  if (step->kind == PWI_STEP_ADDRESS) pwi_write_text(writer, step->sender.address);
+  if (step->kind == PWI_STEP_JOIN || step->kind == PWI_STEP_LEAVE) pwi_write_u64(writer, step->group.id);
+  if (step->kind == PWI_STEP_JOIN) pwi_write_u32(writer, step->size);
+}
+
+static void read_step(struct pwi_reader *reader, struct pwi_membership_step *step) {
+  memset(step, 0, sizeof *step);
+  uint8_t kind = pwi_read_u8(reader);
+  if (kind < PWI_STEP_ADD || kind > PWI_STEP_LEAVE) pwi_reader_fail(reader, PAWL_CORRUPT);
+  step->kind = (enum pwi_step_kind)kind;
+  if (kind == PWI_STEP_ADD) {
+    pwi_membership_read_sender(reader, &step->sender);
+    return;
+  }
+  step->sender.sender.id = pwi_read_u64(reader);
+  if (kind == PWI_STEP_ADDRESS) pwi_read_text(reader, step->sender.address, sizeof step->sender.address);
+  if (kind == PWI_STEP_JOIN || kind == PWI_STEP_LEAVE) step->group.id = pwi_read_u64(reader);
+  if (kind == PWI_STEP_JOIN) step->size = pwi_read_u32(reader);
+}
+
+/* --- deltas --------------------------------------------------------------------------------------------------------- */
+
+void pwi_delta_begin(uint64_t since, uint32_t count, struct pwi_writer *writer) {
+  pwi_write_u8(writer, VERSION);
+  pwi_write_u64(writer, since);
+  pwi_write_u32(writer, count);
+}
+
+struct delta {
+  struct pwi_reader reader; /* at the first step */
+  uint64_t since;
+  size_t count;
+};
+
+static pawl_status open_delta(const void *bytes, size_t size, struct delta *delta) {
+  struct pwi_reader *reader = &delta->reader;
+  pwi_reader_init(reader, bytes, size);
+  if (pwi_read_u8(reader) != VERSION) pwi_reader_fail(reader, PAWL_UNSUPPORTED);
+  delta->since = pwi_read_u64(reader);
+  delta->count = pwi_read_count(reader, STEP_LEAST);
+  return reader->status;
+}
+
+/* The bytes are steps, so many, and nothing else. */
+static pawl_status check_steps(struct delta delta) {
+  struct pwi_membership_step step;
+  for (size_t i = 0; i < delta.count && !delta.reader.status; i++) read_step(&delta.reader, &step);
+  return pwi_reader_end(&delta.reader);
+}
+
+pawl_status pwi_membership_apply_delta(struct pwi_membership *membership, const void *bytes, size_t size,
+                                       void (*forgot)(void *context, struct pwi_sender sender), void *context) {
+  struct delta delta;
+  struct pwi_membership_step step;
+  pawl_status status = open_delta(bytes, size, &delta);
+  if (!status) status = check_steps(delta);
+  if (!status && delta.since > membership->number) status = PAWL_CORRUPT;
+  for (size_t i = 0; i < delta.count && !status; i++) {
+    read_step(&delta.reader, &step);
+    if (delta.since + i < membership->number) continue; /* it is here already */
+    status = pwi_membership_step(membership, &step);
+    if (!status && step.kind == PWI_STEP_FORGET && forgot) forgot(context, step.sender.sender);
+  }
+  return status;
+}

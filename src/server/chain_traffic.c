@@ -1,0 +1,620 @@
+/* What members of chains tell one another (protocol/protocol.h, "chains").
+ *
+ * Whoever stands before somebody in a chain connects to it, and speaks first. One link serves all arcs of the pair. For each
+ * arc the one behind says READY once it has the view that put the two together, and is sent everything that it lacks, then every change
+ * as it comes. After a lost link or a new view this begins again: nothing depends on what was under way.
+ *
+ * FENCING. Messages of another `since` are ignored: a head that was deposed and does not know it hears no confirmation any
+ * more, so it answers nobody.
+ *
+ * COMPLAINTS. A member that has had no way to the one behind it for a while tells the manager, which drops one of the two. A
+ * link that is up and brings no confirmation for seconds is no way either, whatever its heartbeats say.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "protocol/planted.h"
+#include "server/inside.h"
+
+#define LOOK_NS INT64_C(50000000)
+#define COMPLAIN_NS INT64_C(200000000)
+#define CONNECT_NS                                                                                                     \
+  INT64_C(1000000000) /* a connection that takes longer is begun anew: packets of the first may be lost */
+#define SILENCES 3    /* looks, of one a second */
+
+/* --- links ------------------------------------------------------------------------------------------------------------ */
+
+static struct server_peer *find_peer(const struct pwi_server *server, enum server_peer_kind kind, uint64_t node) {
+  struct server_peer *found = NULL;
+  for (struct server_peer *peer = server->peers; peer; peer = peer->next)
+    if (peer->kind == kind && peer->node == node && (kind == PEER_NEXT || peer->has_spoken) &&
+        (!found || (peer->is_up && !found->is_up)))
+      found = peer;
+  return found;
+}
+
+static struct server_peer *find_up(const struct pwi_server *server, enum server_peer_kind kind, uint64_t node) {
+  struct server_peer *peer = node ? find_peer(server, kind, node) : NULL;
+  return peer && peer->is_up ? peer : NULL;
+}
+
+/* Links or chains have changed. */
+static void relink(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    struct server_peer *before = find_up(server, PEER_PREVIOUS, chain->previous);
+    if (before != chain->previous_peer) chain->is_greeted = false;
+    chain->previous_peer = before;
+    chain->following_peer = find_up(server, PEER_NEXT, chain->following);
+  }
+}
+
+struct server_peer *pwi_server_reach(struct pwi_server *server, uint64_t node) {
+  struct server_peer *peer = find_peer(server, PEER_NEXT, node);
+  if (peer) return peer->is_up ? peer : NULL;
+  const struct pwi_view_node *known = server->view ? pwi_view_find(server->view, (struct pwi_node){node}) : NULL;
+  if (!known || known->state == PWI_NODE_DOWN) return NULL;
+  peer = pwi_server_connect(server, PEER_NEXT, known->address);
+  if (!peer) return NULL;
+  peer->node = node;
+  peer->began_at = pwi_net_now(server->config.net);
+  return NULL;
+}
+
+bool pwi_server_seeks(const struct pwi_server *server, uint64_t node) {
+  return find_peer(server, PEER_NEXT, node) != NULL;
+}
+
+struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer) {
+  return (struct pwi_log_entry_address){.link = peer->link,
+                                        .terms = &peer->peering.data,
+                                        .view = server->numbers.view,
+                                        .membership = server->membership->number,
+                                        .catalogue = server->catalogue.number};
+}
+
+/* What cannot be said takes the link down, and is said again on the next. */
+void pwi_server_note(struct pwi_server *server, struct server_peer *peer, const struct pwi_note *note) {
+  struct pwi_message_builder builder;
+  struct pwi_message_head head = {.kind = PWI_SAY_CHAIN,
+                                  .sender = server->node,
+                                  .view = (uint32_t)server->numbers.view,
+                                  .membership = (uint32_t)server->membership->number,
+                                  .catalogue = (uint32_t)server->catalogue.number};
+  uint8_t bytes[PWI_NOTE_SIZE];
+  struct pwi_section section = {.type = PWI_SECTION_NOTE, .count = 1, .length = sizeof bytes};
+  pwi_note_encode(note, bytes);
+  pwi_message_begin(&builder, &peer->peering.data, &head);
+  pawl_status status = pwi_message_copy(&builder, &section, bytes);
+  if (!status) status = pwi_message_finish(&builder);
+  assert(status == PAWL_OK && "a note of ours is sound");
+  struct pwi_send send = {
+      .lane = PWI_LANE_DATA, .head = builder.head, .body = builder.parts, .body_count = builder.part_count};
+  status = pwi_net_send(server->config.net, peer->link, &send);
+  if (status && status != PAWL_NOT_FOUND) pwi_net_close(server->config.net, peer->link, status);
+}
+
+static struct pwi_note note_of(const struct pwi_chain *chain, enum pwi_note_step step) {
+  return (struct pwi_note){.step = step, .positions = chain->positions, .since = chain->since};
+}
+
+/* --- opening ---------------------------------------------------------------------------------------------------------- */
+
+static void look_later(struct pwi_server *server) {
+  if (server->chain_timer.id != 0) return;
+  int64_t at = pwi_net_now(server->config.net) + LOOK_NS;
+  if (pwi_net_timer_set(server->config.net, at, TIMER_CHAIN, &server->chain_timer)) server->chain_timer.id = 0;
+}
+
+/* Tells the one behind us that we are here; it answers READY. One that is being filled waits for its first chunk. */
+static void open_chain(struct pwi_server *server, struct pwi_chain *chain) {
+  if (!chain->following || chain->is_open || chain->following_fills) return;
+  if (chain->cut_off_since == 0) chain->cut_off_since = pwi_net_now(server->config.net);
+  look_later(server);
+  struct server_peer *peer = pwi_server_reach(server, chain->following);
+  if (!peer) return;
+  struct pwi_note note = note_of(chain, PWI_NOTE_OPEN);
+  note.version = pwi_chain_at(chain);
+  pwi_server_note(server, peer, &note);
+}
+
+/* What the one before us may take for safe: everything of which nothing is missing here or behind us. */
+static uint64_t told(const struct pwi_chain *chain) {
+  if (chain->is_filling || pwi_chain_is_settled(chain)) return chain->processed;
+  return chain->confirmed < chain->processed ? chain->confirmed : chain->processed;
+}
+
+static void say_ready(struct pwi_server *server, struct pwi_chain *chain, bool full) {
+  struct server_peer *peer = chain->previous_peer;
+  if (!peer || chain->is_filling) return;
+  chain->is_greeted = true;
+  chain->siblings = 0;
+  struct pwi_note note = note_of(chain, PWI_NOTE_READY);
+  note.version = chain->processed;
+  note.other = told(chain);
+  note.full = full;
+  pwi_server_note(server, peer, &note);
+}
+
+void pwi_server_chain_confirm(struct pwi_server *server, struct pwi_chain *chain) {
+  struct server_peer *peer = chain->previous_peer;
+  if (!peer) return;
+  struct pwi_note note = note_of(chain, PWI_NOTE_CONFIRM);
+  note.version = told(chain);
+  pwi_server_note(server, peer, &note);
+}
+
+void pwi_server_chain_up(struct pwi_server *server, struct server_peer *peer) {
+  relink(server);
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (peer->kind == PEER_NEXT && chain->following == peer->node) open_chain(server, chain);
+    if (peer->kind == PEER_PREVIOUS && chain->previous == peer->node && !chain->is_greeted)
+      say_ready(server, chain, false);
+  }
+  if (peer->kind == PEER_NEXT) pwi_server_fill_go(server, peer->node);
+}
+
+void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *peer) {
+  relink(server);
+  if (peer->kind != PEER_NEXT) return;
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (chain->following != peer->node) continue;
+    chain->is_open = false;
+    if (chain->cut_off_since == 0) chain->cut_off_since = pwi_net_now(server->config.net);
+  }
+  pwi_server_fill_down(server, peer->node, PAWL_LINK_CLOSED);
+  look_later(server);
+}
+
+/* Links to nodes that are gone are closed; others may be needed again with the next view. */
+static void close_unneeded(struct pwi_server *server) {
+  for (struct server_peer *peer = server->peers; peer; peer = peer->next)
+    if (peer->kind == PEER_NEXT && !pwi_view_find(server->view, (struct pwi_node){peer->node}))
+      pwi_net_close(server->config.net, peer->link, PAWL_OK);
+}
+
+static void log_chain(const struct pwi_server *server, const struct pwi_chain *chain) {
+  if (chain->since != server->numbers.view) return;
+  pwi_log(server->config.log, PAWL_LOG_DEBUG, "chain.since",
+          "node=%llu since=%llu begin=%016llx end=%016llx place=%zu filling=%d previous=%llu following=%llu fills=%d "
+          "version=%llu even=%d processed=%llu log=%zu",
+          (unsigned long long)server->node, (unsigned long long)chain->since,
+          (unsigned long long)chain->positions.begin, (unsigned long long)chain->positions.end, chain->place,
+          chain->is_filling, (unsigned long long)chain->previous, (unsigned long long)chain->following,
+          chain->following_fills, (unsigned long long)chain->version, chain->is_even,
+          (unsigned long long)chain->processed, pwi_fifo_count(&chain->log));
+}
+
+void pwi_server_chains_changed(struct pwi_server *server) {
+  for (struct filling *filling = server->fillings, *next; filling; filling = next) {
+    next = filling->next;
+    if (pwi_rangeset_contains(&server->chains.versions.held, filling->positions))
+      pwi_server_fillings_forget(server, filling->positions);
+  }
+  close_unneeded(server);
+  relink(server);
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    log_chain(server, chain);
+    open_chain(server, chain);
+    if (!chain->is_greeted) say_ready(server, chain, false);
+    pwi_server_moves_look(server, chain);
+  }
+}
+
+void pwi_server_chains_unstick(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (!chain->is_stuck) continue;
+    chain->is_stuck = false;
+    say_ready(server, chain, false);
+  }
+}
+
+/* --- complaining -------------------------------------------------------------------------------------------------------- */
+
+static void complain(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {
+  if (!server->joined || !server->manager || !server->manager->is_up) return;
+  pwi_log(server->config.log, PAWL_LOG_WARN, "chain.complaint", "node=%llu about=%llu begin=%016llx why=%s",
+          (unsigned long long)server->node, (unsigned long long)node, (unsigned long long)chain->positions.begin,
+          pawl_status_name(why));
+  struct pwi_complaint complaint = {.positions = chain->positions, .node = node, .status = why};
+  pwi_writer_reset(&server->writer);
+  pwi_complaint_encode(&complaint, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_COMPLAIN);
+}
+
+/* A head that cannot even refuse is of no use: whoever stands behind it has everything that was answered. */
+void pwi_server_chain_starve(void *context, struct pwi_chain *chain) {
+  struct pwi_server *server = context;
+  int64_t now = pwi_net_now(server->config.net);
+  if (!pwi_chain_has_followers(chain) || (chain->starved_at != 0 && now - chain->starved_at < COMPLAIN_NS)) return;
+  chain->starved_at = now;
+  complain(server, chain, server->node, PAWL_NO_MEMORY);
+}
+
+void pwi_server_starve(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++)
+    if (server->chains.items[i]->is_head) pwi_server_chain_starve(server, server->chains.items[i]);
+}
+
+static void send_all(struct pwi_server *server, struct pwi_chain *chain);
+
+void pwi_server_chain_timer(struct pwi_server *server) {
+  int64_t now = pwi_net_now(server->config.net);
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (pwi_is_planted(PWI_PLANTED_EARLY_ACK)) send_all(server, chain);
+    if (chain->is_stuck) {
+      chain->is_stuck = false;
+      say_ready(server, chain, false);
+    }
+    if (!chain->following || chain->is_open || chain->following_fills) continue;
+    open_chain(server, chain);
+    if (now - chain->cut_off_since < COMPLAIN_NS) continue;
+    complain(server, chain, chain->following, PAWL_LINK_SILENT);
+    chain->cut_off_since = now;
+  }
+}
+
+/* Links that are being made for longer than this are given up; link_down brings the next attempt about. */
+static void give_up_attempts(struct pwi_server *server, int64_t age) {
+  int64_t now = pwi_net_now(server->config.net);
+  for (struct server_peer *peer = server->peers; peer; peer = peer->next)
+    if (peer->kind == PEER_NEXT && !peer->is_up && now - peer->began_at >= age)
+      pwi_net_close(server->config.net, peer->link, PAWL_TIMED_OUT);
+}
+
+/* While we had no way to the manager we may have had none to anybody. Nobody is complained of for that time. */
+void pwi_server_chains_afresh(struct pwi_server *server) {
+  int64_t now = pwi_net_now(server->config.net);
+  give_up_attempts(server, LOOK_NS);
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (chain->cut_off_since != 0) chain->cut_off_since = now;
+  }
+}
+
+/* True if nothing has been confirmed for a while of what was sent. */
+static bool is_silent(struct pwi_chain *chain) {
+  bool should_come = chain->is_open && !chain->following_fills && chain->following_peer && chain->sent_count > 0;
+  chain->silences = should_come && chain->heard == chain->heard_then ? chain->silences + 1 : 0;
+  chain->heard_then = chain->heard;
+  return chain->silences > SILENCES;
+}
+
+void pwi_server_chains_watch(struct pwi_server *server) {
+  give_up_attempts(server, CONNECT_NS);
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    if (!is_silent(chain)) continue;
+    chain->silences = 0;
+    complain(server, chain, chain->following, PAWL_LINK_SILENT);
+    pwi_net_close(server->config.net, chain->following_peer->link, PAWL_LINK_SILENT);
+  }
+  pwi_server_fills_watch(server);
+}
+
+/* --- sending ------------------------------------------------------------------------------------------------------------ */
+
+static void say_all_sent(struct pwi_server *server, struct pwi_chain *chain, struct server_peer *peer) {
+  struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
+  note.version = pwi_chain_at(chain);
+  note.prior = chain->sent;
+  chain->sent = note.version;
+  pwi_server_note(server, peer, &note);
+}
+
+static void send_all(struct pwi_server *server, struct pwi_chain *chain) {
+  struct pwi_log_entry *log_entry;
+  struct server_peer *peer = chain->following_peer;
+  if (!chain->is_open || !peer) return;
+  struct pwi_log_entry_address address = pwi_server_address_of(server, peer);
+  while ((log_entry = pwi_chain_next(chain))) {
+    struct pwi_note note = note_of(chain, PWI_NOTE_UPDATE);
+    note.effect = (uint8_t)log_entry->effect;
+    note.status = log_entry->status;
+    note.positions = pawl_range_common(log_entry->positions, chain->positions);
+    note.version = log_entry->version;
+    note.prior = chain->sent;
+    note.other = 2 * pwi_chain_siblings(chain) + pwi_chain_has_more(chain);
+    /* One that is being filled knows no lists. */
+    bool full = chain->is_full_wanted || chain->following_fills;
+    pawl_status status = pwi_log_entry_send_update(log_entry, &address, &note, full);
+    if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return; /* later, or over another link */
+    if (status) {
+      pwi_net_close(server->config.net, peer->link, status);
+      return;
+    }
+    if (!pwi_chain_has_more(chain)) chain->is_full_wanted = false;
+    server->chain_bytes += log_entry->value_bytes;
+    server->bytes_passed += log_entry->value_bytes + log_entry->state_bytes;
+    pwi_chain_was_sent(chain);
+  }
+  if (pwi_chain_is_ahead(chain)) say_all_sent(server, chain, peer);
+}
+
+/* Whoever answers too early also dawdles here: else the next member mostly has it before anybody can be killed. */
+void pwi_server_chain_pump(void *context, struct pwi_chain *chain) {
+  if (pwi_is_planted(PWI_PLANTED_EARLY_ACK))
+    look_later(context);
+  else
+    send_all(context, chain);
+}
+
+void pwi_server_chains_pump(struct pwi_server *server) {
+  for (size_t i = 0; i < server->chains.count; i++) pwi_server_chain_pump(server, server->chains.items[i]);
+}
+
+void pwi_server_chain_writable(struct pwi_server *server, const struct server_peer *peer) {
+  if (peer->kind != PEER_NEXT) return;
+  for (size_t i = 0; i < server->chains.count; i++)
+    if (server->chains.items[i]->following == peer->node) pwi_server_chain_pump(server, server->chains.items[i]);
+  pwi_server_fill_go(server, peer->node);
+}
+
+/* --- receiving ---------------------------------------------------------------------------------------------------------- */
+
+/* Who else is in a sum. */
+static pawl_status read_stamps(struct pwi_server *server, const struct pwi_inbox *inbox,
+                               const struct pwi_sections *sections, struct pwi_change *change) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_STAMPS);
+  if (!section || section->length == 0) return PAWL_OK;
+  size_t count = section->length / PWI_STAMP_SIZE;
+  if (section->length % PWI_STAMP_SIZE != 0) return PAWL_CORRUPT;
+  pawl_status status = pwi_pages_grow(&server->stamps, 2 * section->length);
+  if (status) return status;
+  struct pwi_stamp *stamps = server->stamps.memory;
+  const unsigned char *bytes =
+      pwi_inbox_at(inbox, section->offset, section->length, (char *)server->stamps.memory + section->length);
+  for (size_t i = 0; i < count; i++) /* in place at worst: a stamp is read before it is written over */
+    stamps[i] =
+        (struct pwi_stamp){{pwi_get_u64(bytes + i * PWI_STAMP_SIZE)}, pwi_get_u64(bytes + i * PWI_STAMP_SIZE + 8)};
+  change->stamps = stamps;
+  change->stamp_count = count;
+  return PAWL_OK;
+}
+
+/* What is kept beside the rows. Its size is checked by whoever puts it where it belongs. */
+static pawl_status read_state(struct pwi_server *server, const struct pwi_inbox *inbox,
+                              const struct pwi_sections *sections, struct pwi_change *change) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_STATE);
+  if (!section || section->length == 0) return PAWL_OK;
+  pawl_status status = pwi_pages_grow(&server->state, section->length);
+  if (status) return status;
+  change->state = pwi_inbox_at(inbox, section->offset, section->length, server->state.memory);
+  change->state_bytes = section->length;
+  return PAWL_OK;
+}
+
+/* Reads what the head changed. */
+static pawl_status read_change(struct pwi_server *server, struct server_peer *peer, const struct pwi_sections *sections,
+                               const struct pwi_note *note, struct pwi_change *change) {
+  const struct pwi_message_head *head = &peer->inbox.head;
+  *change = (struct pwi_change){.effect = (enum pwi_effect)note->effect, .status = note->status};
+  change->request.sender.id = head->sender;
+  change->request.task = head->task;
+  change->request.tick = head->tick;
+  pawl_status status = pwi_reading_terms(&peer->inbox, sections, &change->request.terms);
+  if (status || note->effect != PWI_EFFECT_ROWS) return status;
+  const struct pwi_entry *entry = pwi_catalogue_find(&server->catalogue, change->request.terms.vector);
+  if (entry) change->request.value_type = (uint8_t)entry->is.type; /* of no values, if none came */
+  status = pwi_reading_body(&server->reading, &peer->inbox, sections, &change->request);
+  if (!status) status = read_state(server, &peer->inbox, sections, change);
+  return status ? status : read_stamps(server, &peer->inbox, sections, change);
+}
+
+static size_t bytes_of(const struct iovec *parts, size_t count) {
+  size_t sum = 0;
+  for (size_t i = 0; i < count; i++) sum += parts[i].iov_len;
+  return sum;
+}
+
+/* A copy to be passed on. */
+static pawl_status copy_change(struct pwi_server *server, const struct pwi_change *change, const struct pwi_note *note,
+                               struct pwi_log_entry **log_entry_out) {
+  const struct pwi_request *request = &change->request;
+  bool has_list = change->effect == PWI_EFFECT_ROWS && request->terms.keys == PWI_KEYS_LIST;
+  size_t keys = has_list ? request->encoded_as.length : 0, bytes;
+  size_t values = bytes_of(request->values, request->value_parts);
+  struct pwi_log_entry *log_entry;
+  size_t stamps = change->stamp_count * PWI_STAMP_SIZE;
+  pawl_status status = pwi_log_entry_measure(keys, values, change->state_bytes, stamps, &bytes);
+  if (!status) status = pwi_log_entry_take(&server->log_entries, bytes, &log_entry);
+  if (status) return status;
+  log_entry->version = note->version;
+  log_entry->positions = note->positions;
+  log_entry->effect = change->effect;
+  log_entry->status = change->status;
+  log_entry->terms = request->terms;
+  log_entry->sender = request->sender.id;
+  log_entry->task = request->task;
+  log_entry->tick = request->tick;
+  log_entry->signature = request->signature;
+  log_entry->keys = request->encoded_as;
+  log_entry->value_type = request->value_type;
+  log_entry->value_size = request->value_type ? pwi_scalar_size((enum pwi_scalar)request->value_type) : 0;
+  log_entry->key_bytes = keys;
+  log_entry->value_bytes = values;
+  log_entry->state_bytes = change->state_bytes;
+  log_entry->stamp_bytes = stamps;
+  for (size_t i = 0; i < change->stamp_count; i++) {
+    pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE, change->stamps[i].sender.id);
+    pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE + 8, change->stamps[i].task);
+  }
+  if (keys > 0) memcpy(pwi_log_entry_keys(log_entry), request->encoded, keys);
+  if (change->state_bytes > 0) memcpy(pwi_log_entry_state(log_entry), change->state, change->state_bytes);
+  unsigned char *place = pwi_log_entry_values(log_entry);
+  for (size_t i = 0; i < request->value_parts; i++) {
+    memcpy(place, request->values[i].iov_base, request->values[i].iov_len);
+    place += request->values[i].iov_len;
+  }
+  *log_entry_out = log_entry;
+  return PAWL_OK;
+}
+
+/* Keys that have only a signature are kept with the log entry: the one behind us may ask for them. This does not depend on
+ * whether anything is due here. */
+static bool has_keys(struct pwi_server *server, const struct pwi_change *change, struct pwi_log_entry *log_entry) {
+  const struct pwi_request *request = &change->request;
+  if (change->effect != PWI_EFFECT_ROWS || request->terms.keys != PWI_KEYS_SIGNED) return true;
+  log_entry->list = pwi_shard_pin_list(server->shard, request->terms.vector, request->signature);
+  return log_entry->list != NULL;
+}
+
+/* Something is missing here: nothing is taken until it has come. One that is being filled cannot ask for it again. */
+static void stick(struct pwi_server *server, struct pwi_chain *chain, pawl_status why) {
+  bool was_stuck = chain->is_stuck;
+  chain->is_stuck = true;
+  if (!was_stuck && why == PAWL_NO_MEMORY) complain(server, chain, server->node, why);
+  if (!was_stuck && chain->is_filling) pwi_server_fill_stuck(server, chain);
+  look_later(server);
+}
+
+/* Applies the change where it is due. */
+static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_change *change,
+                         const struct pwi_note *note, uint32_t catalogue, bool *wanted_out) {
+  struct pawl_range rest = note->positions, piece;
+  while (!pawl_range_is_empty(rest) && pwi_chain_next_due(&server->chains, chain, rest, note->version, &piece)) {
+    struct pwi_outcome outcome;
+    pwi_shard_follow(server->shard, change, piece, &outcome);
+    if (outcome.code == PWI_CODE_WANTED) {
+      *wanted_out = true;
+      return PAWL_OK;
+    }
+    /* A vector that was deleted here will be so everywhere; one that we have not heard of will come. */
+    bool is_gone = outcome.status == PAWL_NOT_FOUND && catalogue <= (uint32_t)server->catalogue.number;
+    if (outcome.code == PWI_CODE_FAILED && !is_gone) return outcome.status;
+    if (change->effect == PWI_EFFECT_ROWS && outcome.code == PWI_CODE_OK)
+      pwi_shard_mark(server->shard, &change->request, piece, note->version);
+    rest.begin = piece.end;
+  }
+  return PAWL_OK;
+}
+
+static pawl_status take_update(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
+                               const struct pwi_sections *sections, const struct pwi_note *note) {
+  struct pwi_change change;
+  struct pwi_log_entry *log_entry = NULL;
+  bool is_wanted = false;
+  if (note->version <= chain->processed || note->prior != chain->processed || chain->is_stuck) return PAWL_OK;
+  if (note->other / 2 != chain->siblings) return PAWL_OK; /* one before it was not taken, and comes again */
+  if (note->effect == PWI_EFFECT_NONE) {
+    pwi_chain_caught_up(&server->chains, chain, note->version);
+    pwi_server_chain_confirm(server, chain);
+    return PAWL_OK;
+  }
+  pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, note, &change);
+  if (!status) status = pwi_chain_make_room(&server->chains, chain, note->positions);
+  if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, note, &log_entry);
+  if (!status && log_entry) is_wanted = !has_keys(server, &change, log_entry);
+  if (!status && !is_wanted) status = apply(server, chain, &change, note, peer->inbox.head.catalogue, &is_wanted);
+  if (status || is_wanted) pwi_log_entry_release(log_entry);
+  if (status == PAWL_CORRUPT) return status;
+  if (status) {
+    stick(server, chain, status);
+    return PAWL_OK;
+  }
+  if (is_wanted) {
+    say_ready(server, chain, true);
+    return PAWL_OK;
+  }
+  server->chain_bytes += bytes_of(change.request.values, change.request.value_parts);
+  pwi_chain_applied(&server->chains, chain, note->version, note->positions, note->other % 2 == 0, log_entry);
+  pwi_server_chain_confirm(server, chain);
+  return PAWL_OK;
+}
+
+static void take_confirm(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+  pwi_chain_heard(&server->chains, chain, note->version);
+  if (!chain->is_head) pwi_server_chain_confirm(server, chain);
+  pwi_server_moves_look(server, chain);
+}
+
+static void take_ready(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+  if (chain->following_fills) return;
+  chain->is_open = true;
+  chain->cut_off_since = 0;
+  chain->is_full_wanted = note->full;
+  pwi_chain_rewind(chain, note->version);
+  take_confirm(server, chain, &(struct pwi_note){.version = note->other});
+  pwi_server_chain_pump(server, chain);
+}
+
+static const void *payload_of(const struct pwi_server *server, const struct pwi_inbox *inbox,
+                              const struct pwi_sections *sections, struct pwi_pages *scratch, size_t *size_out) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_PAYLOAD);
+  (void)server;
+  *size_out = section ? section->length : 0;
+  if (!section || section->length == 0 || pwi_pages_grow(scratch, section->length)) return NULL;
+  return pwi_inbox_at(inbox, section->offset, section->length, scratch->memory);
+}
+
+/* The arc that a note is about, if it is ours as the note says: the same session, and the same neighbours. */
+static struct pwi_chain *chain_of(const struct pwi_server *server, const struct server_peer *peer,
+                                  const struct pwi_note *note) {
+  struct pwi_chain *chain = pwi_chains_find(&server->chains, note->positions.begin);
+  if (!chain || !pawl_range_contains(chain->positions, note->positions)) return NULL;
+  if (pwi_is_planted(PWI_PLANTED_ACCEPT_OLD_EPOCH) && note->since < chain->since) return chain;
+  if (chain->since != note->since) return NULL;
+  uint64_t neighbour = peer->kind == PEER_NEXT ? chain->following : chain->previous;
+  return neighbour == peer->node ? chain : NULL;
+}
+
+static pawl_status deal_with(struct pwi_server *server, struct server_peer *peer) {
+  struct pwi_sections sections;
+  struct pwi_note note;
+  uint8_t scratch[PWI_NOTE_SIZE];
+  if (peer->inbox.head.kind != PWI_SAY_CHAIN) return PAWL_LINK_PROTOCOL;
+  pawl_status status = pwi_inbox_check(&peer->inbox, &sections);
+  if (status) return status;
+  const struct pwi_section *section = pwi_sections_find(&sections, PWI_SECTION_NOTE);
+  if (!section || section->length != sizeof scratch) return PAWL_CORRUPT;
+  status = pwi_note_decode(pwi_inbox_at(&peer->inbox, section->offset, sizeof scratch, scratch), sizeof scratch, &note);
+  if (status) return status;
+  bool is_back = note.step == PWI_NOTE_READY || note.step == PWI_NOTE_CONFIRM || note.step == PWI_NOTE_TAKEN;
+  if (is_back != (peer->kind == PEER_NEXT)) return PAWL_LINK_PROTOCOL;
+  struct pwi_chain *chain = chain_of(server, peer, &note);
+  if (!chain) return PAWL_OK;
+  size_t size;
+  switch (note.step) {
+  case PWI_NOTE_OPEN:
+    say_ready(server, chain, false);
+    return PAWL_OK;
+  case PWI_NOTE_READY:
+    take_ready(server, chain, &note);
+    return PAWL_OK;
+  case PWI_NOTE_UPDATE:
+    return take_update(server, peer, chain, &sections, &note);
+  case PWI_NOTE_CONFIRM:
+    take_confirm(server, chain, &note);
+    return PAWL_OK;
+  case PWI_NOTE_CHUNK: {
+    const void *chunk = payload_of(server, &peer->inbox, &sections, &server->reading.loose, &size);
+    pwi_server_fill_chunk(server, peer, chain, &note, chunk, size);
+    return PAWL_OK;
+  }
+  case PWI_NOTE_TAKEN:
+    pwi_server_fill_taken(server, chain, &note);
+    return PAWL_OK;
+  }
+  return PAWL_CORRUPT;
+}
+
+void pwi_server_chain_said(struct pwi_server *server, struct server_peer *peer) {
+  if (peer->kind == PEER_PREVIOUS && !peer->has_spoken) {
+    peer->has_spoken = true;
+    pwi_server_chain_up(server, peer);
+  }
+  pawl_status status = deal_with(server, peer);
+  if (status) {
+    pwi_log(server->config.log, PAWL_LOG_WARN, "chain.bad", "node=%llu from=%llu why=%s",
+            (unsigned long long)server->node, (unsigned long long)peer->node, pawl_status_name(status));
+    pwi_net_close(server->config.net, peer->link, status);
+  }
+  pwi_inbox_end(&peer->inbox);
+}

@@ -1,0 +1,482 @@
+/* Filling a new member of a chain, and handing an arc over (design, section 9).
+ *
+ * FILLING. The last full member copies what it has to the one behind it, chunk by chunk, a few under way at a time, while
+ * traffic goes on: every change is sent down as well, in the same order, and a chunk is taken only at the version that it is
+ * true of. Chunk or change, whichever comes later is newer, so nothing is lost however they fall. When the last chunk is
+ * taken the new member's word begins to count: from then on nothing is confirmed that it does not have. Once it has all that
+ * was confirmed before, the manager is told.
+ *
+ * RESTS. Copying takes memory and processors away from requests, here and where the target is. So the source rests after
+ * each burst of chunks if requests have moved more meanwhile than the burst: the more they move, the longer, up to five times
+ * as long as the burst took. Requests come first where they take all there is; filling does where they take little.
+ *
+ * HANDING OVER. The head takes no more requests and waits until all full members are equal. It serves again with the next
+ * view that makes it the head, if the manager takes the order back, or if the manager is lost before it was told.
+ *
+ * Only views decide what becomes of an arc.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "server/inside.h"
+
+#define CHUNK ((size_t)256 << 10) /* requests wait behind one: it should take no longer than they do */
+#define WINDOW 16                 /* chunks under way */
+#define BURST 16                  /* chunks between rests */
+#define BURST_BYTES (BURST * CHUNK)
+#define SILENCES 3 /* looks, of one a second, without anything taken */
+#define REST_MAX INT64_C(20000000)
+
+/* --- orders ----------------------------------------------------------------------------------------------------------- */
+
+static void report(struct pwi_server *server, const struct moving *moving) {
+  struct pwi_move reply = moving->order;
+  reply.address[0] = 0;
+  pwi_writer_reset(&server->writer);
+  pwi_move_encode(&reply, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_MOVED);
+}
+
+/* The chain that the order is about, if it is still as the order takes it to be. */
+static struct pwi_chain *chain_of(const struct pwi_server *server, const struct moving *moving) {
+  struct pwi_chain *chain = pwi_chains_find(&server->chains, moving->order.positions.begin);
+  if (!chain || chain->positions.begin != moving->order.positions.begin ||
+      chain->positions.end != moving->order.positions.end)
+    return NULL;
+  if (moving->order.step == PWI_MOVE_HANDOVER) return chain->is_head ? chain : NULL;
+  return chain->following_fills && chain->following == moving->order.target ? chain : NULL;
+}
+
+static void end_move(struct pwi_server *server, struct moving *moving, pawl_status status) {
+  struct pwi_chain *chain = chain_of(server, moving);
+  if (moving->is_over) return;
+  moving->is_over = true;
+  moving->order.status = status;
+  if (!status) server->moves_out++;
+  if (chain && status) { /* what was meant for the target need not be kept for it */
+    chain->is_open = chain->is_synced = chain->is_handing = false;
+    pwi_chain_settle(&server->chains, chain);
+  }
+  pwi_log(server->config.log, status ? PAWL_LOG_WARN : PAWL_LOG_INFO, "move.over", "node=%llu move=%llu status=%s",
+          (unsigned long long)server->node, (unsigned long long)moving->order.move, pawl_status_name(status));
+  if (server->joined) report(server, moving);
+}
+
+static struct moving *find_moving(struct pwi_server *server, uint64_t move) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (moving->order.move == move) return moving;
+  return NULL;
+}
+
+static struct moving *fill_of(const struct pwi_server *server, const struct pwi_chain *chain) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (!moving->is_over && moving->order.step != PWI_MOVE_HANDOVER && chain_of(server, moving) == chain) return moving;
+  return NULL;
+}
+
+static void begin_move(struct pwi_server *server, struct moving *moving) {
+  if (moving->is_over || moving->has_begun || server->numbers.view < moving->order.epoch) return;
+  struct pwi_chain *chain = chain_of(server, moving);
+  moving->has_begun = true;
+  if (!chain) {
+    end_move(server, moving, PAWL_INVALID);
+  } else if (moving->order.step == PWI_MOVE_HANDOVER) {
+    chain->is_handing = true;
+    pwi_shard_dismiss(server->shard, chain->positions);
+    pwi_server_moves_look(server, chain);
+  } else if (pwi_server_reach(server, moving->order.target)) {
+    pwi_server_fill_go(server, moving->order.target);
+  } else if (!pwi_server_seeks(server, moving->order.target)) { /* and nobody would tell us */
+    end_move(server, moving, PAWL_LINK_CLOSED);
+  }
+}
+
+/* The head goes on as before. */
+static void take_back(struct pwi_server *server, const struct moving *moving) {
+  struct pwi_chain *chain = moving->order.step == PWI_MOVE_HANDOVER ? chain_of(server, moving) : NULL;
+  if (chain) chain->is_handing = false;
+}
+
+void pwi_server_move_ordered(struct pwi_server *server, const struct pwi_move *order) {
+  struct moving *moving = find_moving(server, order->move);
+  if (order->cancel) {
+    if (!moving) return;
+    end_move(server, moving, PAWL_CANCELLED);
+    take_back(server, moving);
+    return;
+  }
+  if (moving) { /* repeated: the manager did not hear how it ended */
+    if (moving->is_over) report(server, moving);
+    return;
+  }
+  moving = pwi_alloc_zero(1, sizeof *moving);
+  if (!moving) {
+    if (server->manager) pwi_net_close(server->config.net, server->manager->link, PAWL_NO_MEMORY);
+    return;
+  }
+  moving->order = *order;
+  moving->next = server->movings;
+  server->movings = moving;
+  begin_move(server, moving);
+}
+
+/* A handover holds until the next view, whatever that is about; a filling as long as its chain is what it was. */
+static bool is_overtaken(const struct pwi_server *server, const struct moving *moving) {
+  if (!moving->has_begun) return false;
+  if (moving->order.step == PWI_MOVE_HANDOVER && server->numbers.view > moving->order.epoch) return true;
+  return !chain_of(server, moving);
+}
+
+/* A view has come: orders that it has overtaken are forgotten, together with how they ended. */
+void pwi_server_moves_seen(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next) begin_move(server, moving);
+  for (struct moving **at = &server->movings; *at;) {
+    struct moving *moving = *at;
+    if (!is_overtaken(server, moving)) {
+      at = &moving->next;
+      continue;
+    }
+    end_move(server, moving, PAWL_CANCELLED);
+    take_back(server, moving);
+    *at = moving->next;
+    pwi_free(moving);
+  }
+}
+
+void pwi_server_moves_report(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (moving->is_over) report(server, moving);
+}
+
+/* What it was not told of it cannot have decided. */
+void pwi_server_moves_without_manager(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (moving->order.step == PWI_MOVE_HANDOVER && !moving->is_over) end_move(server, moving, PAWL_CANCELLED);
+}
+
+void pwi_server_moves_look(struct pwi_server *server, struct pwi_chain *chain) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next) {
+    if (moving->is_over || !moving->has_begun || chain_of(server, moving) != chain) continue;
+    if (moving->order.step == PWI_MOVE_HANDOVER) {
+      if (chain->is_handing && pwi_chain_is_settled(chain)) end_move(server, moving, PAWL_OK);
+    } else if (chain->is_synced && chain->heard >= moving->synced_at) {
+      end_move(server, moving, PAWL_OK);
+    }
+  }
+}
+
+/* --- the source --------------------------------------------------------------------------------------------------------- */
+
+static struct pwi_note chunk_note(const struct pwi_chain *chain, const struct moving *moving,
+                                  enum pwi_chunk_step step) {
+  return (struct pwi_note){.step = PWI_NOTE_CHUNK,
+                           .effect = (uint8_t)step,
+                           .positions = chain->positions,
+                           .since = chain->since,
+                           .version = moving->given + 1,
+                           .prior = pwi_chain_at(chain),
+                           .other = moving->order.move};
+}
+
+static pawl_status send_chunk(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving,
+                              enum pwi_chunk_step step, struct pwi_log_entry *log_entry) {
+  struct pwi_note note = chunk_note(chain, moving, step);
+  struct pwi_log_entry_address address = pwi_server_address_of(server, chain->following_peer);
+  pawl_status status = pwi_log_entry_send_bytes(log_entry, &address, &note, server->node);
+  if (!status) moving->given++;
+  return status;
+}
+
+/* The first word: throw away what you have, we begin at this version. Changes follow from here on. */
+static pawl_status begin_copying(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  struct pwi_log_entry *log_entry;
+  pawl_status status = pwi_log_entry_take(&server->log_entries, 0, &log_entry);
+  if (status) return status;
+  status = send_chunk(server, chain, moving, PWI_CHUNK_BEGIN, log_entry);
+  pwi_log_entry_release(log_entry);
+  if (status) return status;
+  pwi_copying_init(&moving->copying, moving->order.positions);
+  pwi_chain_rewind(chain, pwi_chain_at(chain));
+  chain->is_open = true;
+  return PAWL_OK;
+}
+
+/* The next chunk, or what comes last. */
+static pawl_status write_chunk(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
+                               struct pwi_writer *writer, bool *more_out) {
+  pawl_status status = pwi_shard_copy(server->shard, copying, CHUNK, writer, more_out);
+  if (!status && !*more_out) status = pwi_chain_save_versions(&server->chains, chain, writer);
+  return status ? status : writer->status;
+}
+
+/* Rows are written where they are sent from. Clocks may be longer, and are copied there. */
+static pawl_status fill_log_entry(struct pwi_server *server, struct pwi_chain *chain, struct pwi_copying *copying,
+                                  struct pwi_log_entry **log_entry_out, bool *more_out) {
+  struct pwi_copying before = *copying;
+  struct pwi_log_entry *log_entry;
+  pawl_status status = pwi_log_entry_take(&server->log_entries, CHUNK + CHUNK / 16, &log_entry);
+  if (status) return status;
+  struct pwi_writer writer = pwi_writer_over(pwi_log_entry_memory(log_entry), log_entry->size);
+  status = write_chunk(server, chain, copying, &writer, more_out);
+  if (status == PAWL_TOO_LARGE) {
+    *copying = before;
+    pwi_log_entry_release(log_entry);
+    log_entry = NULL;
+    pwi_writer_reset(&server->writer);
+    status = write_chunk(server, chain, copying, &server->writer, more_out);
+    if (!status) status = pwi_log_entry_take(&server->log_entries, server->writer.size, &log_entry);
+    if (!status) memcpy(pwi_log_entry_memory(log_entry), server->writer.data, server->writer.size);
+  } else if (!status) {
+    pwi_log_entry_shrink(log_entry, writer.size);
+  }
+  if (status)
+    pwi_log_entry_release(log_entry);
+  else
+    *log_entry_out = log_entry;
+  return status;
+}
+
+/* A chunk is read and sent at once, so that it is true of the version in its note. It goes behind all changes up to that:
+ * if one of them could not be sent yet, it waits. */
+static pawl_status copy_next(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  struct pwi_copying going = moving->copying;
+  struct pwi_log_entry *log_entry;
+  bool more = true;
+  pawl_status status = fill_log_entry(server, chain, &going, &log_entry, &more);
+  if (status) return status;
+  status = send_chunk(server, chain, moving, more ? PWI_CHUNK_DATA : PWI_CHUNK_END, log_entry);
+  pwi_log_entry_release(log_entry);
+  if (status) return status;
+  moving->copying = going;
+  moving->has_copied = !more;
+  return PAWL_OK;
+}
+
+/* One timer serves all: where it comes too early it is set again, where it comes late the rest is a little longer. */
+static bool set_timer(struct pwi_server *server, int64_t at) {
+  if (server->fill_timer.id != 0) return true;
+  pawl_status status = pwi_net_timer_set(server->config.net, at, TIMER_FILL, &server->fill_timer);
+  if (status) server->fill_timer.id = 0;
+  return !status;
+}
+
+/* Bytes that requests have moved, also those that they have moved down chains. */
+static uint64_t traffic_of(const struct pwi_server *server) {
+  return pwi_shard_traffic(server->shard) + server->chain_bytes;
+}
+
+static void begin_burst(struct pwi_server *server, struct moving *moving) {
+  moving->burst_end = moving->given + BURST;
+  moving->burst_at = pwi_net_now(server->config.net);
+  moving->traffic_before = traffic_of(server);
+}
+
+/* How long to rest after a burst that took so long, while requests moved so many bytes. */
+static int64_t rest_after(int64_t burst, uint64_t traffic) {
+  double more = (double)traffic / (double)BURST_BYTES - 1, times = more < 5 ? more : 5;
+  int64_t rest = more > 0 ? (int64_t)((double)burst * times) : 0;
+  return rest < REST_MAX ? rest : REST_MAX;
+}
+
+/* A burst is given and taken: the next one comes at once, or after a rest. */
+static void end_burst(struct pwi_server *server, struct moving *moving) {
+  int64_t now = pwi_net_now(server->config.net);
+  uint64_t traffic = traffic_of(server) - moving->traffic_before;
+  int64_t rest = rest_after(now - moving->burst_at, traffic);
+  begin_burst(server, moving);
+  if (rest > 0 && set_timer(server, now + rest)) moving->rests_until = now + rest;
+}
+
+static bool may_copy(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  if (moving->given == moving->burst_end && moving->taken == moving->given) end_burst(server, moving);
+  return !moving->has_copied && moving->given < moving->burst_end && moving->given - moving->taken < WINDOW &&
+         moving->rests_until == 0 && !pwi_chain_next(chain);
+}
+
+static void go_on(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving) {
+  pawl_status status = PAWL_OK;
+  if (!chain->following_peer || !moving->has_begun) return;
+  if (moving->given == 0) {
+    status = begin_copying(server, chain, moving);
+    begin_burst(server, moving);
+  }
+  pwi_server_chain_pump(server, chain);
+  while (!status && may_copy(server, chain, moving)) status = copy_next(server, chain, moving);
+  if (status && status != PAWL_QUEUE_FULL && status != PAWL_NOT_FOUND) end_move(server, moving, status);
+}
+
+void pwi_server_fill_go(struct pwi_server *server, uint64_t node) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    struct moving *moving = chain->following == node && chain->following_fills ? fill_of(server, chain) : NULL;
+    if (moving) go_on(server, chain, moving);
+  }
+}
+
+void pwi_server_fill_timer(struct pwi_server *server) {
+  int64_t now = pwi_net_now(server->config.net);
+  for (struct moving *moving = server->movings; moving; moving = moving->next) {
+    struct pwi_chain *chain =
+        moving->is_over || moving->order.step == PWI_MOVE_HANDOVER ? NULL : chain_of(server, moving);
+    if (!chain || moving->rests_until == 0) continue;
+    if (moving->rests_until > now && set_timer(server, moving->rests_until)) continue;
+    moving->rests_until = 0;
+    begin_burst(server, moving);
+    go_on(server, chain, moving);
+  }
+}
+
+void pwi_server_fills_watch(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next) {
+    bool should_come = moving->has_begun && !moving->is_over && moving->taken < moving->given;
+    moving->silences = should_come && moving->taken == moving->taken_then ? moving->silences + 1 : 0;
+    moving->taken_then = moving->taken;
+    if (moving->silences <= SILENCES) continue;
+    const struct pwi_chain *chain = chain_of(server, moving);
+    struct server_peer *peer = chain ? chain->following_peer : NULL;
+    end_move(server, moving, PAWL_LINK_SILENT);
+    if (peer) pwi_net_close(server->config.net, peer->link, PAWL_LINK_SILENT);
+  }
+}
+
+void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status why) {
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct pwi_chain *chain = server->chains.items[i];
+    struct moving *moving = chain->following == node && chain->following_fills ? fill_of(server, chain) : NULL;
+    if (moving) end_move(server, moving, why);
+  }
+}
+
+void pwi_server_fills_cancel(struct pwi_server *server) {
+  for (struct moving *moving = server->movings; moving; moving = moving->next)
+    if (!moving->is_over && moving->has_begun && moving->order.step != PWI_MOVE_HANDOVER)
+      end_move(server, moving, PAWL_CANCELLED);
+}
+
+/* The target has all chunks. What it is sent from now on counts, and what was confirmed without it must arrive first. */
+static void count_target(struct pwi_server *server, struct pwi_chain *chain, struct moving *moving, uint64_t has) {
+  pwi_chain_heard(&server->chains, chain, has);
+  chain->is_synced = true;
+  moving->synced_at = pwi_chain_at(chain);
+  pwi_server_moves_look(server, chain);
+}
+
+void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+  struct moving *moving = chain->following_fills ? fill_of(server, chain) : NULL;
+  if (!moving || moving->order.move != note->other) return;
+  if (note->status) {
+    end_move(server, moving, note->status);
+    return;
+  }
+  if (note->version <= moving->given && note->version > moving->taken) moving->taken = note->version;
+  if (moving->has_copied && moving->taken == moving->given && !chain->is_synced)
+    count_target(server, chain, moving, note->prior);
+  else
+    go_on(server, chain, moving);
+}
+
+/* --- the target --------------------------------------------------------------------------------------------------------- */
+
+struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain) {
+  for (struct filling *filling = server->fillings; filling; filling = filling->next)
+    if (filling->since == chain->since && filling->positions.begin == chain->positions.begin) return filling;
+  return NULL;
+}
+
+static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note) {
+  struct filling *filling = pwi_alloc_zero(1, sizeof *filling);
+  if (!filling) return PAWL_NO_MEMORY;
+  pwi_server_fillings_forget(server, chain->positions);
+  pawl_status status = pwi_shard_drop(server->shard, chain->positions);
+  if (status) {
+    pwi_free(filling);
+    return status;
+  }
+  *filling = (struct filling){.next = server->fillings,
+                              .move = note->other,
+                              .since = chain->since,
+                              .positions = chain->positions,
+                              .chunk = note->version};
+  server->fillings = filling;
+  chain->processed = chain->version = note->prior;
+  chain->is_stuck = false;
+  pwi_clock_fini(&chain->staged);
+  return PAWL_OK;
+}
+
+/* A chunk that comes too early or too late in the sequence would bring old rows back: then it all begins anew. */
+static pawl_status fill_on(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_note *note,
+                           uint32_t catalogue, const void *chunk, size_t size) {
+  struct filling *filling = pwi_server_filling(server, chain);
+  if (!filling || filling->move != note->other || filling->is_complete || note->version != filling->chunk + 1)
+    return PAWL_CANCELLED;
+  if (note->prior != chain->processed || catalogue > (uint32_t)server->catalogue.number) return PAWL_CANCELLED;
+  filling->chunk = note->version;
+  if (!chunk) return PAWL_NO_MEMORY;
+  if (note->effect == PWI_CHUNK_DATA) return pwi_shard_take(server->shard, chunk, size);
+  pawl_status status = pwi_chain_load_versions(chain, chunk, size);
+  if (!status) status = pwi_shard_stage_rest(server->shard, chain->positions);
+  if (!status) filling->is_complete = true;
+  if (!status) pwi_shard_mark_all(server->shard, chain->positions, note->prior + 1);
+  return status;
+}
+
+void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
+                           const struct pwi_note *note, const void *chunk, size_t size) {
+  if (!chain->is_filling) return;
+  struct pwi_note reply = *note;
+  reply.step = PWI_NOTE_TAKEN;
+  reply.effect = 0;
+  reply.status = note->effect == PWI_CHUNK_BEGIN
+                     ? begin_filling(server, chain, note)
+                     : fill_on(server, chain, note, peer->inbox.head.catalogue, chunk, size);
+  pwi_server_note(server, peer, &reply);
+}
+
+bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions) {
+  for (const struct filling *filling = server->fillings; filling; filling = filling->next)
+    if (filling->is_complete && pawl_range_contains(filling->positions, positions)) return true;
+  return false;
+}
+
+void pwi_server_fill_stuck(struct pwi_server *server, const struct pwi_chain *chain) {
+  const struct filling *filling = pwi_server_filling(server, chain);
+  if (!filling || !chain->previous_peer) return;
+  struct pwi_note note = {.step = PWI_NOTE_TAKEN,
+                          .status = PAWL_CANCELLED,
+                          .positions = chain->positions,
+                          .since = chain->since,
+                          .version = filling->chunk,
+                          .prior = chain->processed,
+                          .other = filling->move};
+  pwi_server_note(server, chain->previous_peer, &note);
+}
+
+pawl_status pwi_server_fillings_open(struct pwi_server *server) {
+  pawl_status status = PAWL_OK;
+  for (const struct filling *filling = server->fillings; filling && !status; filling = filling->next)
+    if (filling->is_complete) status = pwi_shard_stage_rest(server->shard, filling->positions);
+  return status;
+}
+
+void pwi_server_fillings_forget(struct pwi_server *server, struct pawl_range positions) {
+  for (struct filling **at = &server->fillings; *at;) {
+    struct filling *filling = *at;
+    if (pawl_range_is_empty(pawl_range_common(filling->positions, positions))) {
+      at = &filling->next;
+      continue;
+    }
+    *at = filling->next;
+    pwi_free(filling);
+  }
+}
+
+void pwi_server_moves_fini(struct pwi_server *server) {
+  while (server->movings) {
+    struct moving *moving = server->movings;
+    server->movings = moving->next;
+    pwi_free(moving);
+  }
+  pwi_server_fillings_forget(server, pawl_range_of(0, PWI_RING_END));
+}

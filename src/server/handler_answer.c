@@ -1,0 +1,248 @@
+/* Answers on their way out. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "server/handler_inside.h"
+#include "wire/values.h"
+
+#define BUFFER_MIN ((size_t)64 << 10)
+#define BUFFERS_MAX 1024               /* of one link: as many requests as a client keeps under way */
+#define LINK_BYTES ((size_t)128 << 20) /* in them, but for a single larger one; a client asks for 32 MiB at a time */
+#define KEEP_MAX ((size_t)64 << 20)    /* a buffer larger than this is not kept */
+
+/* Room in front of the values that the net copies along with them: table, outcome, and what lies between. */
+#define SMALL_MAX (PWI_NET_COPY_MAX - PWI_ANSWER_PREFIX)
+
+static void close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
+  pwi_net_region_close(link->handler->config.net, buffer->region);
+  link->buffer_bytes -= buffer->size;
+  buffer->region = NULL;
+  buffer->size = 0;
+}
+
+/* A place that is free: best one whose region is large enough, else one without a region. */
+static struct pwi_handler_buffer *find_buffer(struct pwi_handler_link *link, size_t bytes) {
+  struct pwi_handler_buffer *best = NULL;
+  for (size_t i = 0; i < link->buffer_count; i++) {
+    struct pwi_handler_buffer *buffer = link->buffers[i];
+    if (buffer->busy) continue;
+    if (!best || (buffer->size >= bytes && (best->size < bytes || buffer->size < best->size))) best = buffer;
+  }
+  return best;
+}
+
+static struct pwi_handler_buffer *add_buffer(struct pwi_handler_link *link) {
+  if (link->buffer_count == BUFFERS_MAX) return NULL;
+  struct pwi_handler_buffer **buffers =
+      pwi_resize_array(link->buffers, link->buffer_count + 1, sizeof(struct pwi_handler_buffer *));
+  if (!buffers) return NULL;
+  link->buffers = buffers;
+  struct pwi_handler_buffer *buffer = pwi_alloc_zero(1, sizeof *buffer);
+  if (buffer) link->buffers[link->buffer_count++] = buffer;
+  return buffer;
+}
+
+/* What others need gives way first. */
+static void close_idle(struct pwi_handler_link *link, size_t bytes) {
+  for (size_t i = 0; i < link->buffer_count && link->buffer_bytes + bytes > LINK_BYTES; i++)
+    if (!link->buffers[i]->busy && link->buffers[i]->region) close_buffer(link, link->buffers[i]);
+}
+
+/* A client that does not read its answers must not fill our memory with them: it is told to ask again later. */
+static pawl_status open_region(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer, size_t bytes) {
+  size_t size = BUFFER_MIN;
+  while (size < bytes && size <= SIZE_MAX / 4) size *= 2;
+  if (size < bytes) return PAWL_NO_MEMORY;
+  if (buffer->region) close_buffer(link, buffer);
+  close_idle(link, size);
+  if (link->buffer_bytes > 0 && link->buffer_bytes + size > LINK_BYTES) return PAWL_QUEUE_FULL;
+  pawl_status status = pwi_net_region_open(link->handler->config.net, size, &buffer->region);
+  if (status) return status;
+  buffer->size = size;
+  link->buffer_bytes += size;
+  return PAWL_OK;
+}
+
+pawl_status pwi_handler_make_room(struct pwi_handler_link *link, size_t bytes, bool may_wait,
+                                  struct pwi_handler_buffer **buffer_out, char **values_out) {
+  *buffer_out = NULL;
+  *values_out = link->handler->small;
+  if (bytes <= SMALL_MAX && !may_wait) return PAWL_OK;
+  struct pwi_handler_buffer *buffer = find_buffer(link, bytes);
+  if (!buffer || buffer->size < bytes) {
+    struct pwi_handler_buffer *fresh = buffer && !buffer->region ? buffer : add_buffer(link);
+    if (fresh) buffer = fresh;
+  }
+  if (!buffer) return PAWL_QUEUE_FULL;
+  pawl_status status = buffer->size < bytes ? open_region(link, buffer, bytes) : PAWL_OK;
+  if (status) return status;
+  buffer->busy = true;
+  *buffer_out = buffer;
+  *values_out = pwi_net_region_memory(buffer->region);
+  return PAWL_OK;
+}
+
+void pwi_handler_unmake_room(struct pwi_handler_buffer *buffer) {
+  if (buffer) buffer->busy = false;
+}
+
+static struct pwi_message_head answer_head(const struct pwi_handler *handler, uint64_t number, uint64_t task) {
+  const struct pwi_handler_numbers *numbers = handler->config.numbers;
+  return (struct pwi_message_head){.kind = PWI_SAY_ANSWER,
+                                   .sender = numbers->node,
+                                   .task = task,
+                                   .tick = number,
+                                   .view = (uint32_t)numbers->view,
+                                   .membership = (uint32_t)numbers->membership->number,
+                                   .catalogue = (uint32_t)numbers->catalogue->number};
+}
+
+static pawl_status add_outcome(struct pwi_message_builder *builder, const struct pwi_outcome *outcome) {
+  uint8_t bytes[PWI_OUTCOME_SIZE];
+  pwi_outcome_encode(outcome, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_OUTCOME, .count = 1, .length = sizeof bytes};
+  return pwi_message_copy(builder, &section, bytes);
+}
+
+static pawl_status add_payload(struct pwi_message_builder *builder, const void *payload, size_t size) {
+  struct pwi_section section = {.type = PWI_SECTION_PAYLOAD, .count = (uint32_t)size, .length = size};
+  return pwi_message_add(builder, &section, payload);
+}
+
+static pawl_status add_values(struct pwi_message_builder *builder, const struct pwi_put_off *answer) {
+  size_t bytes = answer->served.value_bytes;
+  struct pwi_section section = {.type = PWI_SECTION_VALUES,
+                                .codec = answer->value_codec,
+                                .value_type = answer->value_type,
+                                .count = answer->value_codec == PWI_CODEC_RAW ? (uint32_t)(bytes / answer->value_size)
+                                                                              : answer->value_count,
+                                .length = bytes};
+  return pwi_message_add(builder, &section, answer->values);
+}
+
+/* A client keeps so little under way that the queue does not fill. One that does not is not worth waiting for. */
+static void give(struct pwi_handler_link *link, const struct pwi_message_builder *builder,
+                 struct pwi_handler_buffer *buffer, size_t buffer_index) {
+  struct pwi_send send = {.lane = PWI_LANE_DATA,
+                          .head = builder->head,
+                          .body = builder->parts,
+                          .body_count = builder->part_count,
+                          .cookie = buffer ? PWI_HANDLER_COOKIE | buffer_index : 0};
+  if (buffer && link->pace) {
+    buffer->sent_at = pwi_net_now(link->handler->config.net);
+    buffer->sent_bytes = builder->body_size;
+  }
+  pawl_status status = pwi_net_send(link->handler->config.net, link->link, &send);
+  if (!status) return;
+  pwi_handler_unmake_room(buffer);
+  if (status != PAWL_NOT_FOUND) pwi_net_close(link->handler->config.net, link->link, status);
+}
+
+static size_t index_of(const struct pwi_handler_link *link, const struct pwi_handler_buffer *buffer) {
+  size_t i = 0;
+  while (link->buffers[i] != buffer) i++;
+  return i;
+}
+
+void pwi_handler_keep_payload(struct pwi_put_off *answer) {
+  struct pwi_served *served = &answer->served;
+  if (served->payload_size == 0) return;
+  assert(answer->buffer && "room was made");
+  char *place = (char *)pwi_net_region_memory(answer->buffer->region) + served->value_bytes;
+  if (place != served->payload) memcpy(place, served->payload, served->payload_size);
+  served->payload = place;
+}
+
+void pwi_handler_send(struct pwi_put_off *answer) {
+  struct pwi_handler_link *link = answer->link;
+  struct pwi_handler_buffer *buffer = answer->buffer;
+  struct pwi_message_builder local, *builder = buffer ? &buffer->builder : &local;
+  struct pwi_message_head head = answer_head(link->handler, answer->number, answer->task);
+  if (buffer) pwi_handler_keep_payload(answer); /* it must live as long as the values: behind them */
+  const struct pwi_served *served = &answer->served;
+  pwi_message_begin(builder, &link->peering.data, &head);
+  pawl_status status = add_outcome(builder, &served->outcome);
+  if (!status && served->payload_size > 0) status = add_payload(builder, served->payload, served->payload_size);
+  if (!status && served->value_bytes > 0) status = add_values(builder, answer);
+  if (!status) status = pwi_message_finish(builder);
+  assert(status == PAWL_OK && "an answer of ours is sound");
+  /* Without a buffer the net has to copy. */
+  assert(buffer || builder->body_size <= PWI_NET_COPY_MAX);
+  give(link, builder, buffer, buffer ? index_of(link, buffer) : 0);
+}
+
+void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome) {
+  pwi_handler_send(&(struct pwi_put_off){
+      .link = link, .number = number, .task = task, .served = {.outcome = *outcome}, .value_size = 1});
+}
+
+void pwi_handler_answer_put_off(void *context, struct pwi_put_off *put_off, bool is_lost) {
+  (void)context;
+  if (!put_off->link) return; /* its buffers went with it */
+  if (put_off->link->put_off_count > 0) put_off->link->put_off_count--;
+  if (!is_lost) {
+    pwi_handler_send(put_off);
+    return;
+  }
+  pwi_handler_unmake_room(put_off->buffer);
+  struct pwi_outcome outcome = {.code = PWI_CODE_NOT_HERE};
+  pwi_handler_say(put_off->link, put_off->number, put_off->task, &outcome);
+}
+
+/* What was sent behind another was carried after it. */
+static void note_carried(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
+  int64_t now = pwi_net_now(link->handler->config.net), from = buffer->sent_at;
+  if (link->pace->last_done > from) from = link->pace->last_done;
+  pwi_adapt_link_report(&link->pace->carrying, buffer->sent_bytes, now - from);
+  link->pace->last_done = now;
+  buffer->sent_at = 0;
+}
+
+void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie) {
+  size_t index = (size_t)(cookie & ~PWI_HANDLER_COOKIE);
+  assert(index < link->buffer_count);
+  struct pwi_handler_buffer *buffer = link->buffers[index];
+  buffer->busy = false;
+  if (link->pace && buffer->sent_at != 0) note_carried(link, buffer);
+  if (buffer->size > KEEP_MAX) close_buffer(link, buffer);
+}
+
+void pwi_handler_close_buffers(struct pwi_handler_link *link) {
+  for (size_t i = 0; i < link->buffer_count; i++)
+    pwi_net_region_close(link->handler->config.net, link->buffers[i]->region);
+}
+
+void pwi_handler_free_buffers(struct pwi_handler_link *link) {
+  for (size_t i = 0; i < link->buffer_count; i++) pwi_free(link->buffers[i]);
+  pwi_free(link->buffers);
+}
+
+static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uint64_t id) {
+  struct pwi_handler_link *link = handler->links;
+  while (link && link->link.id != id) link = link->next;
+  return link;
+}
+
+static bool remember(struct pwi_handler *handler, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  if (handler->released_count == handler->released_room) {
+    size_t room = handler->released_room ? 2 * handler->released_room : 16;
+    struct pwi_released *grown = pwi_resize_array(handler->released, room, sizeof *grown);
+    if (!grown) return false;
+    handler->released = grown;
+    handler->released_room = room;
+  }
+  handler->released[handler->released_count++] = (struct pwi_released){waiter, *outcome};
+  return true;
+}
+
+/* The tick that lets somebody go has just been counted here, and the chain has not even been given it: so this is told by
+ * pwi_handler_settle_sums, after that. Without memory to remember it the client asks again. */
+void pwi_handler_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
+  struct pwi_handler *handler = context;
+  struct pwi_handler_link *link = find_link(handler, waiter.owner);
+  struct pwi_outcome again = {.code = PWI_CODE_NOT_HERE};
+  bool may_be_early = handler->config.chains && outcome->code == PWI_CODE_OK;
+  if (!link || (may_be_early && remember(handler, waiter, outcome))) return;
+  pwi_handler_say(link, waiter.number, 0, may_be_early ? &again : outcome);
+}

@@ -1,0 +1,238 @@
+/* Linear algebra: rows changed where they lie (OSDI'14 3.1; design, section 4).
+ *
+ * A LINEAR is a push whose values come from the other vector and the scalar, and otherwise a push like any other: numbered,
+ * on a claim, whole or not at all; what comes of it goes down the chain as rows. Both vectors are placed alike, so the keys of
+ * the claim are held here for both.
+ *
+ * Rows of a dense vector are worked on in place. Of a sparse vector the rows that matter are named first
+ * (pwi_shard_cut_linear): those that are present in it, or in the other vector. From then on they are a list as if the
+ * client had sent it; rows are gathered in blocks, worked on, and put back. */
+#include "shard/inside.h"
+
+#include <assert.h>
+
+#include "base/search.h"
+#include "wire/values.h"
+
+#define SLICE_BYTES ((size_t)2 << 20) /* of rows that one request changes: far less than 20 ms of work */
+#define SLICE_KEYS ((size_t)64 << 10) /* and of keys, if they have to be looked up */
+#define VIEW_VALUES 1024
+#define GATHER_BYTES ((size_t)32 << 10) /* what stays in the nearest cache; or one row */
+
+/* --- two vectors ---------------------------------------------------------------------------------------------------- */
+
+static bool go_aggregate(const struct pwi_held *a, const struct pwi_held *b) {
+  if (!a->table || !b->table) return false;
+  const struct pwi_table_options *is = &a->table->is, *other = &b->table->is;
+  return is->type == other->type && is->width == other->width && is->sparse == other->sparse &&
+         a->place.size == b->place.size && a->place.mixed == b->place.mixed;
+}
+
+pawl_status pwi_linear_other(const struct pwi_shard *shard, const struct pwi_held *vector,
+                             const struct pwi_request *request, struct pwi_held **other_out) {
+  const struct pwi_operation *operation = &request->operation;
+  *other_out = NULL;
+  if (!pwi_linear_has_other(operation->kind)) return PAWL_OK;
+  struct pwi_held *other = pwi_shard_vector(shard, operation->other);
+  if (!other) return PAWL_NOT_FOUND;
+  if (operation->incarnation != other->entry.incarnation) return PAWL_RESTORED;
+  if (!go_aggregate(vector, other)) return PAWL_MISMATCH;
+  if (vector->is_hollow || other->is_hollow) return PAWL_NODE_FULL;
+  *other_out = other;
+  return PAWL_OK;
+}
+
+bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_request *request,
+                        uint64_t *found_out) {
+  struct pwi_held *other;
+  uint64_t found;
+  if (request->operation.prior == 0 || pwi_linear_other(shard, vector, request, &other) || !other) return false;
+  if (pwi_clock_min(&other->clocks[PWI_TASKS], request->sender, request->terms.claim, &found) != PAWL_OK) return false;
+  if (found >= request->operation.prior) return false;
+  *found_out = found;
+  return true;
+}
+
+/* --- a slice of work -------------------------------------------------------------------------------------------------- */
+
+/* The keys that are present in a table, one at a time. */
+struct present {
+  const struct pwi_table *table; /* NULL: there is none */
+  struct pawl_range rest;
+  struct pwi_rows rows;
+  size_t at;
+};
+
+static bool has_key(struct present *present) {
+  if (!present->table) return false;
+  if (present->at < present->rows.count) return true;
+  if (pawl_range_is_empty(present->rest) || !pwi_table_scan(present->table, present->rest, &present->rows))
+    return false;
+  present->rest.begin = present->rows.last + 1;
+  present->at = 0;
+  return true;
+}
+
+static uint64_t key_of(const struct present *present) {
+  return present->rows.keys ? present->rows.keys[present->at] : present->rows.first + present->at;
+}
+
+/* The lowest key that is in either, which is then behind us. */
+static bool next_key(struct present *a, struct present *b, uint64_t *key_out) {
+  bool in_a = has_key(a), in_b = has_key(b);
+  if (!in_a && !in_b) return false;
+  uint64_t key = in_a ? key_of(a) : key_of(b);
+  if (in_b && key_of(b) < key) key = key_of(b);
+  if (in_a && key_of(a) == key) a->at++;
+  if (in_b && key_of(b) == key) b->at++;
+  *key_out = key;
+  return true;
+}
+
+static size_t slice_rows(const struct pwi_held *vector) {
+  size_t rows = SLICE_BYTES / vector->table->row_bytes;
+  return rows > 0 ? rows : 1;
+}
+
+/* Where x has no row, axpy changes nothing and a copy is of zeros; scaling does not bring rows about. */
+static pawl_status name_keys(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
+                             struct pwi_request *request) {
+  struct pwi_terms *terms = &request->terms;
+  struct present own = {.table = vector->table, .rest = terms->range};
+  struct present others = {.table = other ? other->table : NULL, .rest = terms->range};
+  size_t most = slice_rows(vector), count = 0;
+  if (most > SLICE_KEYS) most = SLICE_KEYS;
+  if (request->operation.kind == PWI_LINEAR_AXPY) own.table = NULL;
+  pawl_status status = pwi_pages_grow(&shard->linear_keys, most * sizeof(uint64_t));
+  if (status != PAWL_OK) return status;
+  uint64_t *keys = shard->linear_keys.memory;
+  while (count < most && next_key(&own, &others, &keys[count])) count++;
+  if (count == most && keys[count - 1] + 1 < terms->range.end) /* there may be more */
+    terms->claim.end = terms->range.end = keys[count - 1] + 1;
+  terms->keys = PWI_KEYS_LIST;
+  terms->keep = false;
+  terms->rows = count;
+  request->keys = request->encoded = keys;
+  request->encoded_as = (struct pwi_section){
+      .type = PWI_SECTION_KEYS, .value_type = PWI_TYPE_U64, .count = (uint32_t)count, .length = count * sizeof *keys};
+  return PAWL_OK;
+}
+
+pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *request) {
+  struct pwi_terms *terms = &request->terms;
+  const struct pwi_held *vector = pwi_shard_vector(shard, terms->vector);
+  struct pwi_held *other;
+  if (!vector || !vector->table || terms->range.end > vector->place.size) return PAWL_OK;
+  pawl_status status = pwi_linear_other(shard, vector, request, &other);
+  if (status != PAWL_OK || terms->keys != PWI_KEYS_RANGE) return status;
+  if (vector->table->is.sparse && request->operation.kind == PWI_LINEAR_FILL) return PAWL_UNSUPPORTED;
+  if (terms->rows != pawl_range_size(terms->range)) terms->rows = 0; /* it will fail, and needs no memory for that */
+  if (vector->table->is.sparse) return terms->rows > 0 ? name_keys(shard, vector, other, request) : PAWL_OK;
+  size_t most = slice_rows(vector);
+  if (terms->rows > most) {
+    terms->rows = most;
+    terms->claim.end = terms->range.end = terms->range.begin + most;
+  }
+  return PAWL_OK;
+}
+
+/* --- making ready ------------------------------------------------------------------------------------------------------ */
+
+static size_t gather_rows(const struct pwi_held *vector) {
+  size_t rows = GATHER_BYTES / vector->table->row_bytes;
+  return rows > 0 ? rows : 1;
+}
+
+/* Rows of both are gathered side by side. */
+static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_held *vector, struct pwi_held *other,
+                              const struct pwi_named *named) {
+  pawl_status status = pwi_pages_grow(&shard->linear_rows, 2 * gather_rows(vector) * vector->table->row_bytes);
+  if (status == PAWL_OK && other)
+    status = pwi_table_resolve(other->table, named->keys, named->count, false, &shard->linear_slots);
+  return status;
+}
+
+pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+                             const struct pwi_named *named) {
+  const struct pwi_operation *operation = &request->operation;
+  struct pwi_held *other;
+  if (!pwi_linear_is_known(operation->kind) || pwi_linear_folds(operation->kind) ||
+      !pwi_linear_takes(operation->kind, vector->table->is.type, operation->scalar))
+    return PAWL_INVALID;
+  if (vector->table->is.sparse && !named->keys && named->count > 0) return PAWL_UNSUPPORTED;
+  pawl_status status = pwi_linear_other(shard, vector, request, &other);
+  if (status == PAWL_OK) status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
+  if (status == PAWL_OK && named->keys && named->count > 0) status = ready_list(shard, vector, other, named);
+  if (status != PAWL_OK) return status;
+  return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
+}
+
+/* --- applying: nothing here fails --------------------------------------------------------------------------------------- */
+
+const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room) {
+  size_t width = table->is.width, size = table->row_bytes / width;
+  uint64_t row = first + from / width, last = first + (from + count - 1) / width;
+  struct pwi_rows rows;
+  if (pwi_table_scan(table, pawl_range_of(row, last + 1), &rows) && rows.first == row && rows.last == last)
+    return rows.values + (size_t)(from % width) * size;
+  pawl_status status = pwi_table_range_read(table, first, from, count, room);
+  assert(status == PAWL_OK);
+  (void)status;
+  return room;
+}
+
+static void change_rows(const struct pwi_operation *operation, const struct pwi_table *table,
+                        const struct pwi_table *other, const struct pwi_rows *rows) {
+  size_t width = table->is.width, size = table->row_bytes / width, count = rows->count * width;
+  _Alignas(64) char room[VIEW_VALUES * sizeof(uint64_t)];
+  size_t step = other ? VIEW_VALUES : count;
+  for (size_t done = 0; done < count; done += step) {
+    if (step > count - done) step = count - done;
+    const char *x = other ? pwi_linear_view(other, rows->first, done, step, room) : NULL;
+    pwi_linear_change(operation->kind, table->is.type, operation->scalar, x, rows->values + done * size, step);
+  }
+}
+
+static void apply_range(const struct pwi_held *vector, const struct pwi_held *other,
+                        const struct pwi_operation *operation, struct pawl_range part) {
+  struct pwi_rows rows;
+  while (!pawl_range_is_empty(part)) {
+    bool found = pwi_table_scan(vector->table, part, &rows);
+    assert(found && rows.first == part.begin && "rows are ready");
+    (void)found;
+    change_rows(operation, vector->table, other ? other->table : NULL, &rows);
+    part.begin = rows.last + 1;
+  }
+}
+
+static void apply_list(struct pwi_shard *shard, const struct pwi_held *vector, const struct pwi_held *other,
+                       const struct pwi_operation *operation, const struct pwi_named *named, size_t from,
+                       size_t count) {
+  struct pwi_table *table = vector->table;
+  size_t most = gather_rows(vector);
+  char *y = shard->linear_rows.memory, *x = y + most * table->row_bytes;
+  for (size_t done = 0, rows; done < count; done += rows) {
+    rows = count - done < most ? count - done : most;
+    pwi_table_gather(table, named->slots, from + done, rows, y);
+    if (other) pwi_table_gather(other->table, &shard->linear_slots, from + done, rows, x);
+    pwi_linear_change(operation->kind, table->is.type, operation->scalar, x, y, rows * table->is.width);
+    pwi_table_scatter(table, PWI_APPLY_ASSIGN, named->slots, from + done, rows, y, NULL);
+  }
+}
+
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_held *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, struct pawl_range part) {
+  struct pwi_held *other;
+  pawl_status status = pwi_linear_other(shard, vector, request, &other);
+  assert(status == PAWL_OK);
+  (void)status;
+  part = pawl_range_common(part, request->terms.range);
+  if (pawl_range_is_empty(part) || named->count == 0) return;
+  if (!named->keys) {
+    apply_range(vector, other, &request->operation, part);
+    return;
+  }
+  size_t from = pwi_first_not_below(named->keys, named->count, part.begin);
+  size_t count = pwi_first_not_below(named->keys, named->count, part.end) - from;
+  apply_list(shard, vector, other, &request->operation, named, from, count);
+}

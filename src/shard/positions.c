@@ -1,0 +1,207 @@
+/* Which positions are held, and which of them are frozen.
+ *
+ * What changes all vectors at once is made beside them first, vector by vector (`next`), and put in force when nothing can
+ * fail any more. Dropping goes the other way: the positions are frozen, so that it does not matter how far it gets. */
+#include "shard/inside.h"
+
+#include "base/memory.h"
+
+bool pwi_times_next_run(const struct pwi_clock *clock, struct pawl_range keys, uint64_t from,
+                        struct pawl_range *run_out) {
+  struct pawl_range run;
+  if (from < keys.begin) from = keys.begin;
+  if (!pwi_rangeset_next(&clock->held, from, &run)) return false;
+  run = pawl_range_common(run, keys);
+  if (pawl_range_is_empty(run)) return false;
+  *run_out = run;
+  return true;
+}
+
+pawl_status pwi_times_leave(struct pwi_clock *clock, struct pawl_range keys) {
+  struct pawl_range run;
+  while (pwi_times_next_run(clock, keys, 0, &run)) {
+    pawl_status status = pwi_clock_drop(clock, run);
+    if (status != PAWL_OK) return status;
+  }
+  return PAWL_OK;
+}
+
+static pawl_status copy_clock(const struct pwi_clock *clock, struct pwi_clock *copy_out) {
+  struct pwi_clock copy = {0};
+  for (size_t i = 0; i < clock->held.count; i++) {
+    struct pwi_clock part = {0};
+    pawl_status status = pwi_clock_copy(clock, clock->held.ranges[i], &part);
+    if (status == PAWL_OK) status = pwi_clock_absorb(&copy, &part);
+    if (status != PAWL_OK) {
+      pwi_clock_fini(&part);
+      pwi_clock_fini(&copy);
+      return status;
+    }
+  }
+  *copy_out = copy;
+  return PAWL_OK;
+}
+
+static pawl_status prepare(struct pwi_held *vector, int which, struct pawl_range keys, pwi_more *more) {
+  struct pwi_clock added = {0};
+  pawl_status status = copy_clock(&vector->clocks[which], &vector->next[which]);
+  if (status == PAWL_OK) status = more(vector, which, keys, &added);
+  if (status == PAWL_OK) status = pwi_clock_absorb(&vector->next[which], &added);
+  pwi_clock_fini(&added);
+  return status;
+}
+
+static void commit(struct pwi_held *vector) {
+  for (int which = 0; which < pwi_held_clocks(vector); which++) {
+    pwi_clock_fini(&vector->clocks[which]);
+    vector->clocks[which] = vector->next[which];
+    vector->next[which] = (struct pwi_clock){0};
+  }
+  vector->ranked = false;
+}
+
+static void cancel(struct pwi_held *vector) {
+  for (int which = 0; which < PWI_CLOCKS; which++) pwi_clock_fini(&vector->next[which]);
+}
+
+pawl_status pwi_shard_extend(struct pwi_shard *shard, struct pawl_range positions, pwi_more *more) {
+  pawl_status status = PAWL_OK;
+  if (pwi_rangeset_intersects(&shard->held, positions)) return PAWL_INVALID;
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
+    struct pwi_held *vector = shard->vectors[i];
+    for (int which = 0; which < pwi_held_clocks(vector) && status == PAWL_OK; which++)
+      status = prepare(vector, which, pwi_held_keys(vector, positions), more);
+  }
+  if (status == PAWL_OK) status = pwi_rangeset_add(&shard->held, positions);
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    if (status == PAWL_OK)
+      commit(shard->vectors[i]);
+    else
+      cancel(shard->vectors[i]);
+  }
+  return status;
+}
+
+static pawl_status nothing_yet(struct pwi_held *vector, int which, struct pawl_range keys, struct pwi_clock *more_out) {
+  (void)vector, (void)which;
+  return pwi_clock_init(more_out, &keys, 1);
+}
+
+/* Times that stay behind for want of memory are in nobody's way: the positions are held from now on, and when they are
+ * dropped, so are these. */
+void pwi_held_forget_staged(struct pwi_held *vector, struct pawl_range keys) {
+  for (int which = 0; which < PWI_CLOCKS; which++)
+    if (pwi_times_leave(&vector->staged[which], keys) != PAWL_OK) return;
+}
+
+static void delete_rows(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys) {
+  if (!vector->table || pawl_range_is_empty(keys)) return;
+  pwi_table_delete(vector->table, keys);
+  pwi_shard_count_bytes(shard, vector);
+}
+
+/* Should anything have been staged there, it is not what the caller means to hold. */
+pawl_status pwi_shard_hold(struct pwi_shard *shard, struct pawl_range positions) {
+  pawl_status status = pwi_shard_extend(shard, positions, nothing_yet);
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++) {
+    struct pawl_range keys = pwi_held_keys(shard->vectors[i], positions);
+    pwi_held_forget_staged(shard->vectors[i], keys);
+    delete_rows(shard, shard->vectors[i], keys);
+  }
+  return status;
+}
+
+static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_held *vector, struct pawl_range keys) {
+  for (int which = 0; which < PWI_CLOCKS; which++) {
+    pawl_status status = pwi_times_leave(&vector->clocks[which], keys);
+    if (status == PAWL_OK) status = pwi_times_leave(&vector->staged[which], keys);
+    if (status != PAWL_OK) return status;
+  }
+  pwi_refusals_drop(&vector->refusals, keys);
+  delete_rows(shard, vector, keys);
+  vector->ranked = false;
+  return PAWL_OK;
+}
+
+/* --- frozen positions --------------------------------------------------------------------------------------------- */
+
+static pawl_status make_frozen_room(struct pwi_shard *shard, size_t wanted) {
+  if (wanted <= shard->frozen_room) return PAWL_OK;
+  struct pawl_range *grown = pwi_resize_array(shard->frozen, 2 * wanted, sizeof *grown);
+  if (!grown) return PAWL_NO_MEMORY;
+  shard->frozen = grown;
+  shard->frozen_room = 2 * wanted;
+  return PAWL_OK;
+}
+
+static bool is_frozen_at_once(const struct pwi_shard *shard, struct pawl_range positions) {
+  for (size_t i = 0; i < shard->frozen_count; i++)
+    if (pawl_range_contains(shard->frozen[i], positions)) return true;
+  return false;
+}
+
+pawl_status pwi_shard_freeze(struct pwi_shard *shard, struct pawl_range positions) {
+  if (pawl_range_is_empty(positions) || is_frozen_at_once(shard, positions)) return PAWL_OK;
+  pawl_status status = make_frozen_room(shard, shard->frozen_count + 2);
+  if (status != PAWL_OK) return status;
+  shard->frozen[shard->frozen_count++] = positions;
+  pwi_groups_leave(shard, positions);
+  return PAWL_OK;
+}
+
+/* Without memory the place that is always free does. */
+static pawl_status freeze_for_drop(struct pwi_shard *shard, struct pawl_range positions) {
+  if (!is_frozen_at_once(shard, positions)) {
+    pawl_status status = make_frozen_room(shard, shard->frozen_count + 2);
+    if (status != PAWL_OK && shard->frozen_count == shard->frozen_room) return status;
+    shard->frozen[shard->frozen_count++] = positions;
+  }
+  pwi_groups_leave(shard, positions);
+  return PAWL_OK;
+}
+
+/* What is thawed in the middle of a frozen range cuts it in two. The parts behind all begin where the thawed range ends,
+ * so that one place takes them all; without memory even for that, the range stays frozen, which harms nobody. */
+void pwi_shard_thaw(struct pwi_shard *shard, struct pawl_range positions) {
+  size_t kept = 0, count = shard->frozen_count;
+  struct pawl_range behind = {positions.end, positions.end};
+  bool room = make_frozen_room(shard, count + 1) == PAWL_OK;
+  for (size_t i = 0; i < count; i++) {
+    struct pawl_range range = shard->frozen[i];
+    bool met = !pawl_range_is_empty(pawl_range_common(range, positions));
+    bool before = range.begin < positions.begin;
+    bool after = range.end > positions.end;
+    if (!met || (before && after && !room)) {
+      shard->frozen[kept++] = range;
+    } else if (before) {
+      if (after && range.end > behind.end) behind.end = range.end;
+      shard->frozen[kept++] = pawl_range_of(range.begin, positions.begin);
+    } else if (after) {
+      shard->frozen[kept++] = pawl_range_of(positions.end, range.end);
+    }
+  }
+  if (!pawl_range_is_empty(behind)) shard->frozen[kept++] = behind;
+  shard->frozen_count = kept;
+}
+
+bool pwi_shard_is_frozen(const struct pwi_shard *shard, const struct pwi_held *vector, struct pawl_range keys) {
+  for (size_t i = 0; i < shard->frozen_count; i++) {
+    struct pawl_range frozen = pwi_held_keys(vector, shard->frozen[i]);
+    if (!pawl_range_is_empty(pawl_range_common(frozen, keys))) return true;
+  }
+  return false;
+}
+
+pawl_status pwi_shard_drop(struct pwi_shard *shard, struct pawl_range positions) {
+  if (pawl_range_is_empty(positions)) return PAWL_OK;
+  pawl_status status = freeze_for_drop(shard, positions);
+  for (size_t i = 0; i < shard->vector_count && status == PAWL_OK; i++)
+    status = drop_vector(shard, shard->vectors[i], pwi_held_keys(shard->vectors[i], positions));
+  if (status == PAWL_OK) status = pwi_rangeset_remove(&shard->held, positions);
+  if (status == PAWL_OK) pwi_shard_thaw(shard, positions);
+  return status;
+}
+
+bool pwi_shard_holds(const struct pwi_shard *shard, struct pawl_range positions) {
+  return pwi_rangeset_contains(&shard->held, positions);
+}

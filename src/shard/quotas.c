@@ -1,0 +1,71 @@
+/* Bytes that the tables of one space may take, whoever fills them. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "shard/inside.h"
+
+/* A limit and what is used of it. They stay until the shard ends: vectors point to them. */
+struct pwi_space_quota {
+  struct pwi_space_quota *next;
+  uint64_t most, used; /* bytes of tables; UINT64_MAX: no limit */
+  char space[PWI_SPACE_MAX + 1];
+};
+
+static struct pwi_space_quota *find(const struct pwi_shard *shard, const char *name) {
+  struct pwi_space_quota *quota = shard->quotas;
+  while (quota && !pwi_name_is_in(name, quota->space)) quota = quota->next;
+  return quota;
+}
+
+static struct pwi_space_quota *make(struct pwi_shard *shard, const char *space) {
+  struct pwi_space_quota *quota = pwi_alloc_zero(1, sizeof *quota);
+  size_t size = strnlen(space, PWI_SPACE_MAX);
+  if (!quota) return NULL;
+  quota->most = UINT64_MAX;
+  memcpy(quota->space, space, size);
+  quota->next = shard->quotas;
+  shard->quotas = quota;
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    struct pwi_held *vector = shard->vectors[i];
+    if (!pwi_name_is_in(vector->entry.name, quota->space)) continue;
+    vector->quota = quota;
+    quota->used += vector->bytes;
+  }
+  return quota;
+}
+
+pawl_status pwi_shard_set_quota(struct pwi_shard *shard, const char *space, uint64_t bytes) {
+  struct pwi_space_quota *quota = shard->quotas;
+  while (quota && strcmp(quota->space, space) != 0) quota = quota->next;
+  if (!quota) quota = make(shard, space);
+  if (!quota) return PAWL_NO_MEMORY;
+  if (bytes < quota->most) quota->most = bytes;
+  return PAWL_OK;
+}
+
+void pwi_shard_lift_quotas(struct pwi_shard *shard) {
+  for (struct pwi_space_quota *quota = shard->quotas; quota; quota = quota->next) quota->most = UINT64_MAX;
+}
+
+void pwi_quotas_fini(struct pwi_shard *shard) {
+  while (shard->quotas) {
+    struct pwi_space_quota *next = shard->quotas->next;
+    pwi_free(shard->quotas);
+    shard->quotas = next;
+  }
+}
+
+void pwi_quota_bind(const struct pwi_shard *shard, struct pwi_held *vector) {
+  vector->quota = find(shard, vector->entry.name);
+}
+
+void pwi_quota_count(const struct pwi_held *vector, uint64_t more, uint64_t less) {
+  if (vector->quota) vector->quota->used += more - less;
+}
+
+uint64_t pwi_quota_rest(const struct pwi_held *vector) {
+  const struct pwi_space_quota *quota = vector->quota;
+  if (!quota || quota->most == UINT64_MAX) return UINT64_MAX;
+  uint64_t others = quota->used - vector->bytes;
+  return others < quota->most ? quota->most - others : 0;
+}

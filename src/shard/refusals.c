@@ -1,0 +1,114 @@
+/* Refusals that may have to be repeated.
+ *
+ * A refused task has used up its number, so that a resend of it looks like a duplicate of one that was applied. What tells
+ * the two apart is kept here, until the sender says that it has heard. A sender has few tasks in flight and refusals are
+ * rare: a plain array will do. */
+#include "shard/inside.h"
+
+#include <assert.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+
+void pwi_refusals_fini(struct pwi_refusals *refusals) {
+  pwi_free(refusals->items);
+  *refusals = (struct pwi_refusals){0};
+}
+
+pawl_status pwi_refusals_reserve(struct pwi_refusals *refusals, size_t more) {
+  size_t wanted, room = refusals->room ? refusals->room : 4;
+  if (!pwi_add_size(refusals->count, more, &wanted)) return PAWL_NO_MEMORY;
+  if (wanted <= refusals->room) return PAWL_OK;
+  while (room < wanted) room += room / 2;
+  struct pwi_refusal *items = pwi_resize_array(refusals->items, room, sizeof *items);
+  if (!items) return PAWL_NO_MEMORY;
+  refusals->items = items;
+  refusals->room = room;
+  return PAWL_OK;
+}
+
+void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *refusal) {
+  assert(refusals->count < refusals->room);
+  refusals->items[refusals->count++] = *refusal;
+}
+
+pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                              struct pawl_range range) {
+  for (size_t i = 0; i < refusals->count; i++) {
+    const struct pwi_refusal *item = &refusals->items[i];
+    if (item->sender.id != sender.id || item->task != task) continue;
+    if (!pawl_range_is_empty(pawl_range_common(item->range, range))) return item->status;
+  }
+  return PAWL_OK;
+}
+
+struct pawl_range pwi_refusals_range(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
+                                     struct pawl_range range) {
+  struct pawl_range all = {0, 0};
+  for (size_t i = 0; i < refusals->count; i++) {
+    const struct pwi_refusal *item = &refusals->items[i];
+    struct pawl_range common = pawl_range_common(item->range, range);
+    if (item->sender.id != sender.id || item->task != task || pawl_range_is_empty(common)) continue;
+    if (pawl_range_is_empty(all)) all = common;
+    if (common.begin < all.begin) all.begin = common.begin;
+    if (common.end > all.end) all.end = common.end;
+  }
+  return all;
+}
+
+size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender sender) {
+  size_t count = 0;
+  for (size_t i = 0; i < refusals->count; i++) count += refusals->items[i].sender.id == sender.id;
+  return count;
+}
+
+void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled) {
+  size_t kept = 0;
+  for (size_t i = 0; i < refusals->count; i++) {
+    struct pwi_refusal item = refusals->items[i];
+    if (item.sender.id != sender.id || item.task > settled) refusals->items[kept++] = item;
+  }
+  refusals->count = kept;
+}
+
+void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_membership *membership) {
+  size_t kept = 0;
+  for (size_t i = 0; i < refusals->count; i++) {
+    struct pwi_refusal item = refusals->items[i];
+    if (!pwi_membership_has_forgotten(membership, item.sender)) refusals->items[kept++] = item;
+  }
+  refusals->count = kept;
+}
+
+void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range) {
+  size_t kept = 0;
+  for (size_t i = 0; i < refusals->count; i++) {
+    struct pwi_refusal item = refusals->items[i];
+    if (pawl_range_contains(range, item.range)) continue;
+    if (pawl_range_has(range, item.range.begin)) item.range.begin = range.end;
+    if (pawl_range_has(range, item.range.end - 1)) item.range.end = range.begin;
+    refusals->items[kept++] = item;
+  }
+  refusals->count = kept;
+}
+
+/* For each piece that was due: the rest has had the push, and its sender was told so. */
+pawl_status pwi_refusals_record(struct pwi_held *vector, struct pwi_clock *clock, const struct pwi_request *request,
+                                struct pawl_range keys, pawl_status why) {
+  struct pwi_clock_pieces pieces = {0}, again;
+  struct pawl_range due;
+  size_t count = 0;
+  pawl_status status = pwi_clock_reserve(clock, request->sender, keys);
+  if (status == PAWL_OK) status = pwi_clock_walk(clock, request->sender, keys, &pieces);
+  again = pieces;
+  while (status == PAWL_OK && pwi_clock_next_due(&pieces, request->task, &due)) count++;
+  if (status == PAWL_OK) status = pwi_refusals_reserve(&vector->refusals, count);
+  if (status != PAWL_OK) return status;
+  while (pwi_clock_next_due(&again, request->task, &due)) {
+    struct pwi_refusal refusal = {request->sender, request->task, due, why};
+    pwi_refusals_add(&vector->refusals, &refusal);
+  }
+  status = pwi_clock_set(clock, request->sender, keys, request->task);
+  assert(status == PAWL_OK);
+  return status;
+}

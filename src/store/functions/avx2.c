@@ -1,0 +1,17 @@
+/* The loops of server functions once more, compiled for x86-64 with AVX2. Not with FMA, which rounds once where plain loops
+ * round twice. */
+#include "store/functions/kernels.h"
+
+#if defined(__x86_64__)
+
+#include "store/functions/loops.h"
+
+#define AVX2 __attribute__((target("avx2")))
+#define FOR_AVX2(name) PWI_STEP_FUNCTION(AVX2, name)
+
+PWI_STEPS(FOR_AVX2)
+PWI_STEP_CHECKS(AVX2)
+
+const struct pwi_step_kernels pwi_step_kernels_avx2 = {.name = "avx2", PWI_STEP_ENTRIES};
+
+#endif

@@ -1,0 +1,83 @@
+/* The loops behind store/functions/kernels.h. Each set's file includes them, and so compiles them for its own processor.
+ *
+ * The formulas are written once, in store/functions/steps.h and store/functions/proximal.h, and included here for each value type:
+ *   VALUE        the type
+ *   ROOT, ABS    its square root and its absolute value, which are exact to the last bit everywhere
+ *   NAMED(name)  the name of what is made for it
+ *
+ * These files are compiled without -fmath-errno and -ftrapping-math (CMakeLists.txt): a square root then is one
+ * instruction, and both sides of a choice may be computed. No value depends on either.
+ */
+#ifndef PWI_STORE_FUNCTIONS_LOOPS_H
+#define PWI_STORE_FUNCTIONS_LOOPS_H
+
+#include <math.h>
+#include <string.h>
+
+#include "store/functions/kernels.h"
+
+#define PWI_LOOP static inline __attribute__((always_inline))
+
+/* z moved towards zero by `least`, and no further. Zero is never -0, whose bits would not look like nothing. */
+PWI_LOOP float shrink_f32(float z, float least) {
+  float size = fabsf(z) - least;
+  return size > 0 ? copysignf(size, z) : 0;
+}
+
+PWI_LOOP double shrink_f64(double z, double least) {
+  double size = fabs(z) - least;
+  return size > 0 ? copysign(size, z) : 0;
+}
+
+#define VALUE float
+#define ROOT sqrtf
+#define ABS fabsf
+#define NAMED(name) name##_f32
+#include "store/functions/steps.h"
+#include "store/functions/proximal.h"
+#undef VALUE
+#undef ROOT
+#undef ABS
+#undef NAMED
+
+#define VALUE double
+#define ROOT sqrt
+#define ABS fabs
+#define NAMED(name) name##_f64
+#include "store/functions/steps.h"
+#include "store/functions/proximal.h"
+#undef VALUE
+#undef ROOT
+#undef ABS
+#undef NAMED
+
+/* All bits of the exponent are set. Looked at as a number: a comparison of floats would be as good, but these need not be
+ * aligned. */
+#define PWI_FINITE(name, bits, exponent)                                                                               \
+  PWI_LOOP bool loop_finite_##name(const char *values, size_t count) {                                                 \
+    bits wrong = 0;                                                                                                    \
+    for (size_t i = 0; i < count; i++) {                                                                               \
+      bits value;                                                                                                      \
+      memcpy(&value, values + i * sizeof value, sizeof value);                                                         \
+      wrong |= (value & (exponent)) == (exponent);                                                                     \
+    }                                                                                                                  \
+    return wrong == 0;                                                                                                 \
+  }
+PWI_FINITE(f32, uint32_t, UINT32_C(0x7f800000))
+PWI_FINITE(f64, uint64_t, UINT64_C(0x7ff0000000000000))
+
+/* The functions of a set, each with the attribute TARGET, and the fields that name them. */
+#define PWI_STEP_FUNCTION(TARGET, name)                                                                                \
+  TARGET static void step_##name##_f32(const struct pawl_function_call *call) { name##_f32(call); }                    \
+  TARGET static void step_##name##_f64(const struct pawl_function_call *call) { name##_f64(call); }
+#define PWI_STEP_CHECKS(TARGET)                                                                                        \
+  TARGET static bool finite_f32(const void *values, size_t count) { return loop_finite_f32(values, count); }           \
+  TARGET static bool finite_f64(const void *values, size_t count) { return loop_finite_f64(values, count); }           \
+  TARGET static bool curved_f32(const void *values, size_t pairs) { return loop_curved_f32(values, pairs); }           \
+  TARGET static bool curved_f64(const void *values, size_t pairs) { return loop_curved_f64(values, pairs); }
+
+#define PWI_STEP_FIELD(name) [PWI_STEP_##name] = {step_##name##_f32, step_##name##_f64},
+#define PWI_STEP_ENTRIES                                                                                               \
+  .apply = {PWI_STEPS(PWI_STEP_FIELD)}, .finite = {finite_f32, finite_f64}, .curved = {curved_f32, curved_f64}
+
+#endif

@@ -1,0 +1,44 @@
+/* A storm, inside: shared by tests/storm/harness/field.c and tests/storm/harness/end.c. */
+#ifndef TESTS_STORM_HARNESS_INSIDE_H
+#define TESTS_STORM_HARNESS_INSIDE_H
+
+#include "cells.h"
+#include "field.h"
+#include "host/children.h"
+#include "net/key.h"
+#include "net/net.h"
+
+#define PWI_STORM_ROLES 3
+
+struct pwi_storm_member {
+  enum pwi_storm_role role;
+  uint32_t number;         /* among those of its role */
+  struct pwi_child *child; /* NULL: it is gone */
+  bool is_ready;
+  uint32_t cell; /* 0: at home, or there are none */
+  char name[24];
+  char journal[PATH_MAX + 32];
+};
+
+struct pwi_storm {
+  struct pwi_storm_config config;
+  char folder[PATH_MAX];
+  bool is_folder_ours;
+  char command[PATH_MAX];
+  char address[PWI_NET_ADDRESS_MAX]; /* the manager's; "" before it is there */
+  char key[PWI_KEY_TEXT_MAX];        /* "": none */
+  struct pwi_storm_cells *cells;
+  struct pawl_session *session;
+  size_t count;
+  struct pwi_storm_member members[PWI_STORM_MEMBERS_MAX];
+  uint32_t numbers[PWI_STORM_ROLES]; /* how many of each role there were */
+  char problem[640];
+};
+
+/* Keep the reason; false. */
+bool pwi_storm_fail(struct pwi_storm *storm, const char *format, ...) PAWL_PRINTF(2, 3);
+
+/* The same for what a member does, with its last words. */
+bool pwi_storm_complain(struct pwi_storm *storm, struct pwi_storm_member *member, const char *what);
+
+#endif
