@@ -201,7 +201,7 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
   pawl_status status = PAWL_OK;
   if (!hessian->sums)
     status = linear_hessian_init(hessian, &worker->share, &worker->rows, worker->spec.bias, LINEAR_BY_COST);
-  if (!status) status = linear_hessian_update(hessian, &worker->rows, curvatures, LINEAR_HESSIAN_SLACK);
+  if (!status) status = linear_hessian_update(hessian, &worker->share, &worker->rows, curvatures, LINEAR_HESSIAN_SLACK);
   if (status) linear_hessian_fini(hessian); /* what is half made is not kept */
   uint32_t *feature_at = status ? NULL : features_at(&worker->share, order->features);
   if (!status && !feature_at) status = PAWL_NO_MEMORY;

@@ -10,7 +10,7 @@ enum { TILE = 8, TILE_SUMS = TILE * TILE };
 #define ENTRY_PAIR 3
 #define TILE_PAIR 12
 
-#define CANCELLED 1e-4 /* of the highest that a sum has been: with less left, its rounding begins to matter */
+#define CANCELLED 1e-8 /* of the highest that a sum has been: with less left, its rounding begins to matter */
 
 /* --- where sums are ------------------------------------------------------------------------------------------------------------------- */
 
@@ -28,15 +28,14 @@ static double *tile_at(const struct linear_hessian *hessian, size_t group, size_
   return hessian->sums + (row_begin(hessian->groups, group) + other) * TILE_SUMS;
 }
 
+static double *sum_of(const struct linear_hessian *hessian, size_t a, size_t b) {
+  size_t first = a < b ? a : b, second = a < b ? b : a;
+  if (!hessian->is_tiled) return hessian->sums + row_begin(positions(hessian), first) + second;
+  return tile_at(hessian, first / TILE, second / TILE) + first % TILE * TILE + second % TILE;
+}
+
 static double sum_at(const struct linear_hessian *hessian, size_t a, size_t b) {
-  if (hessian->curved[a] == 0 || hessian->curved[b] == 0) return 0;
-  if (a > b) {
-    size_t swapped = a;
-    a = b;
-    b = swapped;
-  }
-  if (!hessian->is_tiled) return hessian->sums[row_begin(positions(hessian), a) + b];
-  return tile_at(hessian, a / TILE, b / TILE)[a % TILE * TILE + b % TILE];
+  return hessian->curved[a] == 0 || hessian->curved[b] == 0 ? 0 : *sum_of(hessian, a, b);
 }
 
 void linear_hessian_read(const struct linear_hessian *hessian, const uint32_t *feature_at, uint64_t size,
@@ -279,28 +278,62 @@ static pawl_status begin_anew(struct linear_hessian *hessian, const struct linea
   return add_changes(hessian, rows, curvatures);
 }
 
-/* Whether a sum has become so small that rounding of what it was may be seen in it. */
-static bool has_cancelled(struct linear_hessian *hessian) {
-  bool has = false;
-  for (size_t p = 0; p < positions(hessian); p++) {
-    double is = sum_at(hessian, p, p);
-    hessian->peaks[p] = is > hessian->peaks[p] ? is : hessian->peaks[p];
-    has |= hessian->curved[p] > 0 && is < CANCELLED * hessian->peaks[p];
+/* --- sums of which little is left ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether the sum has become so small that rounding of what it was may be seen in it. */
+static bool is_cancelled(struct linear_hessian *hessian, size_t place) {
+  double is = sum_at(hessian, place, place);
+  hessian->peaks[place] = is > hessian->peaks[place] ? is : hessian->peaks[place];
+  return hessian->curved[place] > 0 && is < CANCELLED * hessian->peaks[place];
+}
+
+/* All sums of one feature, made anew from the rows that have it. */
+static void refresh(struct linear_hessian *hessian, const struct linear_share *share, const struct linear_rows *rows,
+                    size_t feature) {
+  size_t place = hessian->place_of[feature];
+  for (size_t other = 0; other < positions(hessian); other++) *sum_of(hessian, place, other) = 0;
+  for (uint64_t k = share->starts[feature]; k < share->starts[feature + 1]; k++) {
+    size_t row = share->row_of[k];
+    double by = hessian->curvatures[row] * (double)share->values[k];
+    if (by == 0) continue;
+    for (uint64_t m = rows->starts[row]; m < rows->starts[row + 1]; m++)
+      *sum_of(hessian, place, hessian->place_of[rows->feature_of[m]]) += by * (double)rows->values[m];
+    if (hessian->has_bias) *sum_of(hessian, place, hessian->features) += by;
   }
-  return has;
+  hessian->peaks[place] = sum_at(hessian, place, place);
+}
+
+/* Features that only a few rows have lose their curvature one by one, so each is seen to by itself. */
+static pawl_status restore(struct linear_hessian *hessian, const struct linear_share *share,
+                           const struct linear_rows *rows, const double *curvatures) {
+  uint64_t entries = 0;
+  bool is_bias = is_cancelled(hessian, hessian->features);
+  for (size_t j = 0; j < hessian->features; j++)
+    if (is_cancelled(hessian, hessian->place_of[j])) entries += share->starts[j + 1] - share->starts[j];
+  if (is_bias || (entries > 0 && entries > share->starts[share->features] / 16))
+    return begin_anew(hessian, rows, curvatures);
+  for (size_t j = 0; j < hessian->features && entries > 0; j++)
+    if (is_cancelled(hessian, hessian->place_of[j])) refresh(hessian, share, rows, j);
+  return PAWL_OK;
+}
+
+static void note_peaks(struct linear_hessian *hessian) {
+  for (size_t place = 0; place < positions(hessian); place++) is_cancelled(hessian, place);
 }
 
 /* Differences are added as long as they are clearly fewer than all rows: sums that begin anew have no rounding of earlier ones. */
-pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct linear_rows *rows,
-                                  const double *curvatures, double slack) {
+pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct linear_share *share,
+                                  const struct linear_rows *rows, const double *curvatures, double slack) {
   size_t curved, changed = find_changes(hessian, curvatures, slack, &curved);
   if (changed == 0) return PAWL_OK;
-  bool is_new = 4 * changed >= 3 * curved;
-  pawl_status status = is_new ? begin_anew(hessian, rows, curvatures) : add_changes(hessian, rows, curvatures);
-  if (!status && has_cancelled(hessian) && !is_new) {
+  pawl_status status;
+  if (4 * changed >= 3 * curved) {
     status = begin_anew(hessian, rows, curvatures);
-    has_cancelled(hessian);
+  } else {
+    status = add_changes(hessian, rows, curvatures);
+    if (!status) status = restore(hessian, share, rows, curvatures);
   }
+  if (!status) note_peaks(hessian);
   return status;
 }
 

@@ -8,7 +8,8 @@
  * and by how much a quadratic with it falls is at least 1 / (1 + slack) of the fall with H itself. Rows beyond the squared hinge have no curvature and
  * those on this side all the same one, so there, and for the squared loss, the sums are those of H whatever the slack.
  *
- * Where differences have taken nearly all of a sum away, what is left is rounding: then the sums are made anew.
+ * Where differences have taken nearly all of a sum away, what is left is rounding: then the sums of
+ * that feature are made anew.
  *
  * Sums are of double precision: where columns depend on one another, the curvature along some way is what differences of large numbers leave.
  *
@@ -50,8 +51,8 @@ pawl_status linear_hessian_init(struct linear_hessian *hessian, const struct lin
 void linear_hessian_fini(struct linear_hessian *hessian);
 
 /* Brings the sums up to the curvatures of all rows. PAWL_NO_MEMORY: the sums are as good as none. */
-pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct linear_rows *rows,
-                                  const double *curvatures, double slack);
+pawl_status linear_hessian_update(struct linear_hessian *hessian, const struct linear_share *share,
+                                  const struct linear_rows *rows, const double *curvatures, double slack);
 
 /* Entries [begin, end) of the upper triangle, row after row, of all `size` keys, of which the last is the bias. `feature_at`: the feature of each
  * key but the last, or UINT32_MAX. A feature of which no row has a curvature has exactly none. */
