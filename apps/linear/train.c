@@ -221,6 +221,13 @@ static pawl_status choose_method(struct linear_run *run, const struct linear_cen
   return PAWL_OK;
 }
 
+/* Of the whole gradient: one over the highest curvature would be right. That of all directions together is some times as much. */
+void linear_settle_rate(struct linear_run *run, double squares) {
+  if (run->options->rate == 0 && run->spec.method == LINEAR_METHOD_SUBGRADIENT)
+    run->control.rate = (run->spec.loss == LINEAR_LOGISTIC ? 16 : 4) / fmax(squares + (double)run->order.rows, 1);
+  run->control.first_rate = run->control.rate;
+}
+
 static pawl_status settle(struct linear_run *run, const struct linear_census *census) {
   if (census->rows == 0) return linear_fail(run, PAWL_TRUNCATED, "there are no rows in the data");
   pawl_status status = settle_labels(run, census);
@@ -241,10 +248,7 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   linear_control_init(&run->control, run->options, run->spec.method, census->rows,
                       2 * per_row * (run->spec.tau + 1) / run->order.blocks);
   if (run->control.rate == 0) run->control.rate = run->spec.rate;
-  /* Of the whole gradient: one over the highest curvature would be right. That of all directions together is some times as much. */
-  if (run->options->rate == 0 && run->spec.method == LINEAR_METHOD_SUBGRADIENT)
-    run->control.rate = (run->spec.loss == LINEAR_LOGISTIC ? 16 : 4) / fmax(census->squares + (double)census->rows, 1);
-  run->control.first_rate = run->control.rate;
+  linear_settle_rate(run, census->squares);
   if (run->spec.loss != LINEAR_SQUARED && !streams)
     run->control.balance = fmin(run->class_rows[0], run->class_rows[1]) / (double)census->rows;
   return PAWL_OK;
@@ -297,6 +301,7 @@ static pawl_status write_spec(struct linear_run *run) {
   spec->bias = options->bias;
   spec->digests = options->checkpoints != NULL;
   for (size_t i = 0; i < 2; i++) spec->class_weights[i] = options->class_weights[i] > 0 ? options->class_weights[i] : 1;
+  spec->scale = options->scale;
   spec->tau = options->tau;
   spec->threads = options->threads;
   spec->minibatch = options->minibatch ? options->minibatch : 1000;
@@ -379,7 +384,9 @@ static void fini(struct linear_run *run) {
   linear_newton_end(run);
   linear_forget_kept(run);
   linear_close_vectors(run);
+  pawl_vector_close(run->scales);
   if (run->has_vectors) linear_delete_vectors(run, &run->order);
+  if (run->scales) linear_delete_vector(run, &run->order, LINEAR_SCALES);
   linear_validation_fini(run);
   linear_spec_fini(&run->spec);
   pawl_data_close(run->data);
