@@ -25,6 +25,10 @@
   1000 /* the same where rows have fewer than a sixteenth of the features: blocks are faster there */
 #define LINEAR_NEWTON_PAIRS 1e11
 
+/* The hinge loss: up to so many bytes of text one worker has all rows; and how many times as large a compressed file is, about. */
+#define LINEAR_DUAL_ALONE (UINT64_C(256) << 20)
+#define LINEAR_PACKED 5
+
 struct linear_spec {
   char job[64]; /* also the space of the vectors */
   enum linear_loss loss;

@@ -104,6 +104,9 @@ static void map_back(void) {
   for (size_t j = 1; scale && j <= rows.features; j++) outcome.w[0][j] *= by[j];
 }
 
+static enum linear_method chosen =
+    LINEAR_METHOD_BLOCKS; /* of the logistic loss; for the hinge: AUTO has one worker do it */
+
 static pawl_status train_and_kill(const struct problem *problem, const char *name, enum pawl_on_loss on_loss,
                                   uint32_t tau) {
   begin_options(&options, problem, &point, &path, &outcome);
@@ -112,6 +115,7 @@ static pawl_status train_and_kill(const struct problem *problem, const char *nam
   options.start_worker = launch;
   options.on_loss = on_loss;
   options.scale = scale;
+  if (chosen == LINEAR_METHOD_AUTO) options.method = chosen;
   options.progress = kill_one;
   options.tau = tau;
   options.tolerance = problem->loss == LINEAR_HINGE ? 1e-3 : 1e-4; /* some rounds after the blow */
@@ -166,6 +170,21 @@ static void test_the_multipliers_of_a_killed_worker_live_on(void **state) {
   (void)state;
   check_killed(&hinge, "dual-replaced", PAWL_LOSS_REPLACE, 0);
   check_killed(&hinge, "dual-continued", PAWL_LOSS_CONTINUE, 2);
+}
+
+/* The worker that has all rows: another one is started in its place, also where the others were to go on without it. */
+static void test_a_worker_that_has_all_rows_of_the_hinge_is_replaced(void **state) {
+  (void)state;
+  double best = solve_hinge(&hinge, w);
+  chosen = LINEAR_METHOD_AUTO;
+  kill_at = 2;
+  kill_after = 0;
+  check_killed_after(&hinge, "alone-replaced", PAWL_LOSS_REPLACE, 0, best);
+  assert_int_equal(outcome.last.workers_lost, 1);
+  assert_non_null(strstr(outcome.told, "one worker of 2 trains on all rows"));
+  check_killed_after(&hinge, "alone-continued", PAWL_LOSS_CONTINUE, 0, best);
+  assert_int_equal(outcome.last.workers_lost, 1);
+  chosen = LINEAR_METHOD_BLOCKS;
 }
 
 /* Whoever takes over rows divides them by the same. */
@@ -280,6 +299,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_a_worker_that_is_killed_leaves_its_rows_to_the_others),
       cmocka_unit_test(test_a_worker_that_is_killed_with_steps_under_way),
       cmocka_unit_test(test_the_multipliers_of_a_killed_worker_live_on),
+      cmocka_unit_test(test_a_worker_that_has_all_rows_of_the_hinge_is_replaced),
       cmocka_unit_test(test_rows_of_a_killed_worker_are_scaled_alike),
       cmocka_unit_test(test_a_job_that_is_to_stop_hands_out_what_it_has),
       cmocka_unit_test(test_a_worker_that_joins_in_the_middle_takes_its_share),

@@ -134,7 +134,7 @@ static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, 
   if (!status && run->bias) status = linear_read_bias(run, &bias);
   if (status) return status;
   *whole = *whole && is_whole;
-  if (!gathers) sum->loss_before = sum->loss;
+  sum->loss_before = gathers ? evaluated.loss_of_nothing : sum->loss; /* sums begin as nothing */
   sum->loss = evaluated.loss;
   *extra_out = gathers ? run->order.l2 / 2 * bias * bias : 0;
   return PAWL_OK;
@@ -160,8 +160,8 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   outcome->dual = sum->dual - penalty - *extra;
   if (is_whole) outcome->objective = sum->loss + penalty + *extra;
   if (is_whole) linear_state_digest(run, &sum->census.digest); /* a pass over a stream */
-  if (is_whole && run->order.is_first && run->spec.method != LINEAR_METHOD_DUAL)
-    outcome->before = sum->loss_before + before;
+  bool is_resumed = run->order.round == run->resumed_round && run->spec.method == LINEAR_METHOD_DUAL;
+  if (is_whole && run->order.is_first && !is_resumed) outcome->before = sum->loss_before + before;
   return PAWL_OK;
 }
 
@@ -242,7 +242,7 @@ static pawl_status rounds(struct linear_run *run) {
   bool gathers = linear_calls_of(run->spec.method)->gathers, streams = linear_calls_of(run->spec.method)->streams;
   pawl_status status = gathers ? gather(run) : PAWL_OK;
   run->result.why = NULL;
-  if (!status && !gathers && !streams && run->spec.method != LINEAR_METHOD_NEWTON) status = linear_keep(run);
+  if (!status && !streams && run->spec.method != LINEAR_METHOD_NEWTON) status = linear_keep(run);
   while (!status && !run->result.why) {
     if (gathers && run->moved != run->gathered_moved) status = gather(run);
     if (!status) status = sweep(run);
