@@ -59,6 +59,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_peers_look(client, now);
   pwi_parts_unpark(client, false);
   pwi_client_tell_counts(client, false);
+  pwi_client_tell_idle(client);
 }
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */

@@ -203,6 +203,20 @@ static pawl_status probe(struct pwi_server *server, const void *payload, size_t 
   return PAWL_OK;
 }
 
+/* It has come behind the news of a roster in which these are retired. */
+static pawl_status settle(struct pwi_server *server, const void *payload, size_t size) {
+  struct pwi_settle senders[PWI_SETTLE_MAX];
+  uint64_t number, unsettled[PWI_SETTLE_MAX];
+  size_t count;
+  pawl_status status = pwi_settle_decode(payload, size, &number, senders, &count);
+  if (status) return status;
+  count = pwi_holding_unsettled(server->holding, senders, count, unsettled);
+  pwi_writer_reset(&server->writer);
+  pwi_settled_encode(number, unsettled, count, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_SETTLED);
+  return PAWL_OK;
+}
+
 static pawl_status from_manager(struct pwi_server *server, const struct pwi_letter *letter, const void *body) {
   struct pwi_joined joined;
   struct pwi_move move;
@@ -227,6 +241,8 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_lett
     return status;
   case PWI_SAY_PROBE:
     return probe(server, payload, size);
+  case PWI_SAY_SETTLE:
+    return settle(server, payload, size);
   case PWI_SAY_SAVE:
     return pwi_server_save_ordered(server, payload, size);
   case PWI_SAY_LEFT:
