@@ -3,8 +3,8 @@
  * A *sender* is one incarnation of one client. The manager gives it an id that is never used again, and puts it on the
  * roster before anybody hears of it. A shard refuses every sender that is not on its roster, for ever: so a client that
  * was taken for dead can do no harm, whenever its last messages arrive. The clocks of a *retired* sender are kept as
- * long as the roster lists it as such: until its client, should it be alive after all, has learnt from them what took
- * effect, or an hour.
+ * long as the roster lists it as such: until it is known that nothing of it is unsettled, or its client, should it be alive
+ * after all, has learnt from them what took effect, or an hour.
  *
  * A group's members are senders. Barriers and ticks wait for all of them, and for nobody else.
  *
