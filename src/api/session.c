@@ -131,7 +131,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
 
 static bool is_final(pawl_status trouble) {
   return trouble == PAWL_FORBIDDEN || trouble == PAWL_LINK_KEY || trouble == PAWL_LINK_VERSION ||
-         trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE;
+         trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE || trouble == PAWL_LINK_REVOKED;
 }
 
 /* There is no manager, as it seems, and none will come unless somebody starts one. A few of these in a row may be the moment of its

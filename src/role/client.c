@@ -116,10 +116,12 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   if (!ours) return;
   enum client_link_kind kind = ours->kind;
   struct client_peer *peer = ours->peer;
-  bool is_manager = ours == client->manager;
+  bool is_manager = ours == client->manager, was_up = ours->is_up;
+  bool is_server = kind == LINK_HOLDER && peer && !(peer->node & PWI_PEER_IS_SENDER);
   remove_link(client, ours);
   if (is_manager) pwi_client_manager_lost(client, why);
   if (kind == LINK_HOLDER && peer) pwi_peer_link_down(client, peer, why);
+  if (is_manager || is_server) pwi_client_look_revoked(client, was_up, is_manager, why);
 }
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {

@@ -335,7 +335,9 @@ struct pwi_client {
   uint8_t identity[PWI_SEAL_SECRET], key[PWI_SEAL_PUBLIC];
   struct pwi_joined joined;
   bool is_joined, is_leaving, has_said_leave, has_left;
-  bool is_dead; /* for good; `has_left` is then true as well */
+  bool is_dead;       /* for good; `has_left` is then true as well, */
+  pawl_status died;   /* and this is why */
+  int64_t refused_at; /* since when no manager has accepted our key; 0: not so */
 
   enum renewal renewal;
   uint64_t retired; /* the id that the next JOIN names */
@@ -472,7 +474,11 @@ void pwi_client_look_collected(struct pwi_client *client);
 void pwi_flow_begin_clock(struct pwi_flow *flow); /* as if nothing had been sent yet; cannot fail */
 
 /* client_dead.c */
-void pwi_client_die(struct pwi_client *client);
+void pwi_client_die(struct pwi_client *client, pawl_status why);
+
+/* A link to the manager or to a server is down, and had been up. */
+void pwi_client_lost_writing(struct pwi_client *client); /* we have joined, and may only read */
+void pwi_client_look_revoked(struct pwi_client *client, bool was_up, bool is_manager, pawl_status why);
 
 /* client_restore.c */
 bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */

@@ -154,6 +154,8 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->greeting.cluster = joined->cluster;
   client->greeting.node = joined->id;
   if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
+  client->refused_at = 0;
+  if (joined->id == 0 && !client->config.reader) pwi_client_lost_writing(client);
   if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client, settled);
   pwi_parts_unpark(client, true);
   send_asks(client);
@@ -346,7 +348,7 @@ void pwi_client_asks_renewed(struct pwi_client *client) {
 pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
                            size_t size) {
   void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
-  if (client->is_dead) return PAWL_NODE_GONE;
+  if (client->is_dead) return client->died;
   unsigned char *copy = pwi_alloc(size);
   if (!copy) return PAWL_NO_MEMORY;
   if (size > 0) memcpy(copy, payload, size);

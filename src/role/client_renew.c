@@ -38,7 +38,7 @@ void pwi_client_retired(struct pwi_client *client) {
   client->sender = 0;
   client->secret = 0;
   if (client->config.stays_dead) {
-    pwi_client_die(client);
+    pwi_client_die(client, PAWL_NODE_GONE);
     return;
   }
   client->renewal = RENEWAL_JOINING;
