@@ -97,6 +97,15 @@ static int compare(const void *a, const void *b) {
   return (one->sender > other->sender) - (one->sender < other->sender);
 }
 
+/* Whoever was declared dead twice is asked about once. */
+static void leave_out_doubles(struct settling *settling) {
+  size_t kept = 0;
+  for (size_t i = 0; i < settling->count; i++)
+    if (i == 0 || settling->senders[i].sender != settling->senders[kept - 1].sender)
+      settling->senders[kept++] = settling->senders[i];
+  settling->count = kept;
+}
+
 static void gather(struct pwi_manager *manager) {
   struct settling *settling = &manager->settling;
   settling->count = 0;
@@ -107,6 +116,7 @@ static void gather(struct pwi_manager *manager) {
     settling->senders[settling->count++] = (struct pwi_settle){id, pwi_manager_sender(manager, id)->settled};
   }
   qsort(settling->senders, settling->count, sizeof *settling->senders, compare);
+  leave_out_doubles(settling);
 }
 
 /* --- rounds --------------------------------------------------------------------------------------------------------- */

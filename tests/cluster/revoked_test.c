@@ -49,8 +49,14 @@ static void replied(struct pwi_asking *asking, pawl_status status, const void *p
 
 static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
 
+static void tell_names(struct pwi_sim_config *config, void *context) {
+  (void)context;
+  config->has_identities = true;
+}
+
 static void open_scene(void) {
-  struct pwi_cluster_config config = {.seed = 5, .processes = 2, .shards = 1, .replicas = 1, .rights = rights};
+  struct pwi_cluster_config config = {
+      .seed = 5, .processes = 2, .shards = 1, .replicas = 1, .rights = rights, .tune = tell_names};
   struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 100};
   memset(&scene, 0, sizeof scene);
   worker_rights = (struct pwi_rights){.write = true};
