@@ -84,6 +84,7 @@ static pawl_status make_net(struct pawl_session *session, const struct pawl_sess
   config.private_key = options->private_key;
   config.authority = options->authority;
   config.require_encryption = options->require_encryption;
+  config.limits.inbound_bytes = PWI_SESSION_INBOUND;
   config.plane = options->tcp_only ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
   const char *transport = getenv("PAWL_TRANSPORT");
   config.rdma = transport && strcmp(transport, "rdma") == 0;

@@ -74,12 +74,13 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
 }
 
 /* Another node that wants a vector of ours, or calls a function. If we have none it is told so. */
-static void accept_asker(struct pwi_client *client, struct pwi_link link, const struct pwi_peering *peering) {
+static void accept_asker(struct pwi_client *client, struct pwi_link link, const char *identity,
+                         const struct pwi_peering *peering) {
   struct pwi_rights everything = {.write = true};
   pawl_status status = make_holding(client);
   struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
   if (!status && !fresh) status = PAWL_NO_MEMORY;
-  if (!status) status = pwi_holder_link_up(client->holder, link, peering, &everything, NULL, &fresh->holder);
+  if (!status) status = pwi_holder_link_up(client->holder, link, peering, identity, &everything, NULL, &fresh->holder);
   if (status) {
     pwi_net_close(client->config.net, link, status);
     return;
@@ -98,7 +99,7 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
     return;
   }
   if (!ours) {
-    accept_asker(client, link, &peering);
+    accept_asker(client, link, info->identity, &peering);
     return;
   }
   ours->peering = peering;

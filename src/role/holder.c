@@ -37,6 +37,7 @@ static void free_link(struct pwi_holder_link *link) {
     holder->links = link->next;
   if (link->next) link->next->before = link->before;
   pwi_holder_free_buffers(link);
+  pwi_holder_exit(link);
   pwi_inbox_fini(&link->inbox);
   pwi_free(link->pace);
   pwi_free(link);
@@ -55,11 +56,15 @@ void pwi_holder_destroy(struct pwi_holder *holder) {
 }
 
 pawl_status pwi_holder_link_up(struct pwi_holder *holder, struct pwi_link link, const struct pwi_peering *peering,
-                               const struct pwi_rights *rights, struct pwi_account *account,
+                               const char *identity, const struct pwi_rights *rights, struct pwi_account *account,
                                struct pwi_holder_link **link_out) {
   struct pwi_holder_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
   if (!fresh) return PAWL_NO_MEMORY;
   fresh->holder = holder;
+  if (pwi_holder_enter(fresh, identity)) {
+    pwi_free(fresh);
+    return PAWL_NO_MEMORY;
+  }
   fresh->link = link;
   fresh->peering = *peering;
   fresh->rights = *rights;
@@ -592,4 +597,8 @@ void pwi_holder_message_end(struct pwi_holder_link *link, pawl_status status) {
     pwi_net_close(link->holder->config.net, link->link, status);
   }
   pwi_inbox_end(&link->inbox);
+}
+
+void pwi_holder_figures(const struct pwi_holder *holder, struct pwi_holder_figures *figures_out) {
+  *figures_out = (struct pwi_holder_figures){holder->answer_bytes, holder->answers_dropped};
 }

@@ -280,7 +280,7 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   else
     pwi_account_leave(&server->accounts, account);
   if (!status && !is_server)
-    status = pwi_holder_link_up(server->holder, link, peering, &rights, account, &peer->holder);
+    status = pwi_holder_link_up(server->holder, link, peering, info->identity, &rights, account, &peer->holder);
   if (status) {
     if (!is_server) pwi_server_starve(server);
     pwi_net_close(server->config.net, link, status);
@@ -466,8 +466,11 @@ static pawl_status copy_texts(struct pwi_server *server) {
 }
 
 static pawl_status make_parts(struct pwi_server *server) {
-  struct pwi_holder_config holder = {
-      .net = server->config.net, .numbers = &server->numbers, .log = server->config.log, .chains = &server->chains};
+  struct pwi_holder_config holder = {.net = server->config.net,
+                                     .numbers = &server->numbers,
+                                     .log = server->config.log,
+                                     .chains = &server->chains,
+                                     .answers_max = server->config.answers_max};
   pawl_status status = pwi_holder_create(&holder, &server->holder);
   if (status) return status;
   pwi_parcels_init(&server->parcels, server->config.net);
@@ -567,6 +570,8 @@ static uint64_t count_arcs(const struct pwi_server *server) {
 }
 
 void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *state_out) {
+  struct pwi_holder_figures answers;
+  pwi_holder_figures(server->holder, &answers);
   *state_out = (struct pwi_server_state){.node = server->node,
                                          .cluster = server->greeting.cluster,
                                          .epoch = server->numbers.view,
@@ -577,6 +582,8 @@ void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *
                                          .trouble = server->trouble,
                                          .arcs = count_arcs(server),
                                          .links = server->client_links,
+                                         .answer_bytes = answers.answer_bytes,
+                                         .answers_dropped = answers.answers_dropped,
                                          .moves_out = server->moves_out,
                                          .moves_in = server->moves_in};
 }
