@@ -1,5 +1,5 @@
 /* Inside server/handler.h: what receiving (server/handler.c), filtering (server/handler_filter.c), answering (server/handler_answer.c) and bounds on answers
- * (??handler_bounds.c) share. */
+ * (server/handler_bounds.c) share. */
 #ifndef PWI_SERVER_HANDLER_INSIDE_H
 #define PWI_SERVER_HANDLER_INSIDE_H
 
@@ -136,7 +136,7 @@ void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_
 void pwi_handler_close_buffers(struct pwi_handler_link *link); /* their regions, */
 void pwi_handler_free_buffers(struct pwi_handler_link *link);  /* and what is ours of them */
 
-/* ??handler_bounds.c. A link is one of its identity's, from its begin to its end. PAWL_NO_MEMORY. */
+/* server/handler_bounds.c. A link is one of its identity's, from its begin to its end. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_enter(struct pwi_handler_link *link, const char *identity);
 void pwi_handler_exit(struct pwi_handler_link *link);
 void pwi_handler_charge(struct pwi_handler_link *link, size_t bytes);                         /* a region was opened */
