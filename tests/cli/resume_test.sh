@@ -27,7 +27,7 @@ run 0 first --rounds 3 --resume --json
 said '"resumed":4'
 complained 'resuming from round 4'
 run 0 first --rounds 1 --resume
-said 'after 1 round, and 7 before it was resumed'
+said 'after 1 round, and 7 before --resume'
 
 # refused TEXT ARGUMENT…: resuming is refused; the checkpoint stays.
 refused() {

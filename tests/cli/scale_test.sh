@@ -49,7 +49,7 @@ said '"scale":"none"'
 # The model says so, in every format.
 expect 0 "$pawl" train logistic raw.svm --scale deviation -o d.model -q
 expect 0 "$pawl" model show d.model
-said '^penalty .*, of weights of features divided by their deviation$'
+said '^penalty .*, on weights of features divided by their standard deviation$'
 expect 0 "$pawl" model show d.model --json
 said '"scale": *"deviation"'
 for format in liblinear npy; do
@@ -86,4 +86,4 @@ for method in sgd adagrad ftrl; do
   complained '\-\-scale looks at all data first'
 done
 expect 2 "$pawl" train logistic raw.svm --scale 3
-complained "'3' is not none, max or deviation"
+complained "'3' for --scale; expected none, max or deviation"

@@ -40,12 +40,12 @@ long='train lda docs.ldac --vocab vocab --topics 3 --sweeps 10000000 --measure-e
 expect 0 "$pawl" train lda docs.ldac --vocab vocab --topics 3 --sweeps 60 --workers 2 --check
 said '^done after 60 sweeps$'
 said "^  documents  *120, with $tokens tokens of 30 words$"
-said '^  likelihood  *-[0-9.]* for each token'
+said '^  likelihood  *-[0-9.]* per token'
 said '^  counts  *exact'
 said '^  time  .* sampling, .* tokens/s$'
-said '^  network  .* bytes for each token and sweep$'
-said '^  memory  .*B at most in a worker'
-said '^  model  *docs.model (-o names another)$'
+said '^  network  .* bytes per token and sweep$'
+said '^  memory  .*at most .*B in a worker'
+said '^  model  *docs.model (choose another name with -o)$'
 said '% *\(red\|green\|blue\)[a-j] \(red\|green\|blue\)[a-j] '
 said '^next:  pawl lda topics docs.model$'
 complained '^sweep [0-9]*/60  .*2 workers  left '
@@ -96,7 +96,7 @@ said '"topics":3'
 expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 5 --keep-dir -q -o kept.model
 [ -d kept.model.run ] || fail '--keep-dir does not keep it'
 expect 1 "$pawl" train lda docs.ldac --topics 3 --sweeps 5 -q -o kept.model
-complained 'kept.model.run is not empty: --resume goes on'
+complained 'kept.model.run is not empty; continue its run with --resume'
 expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 9 --dir here --json -o named.model
 said '"directory":".*/here"'
 [ -d here ] || fail 'a directory that was named goes'
@@ -148,7 +148,7 @@ refused 1 'twice:2: ' docs.ldac --topics 3 --vocab twice
 refused 1 'nowhere: No such file' docs.ldac --topics 3 --vocab nowhere
 refused 1 'nowhere: No such file' nowhere --topics 3
 refused 1 'nowhere: No such file' docs.ldac --topics 3 --held-out nowhere
-refused 1 'docs.model has 3 topics, and --topics says 5' docs.ldac --topics 5 --start docs.model
+refused 1 'docs.model has 3 topics, but --topics is 5' docs.ldac --topics 5 --start docs.model
 refused 1 'docs.model has 30 words, and the vocabulary 5' docs.ldac --start docs.model --vocab short
 refused 1 'docs.ldac: it is no model' docs.ldac --start docs.ldac
 printf '+1 1:1 2:1\n-1 3:1\n' >rows.svm
@@ -156,12 +156,12 @@ refused 1 'rows.svm looks like libsvm' rows.svm --topics 3
 refused 2 'number of topics' docs.ldac --topics 0
 refused 2 'number of topics' docs.ldac --topics 65001
 refused 2 'which hold documents' docs.ldac --format libsvm
-refused 2 'have numbers already' docs.ldac --min-documents 3
-refused 2 'there is one already' docs.txt --format text --vocab vocab --max-words 3
-refused 2 'for --method svi' docs.ldac --batch 3
+refused 2 'already have numbers' docs.ldac --min-documents 3
+refused 2 'exclude --vocab' docs.txt --format text --vocab vocab --max-words 3
+refused 2 'need --method svi' docs.ldac --batch 3
 refused 2 'held-out FILE' docs.ldac --evaluate-every 3
 expect 1 "$pawl" train lda docs.ldac --topics 3 -o nowhere/bad.model
-complained 'cannot be written to nowhere'
+complained 'cannot write the model to nowhere'
 
 # --- accidents -----------------------------------------------------------------------------------------------------------------------
 
@@ -184,8 +184,8 @@ goes_on stopped.jsonl
 kill -INT "$trainer"
 ends 130
 grep -q '^interrupted after [1-9][0-9]* sweeps$' stopped.out || fail "what ended it is not said: $(cat stopped.out)"
-grep -q 'saved in stopped.model' stopped.log || fail 'that the model is saved is not said'
-grep -q 'the same command with --resume' stopped.log || fail 'how to go on is not said'
+grep -q 'saved to stopped.model' stopped.log || fail 'that the model is saved is not said'
+grep -q 'the same command and --resume' stopped.log || fail 'how to go on is not said'
 [ -s stopped.model ] || fail 'there is no model'
 goes_to_end stopped
 
@@ -218,7 +218,7 @@ set_out served
 goes_on served.jsonl
 kill -KILL "$(children "$trainer" server | head -n 1)"
 ends 1
-grep -q 'nobody has a copy of what it held.*--resume' served.log || fail 'how to go on is not said'
+grep -q 'no other server has a copy of its data.*--resume' served.log || fail 'how to go on is not said'
 goes_to_end served
 
 # --- a cluster -----------------------------------------------------------------------------------------------------------------------
