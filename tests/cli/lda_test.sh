@@ -109,7 +109,7 @@ said '^unknown *1 tokens of words that are not in the model$'
 said '^empty *1 documents without a known word$'
 printf '0 8:5\n' >strange.svm
 expect 1 "$pawl" lda evaluate animals.model strange.svm
-complained 'there is nothing to score'
+complained 'nothing to score'
 printf '0 1:0.5\n' >half.svm
 expect 1 "$pawl" lda evaluate animals.model half.svm
 complained 'a value is not a count'
@@ -134,20 +134,20 @@ head -c 128 weights.npy | grep -q "'<f4'" || fail 'weights are floats'
 # --- models of the other kind, and no models ------------------------------------------------------------------------------------
 
 expect 1 "$pawl" model show animals.model
-complained "animals.model: it is a topic model, and not a linear one: 'pawl lda topics' shows it"
+complained "animals.model: this is a topic model, not a linear model; use 'pawl lda topics'"
 expect 1 "$pawl" predict animals.model some.svm
-complained "it is a topic model.*'pawl lda infer' uses it"
+complained "this is a topic model.*'pawl lda infer'"
 printf '1 1:1\n-1 2:1\n' >rows.svm
 expect 0 "$pawl" train logistic rows.svm --workers 1 --rounds 1 -o linear.model
 expect 1 "$pawl" lda topics linear.model
-complained "linear.model: it is a linear model, and not one of topics: see 'pawl model show'"
+complained "linear.model: this is a linear model, not a topic model; use 'pawl model show'"
 expect 1 "$pawl" lda infer some.ldac some.ldac
-complained 'some.ldac: it is no topic model'
+complained 'some.ldac: not a topic model'
 expect 1 "$pawl" lda export nowhere -o x.npy
 complained 'cannot read nowhere: No such file'
 head -c 300 animals.model >cut.model
 expect 1 "$pawl" lda topics cut.model
-complained 'cut.model: it ends'
+complained 'cut.model: the file ends'
 expect 1 "$pawl" lda topics animals.model --topic 2
 complained 'unknown topic 2 in animals.model; expected 0 to 1'
 expect 1 "$pawl" lda infer animals.model nowhere.ldac

@@ -96,12 +96,12 @@ expect 1 "$pawl" model export m.model -o no/such/folder
 complained 'cannot write no/such/folder'
 rm m.npy.json
 expect 1 "$pawl" predict m.npy hand.svm
-complained 'm.npy.json, is not there'
+complained 'm.npy.json, is missing'
 head -c 300 m.model >cut.model
 expect 1 "$pawl" predict cut.model hand.svm
 complained 'cut.model: it ends'
 expect 1 "$pawl" predict hand.svm hand.svm
-complained 'hand.svm: it is no model'
+complained 'hand.svm: not a model'
 ls >names
 if grep -q 'new-' names; then fail "a draft was left behind: $(cat names)"; fi
 
@@ -243,7 +243,7 @@ done
 printf '1 1:1\n2 2:1\n3 3:1\n' >three.svm
 liblinear-train -q three.svm three.m
 expect 1 "$pawl" predict three.m three.svm
-complained 'three.m: it is a LIBLINEAR model of 3 classes, and only those of two are read'
+complained 'three.m: this is a LIBLINEAR model of 3 classes; only models of two are supported'
 liblinear-train -q -s 4 train.svm cs.m
 expect 1 "$pawl" model show cs.m
 complained 'MCSVM_CS'

@@ -101,14 +101,14 @@ expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 9 --dir here --json -o 
 said '"directory":".*/here"'
 [ -d here ] || fail 'a directory that was named goes'
 expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 12 --dir here --resume --check --json -o named.model
-complained 'going on after 9 sweeps'
+complained 'resuming after 9 sweeps'
 said '"sweeps":12'
 [ -d here ] || fail 'a directory that was named goes'
 find here -type f -exec cksum {} + | sort >before
 expect 1 "$pawl" train lda docs.ldac --topics 4 --sweeps 20 --dir here --resume -o named.model
-complained '\-\-topics was 3, and is 4 now'
+complained '\-\-topics was 3 and is now 4'
 expect 1 "$pawl" train lda docs.uci --topics 3 --sweeps 20 --dir here --resume -o named.model
-complained 'docs.uci stands where .*docs.ldac was'
+complained 'docs.uci is in place of .*docs.ldac'
 find here -type f -exec cksum {} + | sort >after
 cmp -s before after || fail 'a run that was refused has changed the directory'
 expect 1 "$pawl" train lda docs.ldac --topics 3 --resume -o nothing.model
@@ -142,15 +142,15 @@ refused 1 'huge.ldac:121:.*count' huge.ldac --topics 3
 expect 0 "$pawl" train lda empty.ldac --topics 3 --sweeps 5 --check -o empty.model
 said '^  empty  *2 of them'
 printf '0\n0\n' >none.ldac
-refused 1 'no words in the corpus' none.ldac --format ldac --topics 3
+refused 1 'the corpus has no words' none.ldac --format ldac --topics 3
 printf 'red\nred\n' >twice
 refused 1 'twice:2: ' docs.ldac --topics 3 --vocab twice
 refused 1 'nowhere: No such file' docs.ldac --topics 3 --vocab nowhere
 refused 1 'nowhere: No such file' nowhere --topics 3
 refused 1 'nowhere: No such file' docs.ldac --topics 3 --held-out nowhere
 refused 1 'docs.model has 3 topics, but --topics is 5' docs.ldac --topics 5 --start docs.model
-refused 1 'docs.model has 30 words, and the vocabulary 5' docs.ldac --start docs.model --vocab short
-refused 1 'docs.ldac: it is no model' docs.ldac --start docs.ldac
+refused 1 'docs.model has 30 words, but the vocabulary has 5' docs.ldac --start docs.model --vocab short
+refused 1 'docs.ldac: not a' docs.ldac --start docs.ldac
 printf '+1 1:1 2:1\n-1 3:1\n' >rows.svm
 refused 1 'rows.svm looks like libsvm' rows.svm --topics 3
 refused 2 'number of topics' docs.ldac --topics 0
@@ -172,7 +172,7 @@ sweeps_of() { sed -n 's/.*"sweep":\([0-9]*\).*/\1/p' "$1" | tail -n 1; }
 goes_to_end() {
   end=$(($(sweeps_of "$1.jsonl") + 1000))
   expect 0 "$pawl" train lda docs.ldac --vocab vocab --topics 3 --sweeps $end --workers 2 --resume --check --json -o "$1.model" --log "$1.jsonl"
-  complained 'going on after [1-9][0-9]* sweeps'
+  complained 'resuming after [1-9][0-9]* sweeps'
   said '"exact":true'
   [ "$(figure tokens)" -eq "$tokens" ] || fail "$(figure tokens) tokens, not $tokens"
   [ ! -e "$1.model.run" ] || fail 'the directory of the run stays'

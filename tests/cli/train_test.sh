@@ -147,7 +147,7 @@ refused 'nowhere.model' train.svm --start nowhere.model
 refused 'nan.svm:2:4: ' nan.svm
 [ "$(grep -c '^worker 1: ' err)" -eq 0 ] || fail "the same is said by a worker and about it: $(cat err)"
 refused 'id.svm:2:4: the feature id' id.svm
-refused 'nothing to tell apart' one.svm
+refused 'training needs two labels' one.svm
 refused 'not of two classes' three.svm
 printf '2 0:1 7:2\n1 3:1\n' >documents.ldac
 printf '1\n9\n1\n1 9 1\n' >documents.uci
@@ -270,7 +270,7 @@ complained 'resuming from round [1-9]'
 [ -s resumed.model ] || fail 'there is no model'
 [ "$(lines_of resumed.jsonl)" -gt "$before" ] || fail 'the log does not go on'
 expect 1 "$pawl" train logistic train.svm -o resumed.model --resume --l1 7
-complained '\-\-l1 was 0, and is 7 now'
+complained '\-\-l1 was 0 and is now 7'
 
 # --- a cluster --------------------------------------------------------------------------------------------------------------------------
 
