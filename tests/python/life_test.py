@@ -245,7 +245,7 @@ class ProcessTest(scene.Test):
             "os.waitpid(pid, 0); print(w.pull().sum(), t.wait().sum()); s.close()"
         )
         self.assertEqual(code, 0, printed)
-        self.assertEqual(printed, "a session cannot be used by a process that was forked off: open one there\n0.0 0.0\n")
+        self.assertEqual(printed, "a session cannot be used in a forked process; open one there\n0.0 0.0\n")
 
     def test_another_process_joins_with_the_key(self):
         with tempfile.TemporaryDirectory() as folder:
