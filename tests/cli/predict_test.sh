@@ -99,7 +99,7 @@ expect 1 "$pawl" predict m.npy hand.svm
 complained 'm.npy.json, is missing'
 head -c 300 m.model >cut.model
 expect 1 "$pawl" predict cut.model hand.svm
-complained 'cut.model: it ends'
+complained 'cut.model: the file ends'
 expect 1 "$pawl" predict hand.svm hand.svm
 complained 'hand.svm: not a model'
 ls >names

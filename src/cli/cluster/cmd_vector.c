@@ -112,7 +112,7 @@ static void print_nodes(const json_t *nodes) {
   if (json_array_size(nodes) == 0) return;
   printf("missing on   node");
   json_array_foreach(nodes, i, node) printf("%s %lld", i > 0 ? "," : "", (long long)json_integer_value(node));
-  printf(", which cannot create it for lack of memory and refuses pushes and pulls\n");
+  printf(", for lack of memory; pushes and pulls are refused there\n");
 }
 
 static int print_all(const struct run *run, const struct pawl_vector_info *info, json_t *nodes) {
