@@ -83,7 +83,7 @@ said 'demo/w'
 
 # Begin anew: with nothing,
 expect 0 "$pawl" server forget --all-lost --timeout 30
-said 'begin anew'
+said 'forgot 2 shards of lost servers'
 within 30 is_ready || fail "the cluster is not ready: $("$pawl" status)"
 expect 0 "$pawl" put --timeout 30 demo/w 17=2
 expect 0 "$pawl" get --timeout 30 demo/w 17
