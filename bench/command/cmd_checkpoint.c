@@ -129,7 +129,7 @@ static bool make_vector(struct bench *bench, double gigabytes) {
 /* --- checkpoints -------------------------------------------------------------------------------------------------------- */
 
 static void remove_saved(const struct bench *bench, const char *name) {
-  if (pawl_checkpoint_remove(bench->directory, name)) fprintf(stderr, "cannot remove %s/%s\n", bench->directory, name);
+  if (pawl_checkpoint_remove(bench->directory, name)) fprintf(stderr, "%s/%s stays behind\n", bench->directory, name);
 }
 
 static bool measure_save(struct bench *bench, struct figures *figures) {
@@ -180,11 +180,11 @@ static bool measure_saving(struct bench *bench, struct pushed *pushed_out, doubl
   struct slow slow = {.bench = bench};
   struct until until = {.is_over = &slow.is_over};
   pthread_t thread;
-  if (pthread_create(&thread, NULL, save_slowly, &slow) != 0) return failed(bench, "cannot start a thread");
+  if (pthread_create(&thread, NULL, save_slowly, &slow) != 0) return failed(bench, "a thread");
   bool good = measure_pushes(bench, &until, pushed_out);
   pthread_join(thread, NULL);
   if (slow.status) {
-    pwi_cli_failure(bench->command, "the rate-limited checkpoint failed: %s", pawl_status_text(slow.status));
+    pwi_cli_failure(bench->command, "the slow checkpoint: %s", pawl_status_text(slow.status));
     return false;
   }
   remove_saved(bench, SLOW);
@@ -302,7 +302,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     if (letter == LETTER_RATE) good = pwi_role_size(args.value, &bench.rate);
     if (letter == LETTER_DIR) good = (bench.directory = args.value)[0] == '/';
     if (letter == PWI_CLI_LETTER_JSON) bench.json = true;
-    if (!good) return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+    if (!good) return pwi_cli_usage(command, "'%s' is not what the option takes", args.value);
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (open_bench(&bench) && measure_save(&bench, &figures) && change_vector(&bench) &&
@@ -314,22 +314,22 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_SERVERS, "servers", "N", "number of server processes (default: 2)"},
-    {LETTER_GIGABYTES, "gigabytes", "N", "size of the vector in GB (default: 1)"},
-    {LETTER_RATE, "rate", "BYTES", "bytes per second of the checkpoint that is saved during pushes (default: 200 MB)"},
-    {LETTER_DIR, "dir", "DIR", "directory for checkpoints, an absolute path (default: /dev/shm)"},
-    {LETTER_ROUNDS, "rounds", "N", "number of checkpoints that are saved during pushes (default: 7)"},
-    {LETTER_SECONDS, "seconds", "N", "seconds of pushes alone between checkpoints (default: 0.5)"},
+    {LETTER_SERVERS, "servers", "N", "server processes (default: 2)"},
+    {LETTER_GIGABYTES, "gigabytes", "N", "of the vector that is saved (default: 1)"},
+    {LETTER_RATE, "rate", "BYTES", "a second, of the checkpoint that is saved beside pushes (default: 200 MB)"},
+    {LETTER_DIR, "dir", "DIR", "where to save, an absolute path (default: /dev/shm)"},
+    {LETTER_ROUNDS, "rounds", "N", "checkpoints that are saved beside pushes (default: 7)"},
+    {LETTER_SECONDS, "seconds", "N", "of pushing alone between them (default: 0.5)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_checkpoint = {
     .name = "checkpoint",
-    .summary = "measure saving and loading, and the slowdown of pushes",
-    .text = "Starts a cluster on this machine, saves a vector at full speed and loads it\n"
-            "again. Then pushes without pause, alternately alone and while a checkpoint is\n"
-            "saved at a limited rate. The slowdown is the median over all rounds.\n",
+    .summary = "measure saving and loading, and what pushes notice of it",
+    .text = "Starts a cluster on this machine, saves a vector as fast as it goes and loads it\n"
+            "again; then pushes without pause, alone and while a checkpoint is saved at a\n"
+            "limited rate, in turns. The slowdown is the median of all turns.\n",
     .options = options,
     .run = run,
 };

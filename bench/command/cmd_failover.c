@@ -144,7 +144,7 @@ static bool has_memory(const struct pwi_failover_options *options) {
   double wanted = options->gigabytes * 1e9 * (options->servers + 1); /* a server may go while another is filled */
   pwi_machine_look(&machine);
   if (options->gigabytes <= 0 || wanted + MEMORY_LEFT < (double)machine.memory_available) return true;
-  pwi_cli_failure(options->command, "%g GB in each of %" PRIu32 " servers need %.1f GB, but only %.1f GB are free",
+  pwi_cli_failure(options->command, "%g GB in each of %" PRIu32 " servers need %.1f GB, and %.1f GB are free",
                   options->gigabytes, options->servers, wanted / 1e9, (double)machine.memory_available / 1e9);
   return false;
 }
@@ -159,7 +159,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (options.replicas >= 0 && (uint32_t)options.replicas >= options.servers)
     return pwi_cli_usage(command, "%d replicas need more than %" PRIu32 " servers", options.replicas, options.servers);
@@ -172,30 +172,31 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_SERVERS, "servers", "N", "number of server processes (default: 4)"},
-    {LETTER_SHARDS, "shards", "N", "number of shards of each server (default: 1)"},
-    {LETTER_WORKERS, "workers", "N", "number of processes that push (default: 4)"},
-    {LETTER_REPLICAS, "replicas", "K", "number of further copies of each arc (default: the manager's)"},
-    {LETTER_KILLS, "kills", "N", "number of faults, one after another (default: 20)"},
+    {LETTER_SERVERS, "servers", "N", "server processes (default: 4)"},
+    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
+    {LETTER_WORKERS, "workers", "N", "processes that push (default: 4)"},
+    {LETTER_REPLICAS, "replicas", "K", "of each arc besides the first (default: the manager's)"},
+    {LETTER_KILLS, "kills", "N", "faults, one after another (default: 20)"},
     {LETTER_MODE, "mode", "MODE",
-     "kind of fault: kill (kill -9, and a new server replaces it), pause (SIGSTOP for 2 s) or cut (no network for 2 s; "
-     "needs root) (default: kill)"},
-    {LETTER_GIGABYTES, "gigabytes", "G", "GB of data in each server, including replicas (default: 0)"},
-    {LETTER_SEED, "seed", "N", "seed of the choice and the times of faults (default: the time)"},
-    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp (no shared memory) (default: auto)"},
-    {LETTER_FOLDER, "keep", "FOLDER", "keep journals and logs in this folder (default: removed)"},
+     "kill: kill -9 and another server in its place; pause: SIGSTOP for\n"
+     "2 s; cut: its network is silent for 2 s, which needs root\n"
+     "(default: kill)"},
+    {LETTER_GIGABYTES, "gigabytes", "G", "held by each server, replicas counted (default: 0)"},
+    {LETTER_SEED, "seed", "N", "which servers, and when (default: the time)"},
+    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
+    {LETTER_FOLDER, "keep", "FOLDER", "where journals and logs go, and stay (default: nowhere)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_failover = {
     .name = "failover",
-    .summary = "measure how long pushes stop when servers are lost",
+    .summary = "measure how long pushes stand still when servers are lost",
     .text = "Starts a cluster and workers on this machine. While the workers push without\n"
-            "pause, servers fail one after another, each after the cluster has recovered\n"
-            "from the one before. For each fault, prints the longest time without an\n"
-            "acknowledged push of a worker. Prints how many acknowledged pushes were lost\n"
-            "or applied twice, and exits with 1 if there are any.\n\n"
+            "pause, one server after another is lost; each time the cluster is whole again\n"
+            "before the next. Prints the longest time that any worker's pushes stood still\n"
+            "around each, and how many acknowledged pushes are not there, or are there twice.\n"
+            "Exits with 1 if any is.\n\n"
             "  pawl-bench failover --replicas 1\n"
             "  pawl-bench failover --replicas 1 --gigabytes 4 --mode pause --json\n",
     .options = options,

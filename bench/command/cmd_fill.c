@@ -123,7 +123,7 @@ static bool has_memory(const struct pwi_fill_options *options) {
   double copies = (double)options->replicas + 1, wanted = 2 * options->gigabytes * 1e9 * copies;
   pwi_machine_look(&machine);
   if (wanted + MEMORY_LEFT < (double)machine.memory_available) return true;
-  pwi_cli_failure(options->command, "%g GB may need %.1f GB of memory, but only %.1f GB are free", options->gigabytes,
+  pwi_cli_failure(options->command, "%g GB may need %.1f GB of memory, and %.1f GB are free", options->gigabytes,
                   wanted / 1e9, (double)machine.memory_available / 1e9);
   return false;
 }
@@ -137,7 +137,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (options.replicas >= options.servers)
     return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
@@ -148,26 +148,26 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_SERVERS, "servers", "N", "number of server processes before another joins (default: 2)"},
-    {LETTER_SHARDS, "shards", "N", "number of shards of each server (default: 1)"},
-    {LETTER_REPLICAS, "replicas", "K", "number of further copies of each key (default: 0)"},
-    {LETTER_GIGABYTES, "gigabytes", "G", "GB of data, without replicas (default: 3)"},
-    {LETTER_WORKERS, "workers", "N", "number of processes that push (default: 1)"},
-    {LETTER_OUTSTANDING, "outstanding", "N", "number of pushes in flight per worker (default: 8)"},
-    {LETTER_RATE, "rate", "R", "limit of pushes of all workers, in GB/s (default: none)"},
-    {LETTER_SECONDS, "seconds", "S", "seconds of pushes that are measured before (default: 2)"},
-    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp (no shared memory) (default: auto)"},
+    {LETTER_SERVERS, "servers", "N", "server processes before one more joins (default: 2)"},
+    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0)"},
+    {LETTER_GIGABYTES, "gigabytes", "G", "that are there, replicas not counted (default: 3)"},
+    {LETTER_WORKERS, "workers", "N", "processes that push (default: 1)"},
+    {LETTER_OUTSTANDING, "outstanding", "N", "pushes of a worker under way at a time (default: 8)"},
+    {LETTER_RATE, "rate", "R", "GB/s of pushes, of all workers (default: as fast as they go)"},
+    {LETTER_SECONDS, "seconds", "S", "for which pushes are measured before (default: 2)"},
+    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_fill = {
     .name = "fill",
-    .summary = "measure how fast a joining server receives its data",
+    .summary = "measure how fast a server that joins gets its share",
     .text = "Starts a cluster and workers on this machine and fills a vector. While the\n"
-            "workers push to all of it, another server joins. Prints how fast the server\n"
-            "received its data, how much slower pushes were meanwhile, and how much was\n"
-            "moved, relative to its fair share.\n\n"
+            "workers push to all of it, another server joins. Prints how fast it got its\n"
+            "share, how much slower pushes were meanwhile, and how much was moved for it, over\n"
+            "the share that it ought to have.\n\n"
             "  pawl-bench fill\n"
             "  pawl-bench fill --rate 1\n"
             "  pawl-bench fill --replicas 1 --gigabytes 4 --json\n",

@@ -109,7 +109,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&bench, letter, args.value))
-      return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!pwi_filters_bench_run(&bench, rows, &count)) return PWI_EXIT_FAILURE;
   if (!bench.json) print_table(rows, count);
@@ -119,25 +119,25 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_DATA, "data", "FILE", "train on FILE, in LIBSVM format (default: on generated data)"},
-    {LETTER_EXAMPLES, "examples", "N", "number of generated examples (default: 20000)"},
-    {LETTER_FEATURES, "features", "N", "number of features of generated data (default: 500000)"},
-    {LETTER_NONZEROS, "nonzeros", "N", "maximum of features per generated example (default: 50)"},
-    {LETTER_ITERATIONS, "iterations", "N", "number of training iterations (default: 50)"},
-    {LETTER_L1, "l1", "PART", "lambda, relative to the smallest one for which all weights are 0 (default: 0.002)"},
-    {LETTER_SEED, "seed", "NUMBER", "seed of generated data (default: 1)"},
+    {LETTER_DATA, "data", "FILE", "learn from this file, in LIBSVM format (default: from what is drawn)"},
+    {LETTER_EXAMPLES, "examples", "N", "drawn (default: 20000)"},
+    {LETTER_FEATURES, "features", "N", "drawn from (default: 500000)"},
+    {LETTER_NONZEROS, "nonzeros", "N", "features of an example, at most (default: 50)"},
+    {LETTER_ITERATIONS, "iterations", "N", "of learning (default: 50)"},
+    {LETTER_L1, "l1", "PART", "lambda, as a part of the least with which all weights are 0 (0.002)"},
+    {LETTER_SEED, "seed", "NUMBER", "of what is drawn (default: 1)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_filters = {
     .name = "filters",
-    .summary = "measure the traffic saved by filters",
-    .text = "Starts a cluster on this machine. Pushes a list of keys repeatedly, with and\n"
-            "without key caching. Then trains l1-regularised logistic regression with\n"
-            "several chains of filters. Prints the bytes of all messages, the objective,\n"
-            "how many features kkt skipped in the last iteration, and how many of its\n"
-            "conditions a final pass without filters finds violated.\n\n"
+    .summary = "measure what filters save",
+    .text = "Starts a cluster on this machine. Pushes a list of keys again and again with and\n"
+            "without key caching; then learns l1-regularised logistic regression with one chain\n"
+            "of filters after another. Prints the bytes of all messages, the objective that was\n"
+            "reached, how many features kkt left out in the last iteration, and how many of its\n"
+            "conditions a last pass without filters finds violated.\n\n"
             "  pawl-bench filters\n"
             "  pawl-bench filters --data a9a --l1 0.05 --json\n",
     .options = options,

@@ -273,11 +273,11 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == LETTER_CASE) chosen = args.value;
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   uint64_t set = read_cases(chosen);
-  if (set == 0) return pwi_cli_usage(command, "unknown case in '%s'", chosen);
+  if (set == 0) return pwi_cli_usage(command, "'%s' names no case", chosen);
   if (options.servers > 0 && options.replicas >= options.servers)
     return pwi_cli_usage(command, "%" PRIu32 " replicas need more than %" PRIu32 " servers", options.replicas,
                          options.servers);
@@ -291,30 +291,32 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_CASE, "case", "LIST",
-     "cases to run, of dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6, onekey, onekey64, balance, "
-     "memory, replicas and together (default: all)"},
-    {LETTER_OP, "op", "OP", "run only push, pull or pushpull (default: all that the case has)"},
-    {LETTER_WORKERS, "workers", "N", "number of processes that push and pull (default: 1; together: 8)"},
-    {LETTER_SERVERS, "servers", "N", "number of server processes (default: 1 and the replicas; balance: 4)"},
-    {LETTER_SHARDS, "shards", "N", "number of shards of each server (default: 1)"},
-    {LETTER_REPLICAS, "replicas", "K", "number of further copies of each key (default: 0; replicas, together: 1)"},
+     "of dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
+     "onekey, onekey64, balance, memory, replicas, together, or all\n"
+     "(the default)"},
+    {LETTER_OP, "op", "OP", "only push, pull or pushpull (default: what the case has)"},
+    {LETTER_WORKERS, "workers", "N", "processes that push and pull (default: 1; together: 8)"},
+    {LETTER_SERVERS, "servers", "N", "server processes (default: 1 and the replicas; balance: 4)"},
+    {LETTER_SHARDS, "shards", "N", "of each server (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "of each key besides the first (default: 0; replicas, together: 1)"},
     {LETTER_OUTSTANDING, "outstanding", "N",
-     "number of operations in flight per worker, in the cases dense, cached and fresh (default: 1; replicas: 8)"},
-    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp (no shared memory) (default: auto)"},
-    {LETTER_SECONDS, "seconds", "S", "seconds per operation (default: 1)"},
-    {LETTER_KEYS, "keys", "N", "number of keys in the case memory (default: 1e8)"},
-    {LETTER_QUICK, "quick", NULL, "use a hundredth of all sizes, for a quick test"},
-    {LETTER_CLUSTER, "cluster", "ADDRESS", "measure the cluster at ADDRESS instead of a new one"},
+     "operations of a worker under way at a time, in the cases dense,\n"
+     "cached and fresh (default: 1; replicas: 8)"},
+    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
+    {LETTER_SECONDS, "seconds", "S", "for each operation (default: 1)"},
+    {LETTER_KEYS, "keys", "N", "of the case memory (default: 1e8)"},
+    {LETTER_QUICK, "quick", NULL, "sizes a hundredth: to see that it works"},
+    {LETTER_CLUSTER, "cluster", "ADDRESS", "measure a cluster that is there instead of starting one"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_bench_kv = {
     .name = "kv",
-    .summary = "measure push and pull between separate processes",
+    .summary = "measure push and pull with servers and workers in processes of their own",
     .text = "Starts a cluster and workers on this machine, pushes and pulls f32 values, and\n"
-            "prints each figure beside that of one thread on an array in its own memory.\n"
-            "Values are medians of five rounds.\n\n"
+            "prints each figure beside what one thread does to an array of its own. Values\n"
+            "are medians of five rounds.\n\n"
             "  pawl-bench kv --case dense4m,onekey\n"
             "  pawl-bench kv --case cached1e6 --workers 2 --transport tcp --json\n",
     .options = options,

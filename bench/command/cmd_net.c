@@ -129,11 +129,10 @@ static int run_one(const struct pwi_command *command, const struct plan *plan) {
   struct pwi_bench_net_result result;
   int failed = pwi_bench_net(&plan->options, &result);
   if (failed == PWI_BENCH_SKIPPED) {
-    int missing =
-        pwi_cli_failure(command, "%s is not available here; see the reason with 'pawl env'", plan->options.transport);
+    int missing = pwi_cli_failure(command, "%s is not available here ('pawl env' says why)", plan->options.transport);
     return plan->all ? PWI_EXIT_OK : missing;
   }
-  if (failed) return pwi_cli_failure(command, "cannot measure %s", plan->options.transport);
+  if (failed) return pwi_cli_failure(command, "%s could not be measured", plan->options.transport);
   if (plan->json)
     print_json(&plan->options, &result);
   else
@@ -164,19 +163,18 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&plan, letter, args.value))
-      return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+      return pwi_cli_usage(command, "'%s' is no value of this option", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   return measure(command, &plan);
 }
 
 static const struct pwi_cli_option cli_options[] = {
-    {'t', "transport", "LIST", "transports, of tcp, tls, unix and ucx, separated by commas (default: all available)"},
-    {'s', "size", "LIST", "sizes of messages, e.g. 64k,1m, up to 256m (default: 1m)"},
-    {LETTER_SECONDS, "seconds", "S", "seconds of each measurement, up to 60 (default: 0.5)"},
-    {LETTER_ROUNDS, "rounds", "N",
-     "measure pawl and the baseline alternately N times, up to 15, and print medians (default: 5)"},
+    {'t', "transport", "LIST", "of tcp, tls, unix, ucx; comma-separated (default: all there are)"},
+    {'s', "size", "LIST", "bytes of a message, as in 64k,1m, up to 256m (default: 1m)"},
+    {LETTER_SECONDS, "seconds", "S", "length of each measurement, up to 60 (default: 0.5)"},
+    {LETTER_ROUNDS, "rounds", "N", "ours and the baseline take turns N times, up to 15; medians count\n(default: 5)"},
     {LETTER_MEMORY, "memory", "KIND",
-     "send from a shared region or from private memory: region or private (default: region; for ucx only)"},
+     "send from a shared region or from private memory: region or\nprivate (default: region; matters for ucx only)"},
     PWI_CLI_JSON,
     {0},
 };
@@ -185,9 +183,9 @@ const struct pwi_command pwi_command_bench_net = {
     .name = "net",
     .summary = "measure the network between two processes of this machine",
     .text = "Starts two nodes on this machine, in two processes, and measures the network\n"
-            "between them. Prints each figure beside a baseline measured in the same run: a\n"
+            "between them. Each figure stands beside a baseline measured in the same run: a\n"
             "plain blocking send/recv loop on the same kind of socket, or for ucx a memcpy\n"
-            "from a shared mapping.\n",
+            "out of a shared mapping.\n",
     .options = cli_options,
     .run = run,
 };

@@ -61,7 +61,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&bench, letter, args.value))
-      return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   print_machine(&bench);
   if (!pwi_bench_sketch_speed(&bench)) return PWI_EXIT_FAILURE;
@@ -71,12 +71,12 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_SECONDS, "seconds", "S", "seconds of each measurement (default: 2)"},
-    {LETTER_THINGS, "things", "N", "number of distinct keys of the Zipf stream (default: 10 million)"},
-    {LETTER_SEED, "seed", "N", "seed of both streams (default: 1)"},
-    {LETTER_DATA, "data", "FOLDER", "also count the streams in this folder, and compare with exact counts"},
-    {LETTER_KILL, "kill", NULL, "also kill a server while keys are added"},
-    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp (no shared memory) (default: auto)"},
+    {LETTER_SECONDS, "seconds", "S", "of each measurement (default: 2)"},
+    {LETTER_THINGS, "things", "N", "different ones of the Zipf stream (default: 10 million)"},
+    {LETTER_SEED, "seed", "N", "of both streams (default: 1)"},
+    {LETTER_DATA, "data", "FOLDER", "count real streams too, and compare with exact counts"},
+    {LETTER_KILL, "kill", NULL, "kill a server while things are added, too"},
+    {LETTER_TRANSPORT, "transport", "KIND", "auto, or tcp: no shared memory (default: auto)"},
     PWI_CLI_JSON,
     {0},
 };
@@ -84,10 +84,10 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_bench_sketch = {
     .name = "sketch",
     .summary = "measure how fast a sketch counts",
-    .text = "Starts one server process and adds keys from this one: a Zipf stream, and\n"
-            "distinct 64-bit numbers, which cannot be aggregated before they are sent.\n"
-            "Prints the figures beside those of Redis on this machine, if it is installed,\n"
-            "and of one thread with the same sketch in its own memory.\n\n"
+    .text = "Starts one server process and adds things from this one: a Zipf stream, and\n"
+            "numbers of 64 bits that are all different, which are not added up on the way.\n"
+            "Beside it stand what Redis does on this machine, if it is here, and what one\n"
+            "thread does with the same sketch in its own memory.\n\n"
             "  pawl-bench sketch\n"
             "  pawl-bench sketch --kill --data stream/ --json\n",
     .options = options,

@@ -125,7 +125,7 @@ static int measure(const struct pwi_command *command, const struct wait_options 
     fflush(stdout);
   }
   if (options->svg && !pwi_wait_draw(options->svg, options->taus, figures, options->tau_count))
-    return pwi_cli_failure(command, "cannot write '%s'", options->svg);
+    return pwi_cli_failure(command, "'%s' cannot be written", options->svg);
   return PWI_EXIT_OK;
 }
 
@@ -139,22 +139,23 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
     if (!read_option(&options, letter, args.value))
-      return pwi_cli_bad_value(command, args.value, "a value in the range given by --help");
+      return pwi_cli_usage(command, "'%s' is out of bounds or cannot be read", args.value);
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   options.shape.features = options.shape.blocks * BLOCK_FEATURES;
-  if (pwi_wait_problem_create(&options.shape, &problem)) return pwi_cli_failure(command, "out of memory for the data");
+  if (pwi_wait_problem_create(&options.shape, &problem))
+    return pwi_cli_failure(command, "there is no memory for the data");
   int code = measure(command, &options, problem);
   pwi_wait_problem_destroy(problem);
   return code;
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_TAU, "tau", "LIST", "bounds to measure, separated by commas; inf: none (default: 0,1,4,8,16,inf)"},
-    {LETTER_WORKERS, "workers", "N", "number of workers (default: 4)"},
-    {LETTER_BLOCKS, "blocks", "N", "number of blocks of 32 features (default: 64)"},
-    {LETTER_SEED, "seed", "N", "seed of the data and the delays (default: 1)"},
+    {LETTER_TAU, "tau", "LIST", "bounds to try, with commas; inf: none (default: 0,1,4,8,16,inf)"},
+    {LETTER_WORKERS, "workers", "N", "workers (default: 4)"},
+    {LETTER_BLOCKS, "blocks", "N", "blocks of 32 features (default: 64)"},
+    {LETTER_SEED, "seed", "N", "for the data and the delays (default: 1)"},
     {LETTER_RATE, "rate", "R", "length of steps, up to 2 (default: 0.6)"},
-    {LETTER_SVG, "svg", "FILE", "also draw the figures to FILE"},
+    {LETTER_SVG, "svg", "FILE", "draw the figures there as well"},
     PWI_CLI_JSON,
     {0},
 };
@@ -162,14 +163,14 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_bench_wait = {
     .name = "wait",
     .summary = "measure how much workers wait under bounded delay",
-    .text = "Trains l1-regularised logistic regression by Algorithm 3 of OSDI'14 on\n"
-            "generated data, once for each bound tau: the number of iterations of a worker\n"
-            "that may be unfinished while it computes the next. A block takes 4 times\n"
-            "longer with probability 0.1, and a push is in flight for half a block time.\n"
-            "Prints the share of time that workers waited, and the time until an objective\n"
-            "common to all runs was reached.\n\n"
-            "Roles and numbers are real, network and time are simulated: the same seed\n"
-            "gives the same figures on any machine.\n\n"
+    .text = "Trains l1-regularised logistic regression by Algorithm 3 of OSDI'14 on generated\n"
+            "data, once for each bound tau: so many iterations of a worker may be under way\n"
+            "besides the one that it computes. A block takes 4 times longer with probability\n"
+            "0.1, and a push is on its way for half a block time. Prints the share of their\n"
+            "time that workers waited, and the time until all runs' common objective was\n"
+            "reached.\n\n"
+            "Roles and numbers are real, network and time are simulated: the same seed gives\n"
+            "the same figures on any machine.\n\n"
             "  pawl-bench wait\n"
             "  pawl-bench wait --tau 0,8,inf --json\n"
             "  pawl-bench wait --svg wait.svg\n",

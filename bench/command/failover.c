@@ -185,7 +185,7 @@ static bool read_gaps(const struct run *run, double *gaps, double *quiets, uint6
     if (!pwi_storm_is_worker(run->storm, i)) continue;
     pawl_status status = pwi_storm_journal_read(pwi_storm_journal(run->storm, i), &journal);
     if (status) {
-      pwi_cli_failure(run->options->command, "cannot read a journal: %s", pawl_status_text(status));
+      pwi_cli_failure(run->options->command, "a journal cannot be read: %s", pawl_status_text(status));
       return false;
     }
     for (uint32_t f = 0; f < run->fault_count; f++) {

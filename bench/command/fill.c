@@ -115,12 +115,12 @@ static bool look_now(const struct run *run, struct look *look_out) {
   char *text;
   fini_look(look_out);
   pawl_status status = pawl_session_status(pwi_kv_crew_session(run->crew), PWI_KV_PATIENCE, &text);
-  if (status) return pwi_kv_fail(&run->kv, "cannot get the status", status);
+  if (status) return pwi_kv_fail(&run->kv, "no status", status);
   json_t *root = json_loads(text, 0, NULL);
   pawl_text_free(text);
   bool good = read_state(root, look_out);
   json_decref(root);
-  return good || pwi_kv_fail(&run->kv, "out of memory", PAWL_NO_MEMORY);
+  return good || pwi_kv_fail(&run->kv, "no memory", PAWL_NO_MEMORY);
 }
 
 static bool is_new(const struct run *run, uint64_t node) {
@@ -219,7 +219,7 @@ static bool measure_join(struct run *run, struct pwi_fill_figures *figures) {
       first = last;
     }
     if (end > deadline) {
-      pwi_cli_failure(run->options->command, "the new server did not receive its data in %d s", JOIN_SECONDS);
+      pwi_cli_failure(run->options->command, "the new server has not got its share in %d s", JOIN_SECONDS);
       return false;
     }
   } while (begin == 0 || !is_over(run));

@@ -97,7 +97,7 @@ static bool push_list(const struct pwi_filters_bench *bench, struct pawl_vector 
   for (int i = 0; i < LIST_TIMES; i++) {
     struct pawl_task *task;
     pawl_status status = pawl_vector_push(vector, pawl_at_keys(keys, LIST_KEYS), values, &task);
-    if (!finish(bench, "cannot push", status, &task)) return false;
+    if (!finish(bench, "a push", status, &task)) return false;
   }
   return true;
 }
@@ -150,7 +150,7 @@ static bool begin_learning(const struct pwi_filters_bench *bench, struct learner
   learner->pushed = pwi_alloc_zero(2 * count, sizeof *learner->pushed);
   learner->known = pwi_alloc_zero(2 * count, sizeof *learner->known);
   if (!learner->weights || !learner->gradient || !learner->bound || !learner->pushed || !learner->known) {
-    pwi_cli_failure(bench->command, "out of memory for the model");
+    pwi_cli_failure(bench->command, "no memory for the model");
     return false;
   }
   pwi_examples_loss(&learner->examples, learner->weights, learner->gradient, learner->bound);
@@ -170,7 +170,7 @@ static void end_learning(struct learner *learner) {
 static bool pull(struct learner *learner) {
   struct pawl_task *task;
   struct pawl_where all = pawl_at_keys(learner->examples.keys, learner->examples.features);
-  return finish(learner->bench, "cannot pull", pawl_vector_pull(learner->vector, all, learner->weights, &task), &task);
+  return finish(learner->bench, "a pull", pawl_vector_pull(learner->vector, all, learner->weights, &task), &task);
 }
 
 static bool push(struct learner *learner) {
@@ -182,7 +182,7 @@ static bool push(struct learner *learner) {
     learner->known[2 * j] = learner->weights[j];
   }
   pawl_status status = pawl_vector_push_filtered(learner->vector, all, learner->pushed, learner->known, &task);
-  return finish(learner->bench, "cannot push", status, &task);
+  return finish(learner->bench, "a push", status, &task);
 }
 
 static double objective(const struct learner *learner) {
@@ -229,10 +229,10 @@ static bool iterate(struct learner *learner, struct pwi_filters_row *row) {
 static bool look_for_violations(struct learner *learner, struct pwi_filters_row *row) {
   size_t count = learner->examples.features;
   pawl_status status = pawl_vector_filter(learner->vector, "none", NULL);
-  if (status) return fail(learner->bench, "cannot set filters", status);
+  if (status) return fail(learner->bench, "no filters", status);
   for (size_t j = 0; j < count; j++) row->nonzeros += learner->weights[j] != 0;
   double *before = pwi_alloc_zero(count, sizeof *before);
-  if (!before) return fail(learner->bench, "the final pass failed", PAWL_NO_MEMORY);
+  if (!before) return fail(learner->bench, "a last pass", PAWL_NO_MEMORY);
   memcpy(before, learner->weights, count * sizeof *before);
   bool ok = step(learner);
   for (size_t j = 0; j < count && ok; j++) {

@@ -119,7 +119,7 @@ static bool draw(const struct pwi_filters_bench *bench, struct gathering *gather
   bool ok = features != NULL;
   for (uint64_t i = 0; i < bench->examples && ok; i++) ok = draw_example(bench, &random, features, gathering);
   pwi_free(features);
-  if (!ok) pwi_cli_failure(bench->command, "out of memory for %llu examples", (unsigned long long)bench->examples);
+  if (!ok) pwi_cli_failure(bench->command, "no memory for %llu examples", (unsigned long long)bench->examples);
   return ok;
 }
 
@@ -157,8 +157,8 @@ static bool read_file(const struct pwi_filters_bench *bench, struct gathering *g
   }
   free(line);
   fclose(file);
-  if (!ok) pwi_cli_failure(bench->command, "%s:%zu: not in LIBSVM format", bench->data, number);
-  if (ok && gathering->count == 0) pwi_cli_failure(bench->command, "%s does not have any examples", bench->data);
+  if (!ok) pwi_cli_failure(bench->command, "%s, line %zu: not in LIBSVM format", bench->data, number);
+  if (ok && gathering->count == 0) pwi_cli_failure(bench->command, "%s holds no examples", bench->data);
   return ok && gathering->count > 0;
 }
 
@@ -198,7 +198,7 @@ bool pwi_examples_make(const struct pwi_filters_bench *bench, struct pwi_example
   struct pwi_examples examples = {0};
   bool ok = bench->data ? read_file(bench, &gathering) : draw(bench, &gathering);
   if (ok && !number_features(&gathering, &examples)) {
-    pwi_cli_failure(bench->command, "out of memory for the examples");
+    pwi_cli_failure(bench->command, "no memory for the examples");
     pwi_examples_fini(&examples);
     ok = false;
   }

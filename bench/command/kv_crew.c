@@ -270,7 +270,7 @@ static bool start_cluster(struct pwi_kv_crew *crew) {
   if (status) return pwi_kv_fail(wanted, "cannot start a cluster", status);
   status = pawl_session_check(crew->session); /* else all would wait for servers that are down */
   cluster_waits = status == PAWL_CLUSTER_WAITING;
-  return status ? pwi_kv_fail(wanted, "the cluster is not complete", status) : true;
+  return status ? pwi_kv_fail(wanted, "the cluster is not whole", status) : true;
 }
 
 bool pwi_kv_cluster_waits(void) { return cluster_waits; }
@@ -337,7 +337,7 @@ static bool start_rest(struct pwi_kv_crew *crew) {
 /* With workers and no cluster yet. */
 static bool muster(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out) {
   struct pwi_kv_crew *crew = pwi_alloc_zero(1, sizeof *crew);
-  if (!crew) return pwi_kv_fail(options, "out of memory", PAWL_NO_MEMORY);
+  if (!crew) return pwi_kv_fail(options, "no memory", PAWL_NO_MEMORY);
   crew->options = options;
   *crew_out = crew;
   return start_workers(crew, workers);

@@ -161,7 +161,7 @@ static bool run_part(struct contest *contest, const char *name) {
 static bool prepare(struct contest *contest, const struct pwi_kv_options *options, uint32_t outstanding) {
   struct pwi_kv_options with = *options;
   if (options->cluster) {
-    pwi_cli_failure(options->command, "the case %s starts its own clusters and excludes --cluster", contest->name);
+    pwi_cli_failure(options->command, "the case %s starts clusters of its own", contest->name);
     return false;
   }
   if (with.replicas == 0) with.replicas = 1;

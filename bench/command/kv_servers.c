@@ -62,13 +62,13 @@ static void add_nodes(const json_t *root, struct shares *shares) {
 static bool look(const struct pwi_kv_options *options, struct pawl_session *session, struct shares *shares_out) {
   char *text;
   pawl_status status = pawl_session_status(session, PWI_KV_PATIENCE, &text);
-  if (status) return pwi_kv_fail(options, "cannot get the status", status);
+  if (status) return pwi_kv_fail(options, "no status", status);
   json_t *root = json_loads(text, 0, NULL);
   pawl_text_free(text);
   *shares_out = (struct shares){0};
   add_nodes(root, shares_out);
   json_decref(root);
-  if (shares_out->count == 0) pwi_cli_failure(options->command, "the status has no servers");
+  if (shares_out->count == 0) pwi_cli_failure(options->command, "the status names no servers");
   return shares_out->count > 0;
 }
 
@@ -77,7 +77,7 @@ bool pwi_kv_look(const struct pwi_kv_options *options, struct pawl_session *sess
   size_t i;
   json_t *node;
   pawl_status status = pawl_session_status(session, PWI_KV_PATIENCE, &text);
-  if (status) return pwi_kv_fail(options, "cannot get the status", status);
+  if (status) return pwi_kv_fail(options, "no status", status);
   json_t *root = json_loads(text, 0, NULL);
   pawl_text_free(text);
   *totals_out = (struct pwi_kv_totals){0};
@@ -165,7 +165,7 @@ static bool push_small_ids(struct pawl_session *session, const struct pwi_kv_opt
 
 static bool balance(const struct pwi_kv_options *options, struct pawl_session *session, struct shares *shares) {
   pawl_status status = pwi_session_ask(session, PWI_ASK_BALANCE, NULL, pwi_host_after(PWI_KV_PATIENCE), NULL, NULL);
-  if (status) return pwi_kv_fail(options, "the manager does not rebalance", status);
+  if (status) return pwi_kv_fail(options, "the manager does not balance", status);
   for (int i = 0; i < MOVES_TRIES; i++) {
     usleep(MOVES_US);
     if (!look(options, session, shares)) return false;
@@ -219,7 +219,7 @@ static bool run_with(const struct pwi_kv_options *options, const struct load *lo
   struct shares before, after;
   size_t count = (size_t)1 << 20;
   uint64_t *keys = draw_requests(load, &job, count);
-  if (!keys) return pwi_kv_fail(options, "out of memory", PAWL_NO_MEMORY);
+  if (!keys) return pwi_kv_fail(options, "no memory", PAWL_NO_MEMORY);
   bool good = load->small_ids ? push_small_ids(session, options, &job, &vector)
                               : pwi_kv_fill(session, options, &job, VECTOR, &vector);
   if (good) good = run_load(options, session, vector, keys, count, &before, &after);

@@ -92,7 +92,7 @@ bool pwi_redis_start(const struct pwi_command *command, struct pwi_redis **redis
   uint16_t port = free_port();
   if (!redis || port == 0) {
     pwi_free(redis);
-    pwi_cli_failure(command, "out of memory, or no free port, for " PROGRAM);
+    pwi_cli_failure(command, "no memory, or no free port, for " PROGRAM);
     return false;
   }
   *redis = (struct pwi_redis){.command = command, .fd = -1, .pid = start_child(path, port)};
@@ -188,6 +188,6 @@ double pwi_redis_run(struct pwi_redis *redis, enum pwi_redis_how how, const uint
   good = good && receive(redis->fd, 0, &waiting);
   double per_second = (double)(sent * things) / (pwi_bench_sketch_now() - begin);
   pwi_free(text);
-  if (!good) pwi_cli_failure(redis->command, PROGRAM " closed the connection or refused a command");
+  if (!good) pwi_cli_failure(redis->command, PROGRAM " has hung up, or refused a command");
   return good ? per_second : 0;
 }

@@ -164,7 +164,7 @@ static bool start_redis(const struct pwi_bench_sketch *bench, struct pwi_redis *
   bool is_missing;
   *redis_out = NULL;
   if (pwi_redis_start(bench->command, redis_out, &is_missing)) return true;
-  if (is_missing) fprintf(stderr, "pawl-bench sketch: redis-server is not installed; measured without it\n");
+  if (is_missing) fprintf(stderr, "pawl-bench sketch: no redis-server here: measured without\n");
   return is_missing;
 }
 

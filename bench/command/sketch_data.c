@@ -197,7 +197,7 @@ static bool run_file(const struct pwi_bench_sketch *bench, struct pawl_session *
   good = good && count_words(bench, session, &words, &verdict);
   if (good) print(bench, name, &verdict);
   if (good && (verdict.below > 0 || (double)verdict.beyond > exp(-4) * (double)verdict.different)) {
-    pwi_cli_failure(bench->command, "%s: the error bound is violated", name);
+    pwi_cli_failure(bench->command, "%s: the bound does not hold", name);
     good = false;
   }
   if (file) fclose(file);

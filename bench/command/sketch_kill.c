@@ -113,6 +113,6 @@ bool pwi_bench_sketch_kill(const struct pwi_bench_sketch *bench) {
   if (good) print(&run);
   pwi_free(run.stream);
   if (good && run.added != run.counted)
-    pwi_cli_failure(bench->command, "the acknowledged and the stored counts differ");
+    pwi_cli_failure(bench->command, "what was acknowledged and what is there differ");
   return good && run.added == run.counted;
 }

@@ -138,7 +138,7 @@ static void begin_iteration(struct hand *hand) {
   pawl_status status = pwi_pace_begin(&hand->pace);
   struct step *step = status ? NULL : make_step(hand, hand->pace.begun);
   if (!step) {
-    broken(hand, "is out of memory for an iteration", PAWL_NO_MEMORY);
+    broken(hand, "has no memory for an iteration", PAWL_NO_MEMORY);
     return;
   }
   hand->steps[step->iteration] = step;
