@@ -28,6 +28,9 @@
 
 /* By what part of itself the curvature of a row may have changed before the Hessian takes note: hessian.h. */
 #define LINEAR_HESSIAN_SLACK 0.5
+/* The hinge loss: up to so many bytes of text one worker has all rows; and how many times as large a compressed file is, about. */
+#define LINEAR_DUAL_ALONE (UINT64_C(256) << 20)
+#define LINEAR_PACKED 5
 
 struct linear_spec {
   char job[64]; /* also the space of the vectors */
@@ -42,6 +45,7 @@ struct linear_spec {
   bool bias;
   bool digests; /* workers digest what they read: there will be checkpoints */
   double class_weights[2];
+  enum linear_scale scale;
   uint32_t tau, threads, minibatch;
   double rate;
 };
@@ -55,6 +59,7 @@ enum linear_do {
   LINEAR_GATHER = 4,   /* begin, and push what the weights are the sum of */
   LINEAR_DERIVE = 5,   /* derivatives at the weights that are on the servers, and what bounds the optimum: derive.c */
   LINEAR_SEARCH = 6,   /* losses at some points between the weights and a step that the scheduler proposes: derive.c */
+  LINEAR_MEASURE = 7,  /* how large features are: scale.h */
 };
 
 /* Points of a search: steps of `rate`, half of it, a quarter, … */
@@ -116,7 +121,10 @@ enum linear_vector {
   LINEAR_ALPHA,
   LINEAR_GRADIENT, /* derivatives: by key, of each class; */
   LINEAR_HESSIAN,  /* the upper triangle, row after row, by key, the bias last; */
-  LINEAR_STEP,     /* a step that is searched along, by key, the bias last */
+  LINEAR_STEP,     /* a step that is searched along, by key, the bias last; */
+  LINEAR_MOST,     /* of values: the largest, by key; */
+  LINEAR_SUMS,     /* sums, and of squares, by key; */
+  LINEAR_SCALES,   /* what features are divided by, by key, for the whole job: scale.h */
 };
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
