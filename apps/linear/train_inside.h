@@ -4,6 +4,7 @@
 
 #include "apps/linear/control.h"
 #include "apps/linear/inside.h"
+#include "apps/news.h"
 
 /* Validation data, in this process. */
 struct linear_validation {
@@ -59,6 +60,7 @@ struct linear_run {
   uint64_t moved,
       seen_moved; /* how often pieces have changed hands, or workers were lost: so far, and at the last round, */
   uint64_t gathered_moved; /* and when the weights were last gathered */
+  struct apps_refusal refusal;
   bool is_stopping;
   bool is_best;           /* the weights on the servers are those that are kept */
   uint64_t resumed_round; /* the first one after resuming */
