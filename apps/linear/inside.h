@@ -12,6 +12,7 @@
 
 #include <pawl/pawl.h>
 
+#include "apps/linear/hessian.h"
 #include "apps/linear/linear.h"
 #include "apps/linear/rows.h"
 #include "apps/linear/share.h"
@@ -25,6 +26,8 @@
   1000 /* the same where rows have fewer than a sixteenth of the features: blocks are faster there */
 #define LINEAR_NEWTON_PAIRS 1e11
 
+/* By what part of itself the curvature of a row may have changed before the Hessian takes note: hessian.h. */
+#define LINEAR_HESSIAN_SLACK 0.5
 /* The hinge loss: up to so many bytes of text one worker has all rows; and how many times as large a compressed file is, about. */
 #define LINEAR_DUAL_ALONE (UINT64_C(256) << 20)
 #define LINEAR_PACKED 5
@@ -133,14 +136,21 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
 
 /* --- methods ------------------------------------------------------------------------------------------------------------------ */
 
+/* What a worker keeps of derivatives: derive.c. */
+struct linear_derived {
+  double *w, *z; /* the scores of rows at these weights, of which the last is the bias; NULL: not known */
+  struct linear_hessian hessian;
+};
+
 /* A worker's side of a job. */
 struct linear_worker {
   struct pawl_worker *worker;
   struct pawl_session *session;
   struct linear_spec spec;
   struct pawl_data *data;
-  struct linear_share share; /* by columns; empty for methods that stream */
-  struct linear_rows rows;   /* the same by rows, once they are needed */
+  struct linear_share share;      /* by columns; empty for methods that stream */
+  struct linear_rows rows;        /* the same by rows, once they are needed */
+  struct linear_derived *derived; /* of the share as it is; NULL before the first derivatives */
   struct linear_scatter scatter;
   struct pawl_range *pieces; /* of methods that stream: what is ours */
   size_t piece_count;
@@ -184,6 +194,7 @@ pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_or
 /* Derivatives, and losses along a step: derive.c. */
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
 pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
+void linear_derived_forget(struct linear_worker *worker); /* the share has changed, or it is the end */
 
 /* The weights of these features, which rise, by the vector's own keys. */
 pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,

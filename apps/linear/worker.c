@@ -171,6 +171,7 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
     if (worker->share.is_stale) {
       worker->is_begun = false;
       linear_rows_fini(&worker->rows);
+      linear_derived_forget(worker);
     }
     status = linear_share_arrange(&worker->share, &worker->scatter);
     if (!status && order->what != LINEAR_MEASURE) status = linear_scale_apply(worker, order);
@@ -224,6 +225,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   close_vectors(worker);
   linear_share_fini(&worker->share);
   linear_rows_fini(&worker->rows);
+  linear_derived_forget(worker);
   pawl_data_close(worker->data);
   free(worker->pieces);
   linear_spec_fini(&worker->spec);
