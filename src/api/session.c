@@ -260,14 +260,18 @@ static pawl_status flush_until(struct pawl_session *session, int64_t deadline) {
   return failure;
 }
 
-static pawl_status explain_flush(pawl_status status, const char *what) {
-  if (status == PAWL_TIMED_OUT) return pwi_error(status, "%s: there are tasks that have not finished", what);
+static pawl_status explain_flush(pawl_status status, const char *what, const char *why) {
+  if (status == PAWL_TIMED_OUT)
+    return pwi_error(status, "%s: there are tasks that have not finished%s%s", what, *why ? "; " : "", why);
   return status ? pwi_error_status(status, "%s: a task without a handle failed", what) : PAWL_OK;
 }
 
 pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns) {
   if (!session) return pwi_error(PAWL_INVALID, "flush: there is no session");
-  return explain_flush(flush_until(session, pwi_driver_deadline(timeout_ns)), "flush");
+  char why[PWI_ERROR_TEXT_MAX + 1] = "";
+  pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
+  if (status == PAWL_TIMED_OUT) (void)pwi_session_waits(session, why, sizeof why);
+  return explain_flush(status, "flush", why);
 }
 
 /* Its own thread has ended: we poll. */
@@ -288,7 +292,9 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   if (!session) return PAWL_OK;
   struct pwi_driver *driver = &session->driver;
   pwi_functions_stop(session->functions);
+  char why[PWI_ERROR_TEXT_MAX + 1] = "";
   pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
+  if (status == PAWL_TIMED_OUT) (void)pwi_session_waits(session, why, sizeof why);
   pwi_driver_stop(driver);
   pwi_driver_enter(driver);
   if (status != PAWL_TIMED_OUT) leave_cluster(session);
@@ -303,7 +309,7 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   pwi_driver_leave(driver);
   pwi_driver_fini(driver);
   destroy(session);
-  return explain_flush(status, "close"); /* only now: callbacks may have failed at something meanwhile */
+  return explain_flush(status, "close", why); /* only now: callbacks may have failed at something meanwhile */
 }
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */

@@ -91,6 +91,10 @@ void pwi_session_catch_up(struct pawl_session *session);
  * can be done. */
 bool pwi_session_waits(struct pawl_session *session, char *text, size_t size);
 
+/* Outside the gate: as pwi_error_status. If `status` is PAWL_TIMED_OUT and keys wait for servers that are down, that is said too. */
+pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, const char *format, ...)
+    PAWL_PRINTF(3, 4);
+
 /* Outside the gate: waits until all tasks up to a serial have finished: false if the deadline came first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
 

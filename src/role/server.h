@@ -43,7 +43,8 @@
 #include "base/log.h"
 #include "net/net.h"
 #include "role/holding.h"
-#include "role/manager.h" /* pwi_rights_of */
+#include "role/audit.h"
+#include "role/rights.h"
 #include "role/protocol.h"
 #include "role/roster.h"
 
