@@ -100,7 +100,7 @@ static pawl_status end(struct input *input, struct pwi_roster *roster) {
   struct pwi_sender sender = {draw_u8(input)};
   bool live = pwi_roster_is_live(roster, sender), retired = pwi_roster_is_retired(roster, sender);
   if (draw_u8(input) % 2) {
-    pawl_status status = pwi_roster_forget(roster, sender);
+    pawl_status status = pwi_roster_forget(roster, &sender, 1);
     assert(status == (retired ? PAWL_OK : PAWL_NOT_FOUND) && pwi_roster_is_live(roster, sender) == live);
     return status;
   }

@@ -84,6 +84,7 @@ static pawl_status make_net(struct pawl_session *session, const struct pawl_sess
   config.private_key = options->private_key;
   config.authority = options->authority;
   config.require_encryption = options->require_encryption;
+  config.limits.inbound_bytes = PWI_SESSION_INBOUND;
   config.plane = options->tcp_only ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
   const char *transport = getenv("PAWL_TRANSPORT");
   config.rdma = transport && strcmp(transport, "rdma") == 0;
@@ -131,7 +132,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
 
 static bool is_final(pawl_status trouble) {
   return trouble == PAWL_FORBIDDEN || trouble == PAWL_LINK_KEY || trouble == PAWL_LINK_VERSION ||
-         trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE;
+         trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE || trouble == PAWL_LINK_REVOKED;
 }
 
 /* There is no manager, as it seems, and none will come unless somebody starts one. A few of these in a row may be the moment of its

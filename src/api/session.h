@@ -23,6 +23,9 @@
 #include "net/key.h"
 #include "role/client.h"
 
+/* Memory for messages that are being received, calls of others above all: see RECEIVING MUCH in net/net.h. */
+#define PWI_SESSION_INBOUND ((size_t)1 << 30)
+
 /* Things that go with their session. */
 struct pwi_owned {
   struct pwi_owned *next, *before;

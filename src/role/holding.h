@@ -95,6 +95,11 @@ bool pwi_holding_next(const struct pwi_holding *holding, struct pwi_vector_id *i
  * looked at again. Before the first call nobody may push. */
 void pwi_holding_set_roster(struct pwi_holding *holding, const struct pwi_roster *roster);
 
+/* For each of these senders, by rising id, of which anything is here later than `settled`, or which the roster does not list as
+ * retired, the id is written to `unsettled`, which has room for all. Returns how many. */
+size_t pwi_holding_unsettled(const struct pwi_holding *holding, const struct pwi_settle *senders, size_t count,
+                             uint64_t *unsettled);
+
 /* The roster that was set has changed in its place. Of each sender that it has forgotten the holding is told before. */
 void pwi_holding_forget(struct pwi_holding *holding, struct pwi_sender sender);
 void pwi_holding_roster_changed(struct pwi_holding *holding);

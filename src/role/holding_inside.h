@@ -404,6 +404,7 @@ bool pwi_together_has_part(const struct pwi_holding *holding, struct pwi_vector_
                            struct pawl_range keys);
 
 /* The roster has changed. */
+bool pwi_together_has_sender(const struct pwi_holding *holding, struct pwi_sender sender); /* in any of them */
 void pwi_together_examine(struct pwi_holding *holding);
 
 /* Parts for these keys have no future here. */

@@ -187,6 +187,13 @@ bool pwi_together_has_part(const struct pwi_holding *holding, struct pwi_vector_
   return false;
 }
 
+bool pwi_together_has_sender(const struct pwi_holding *holding, struct pwi_sender sender) {
+  for (const struct pwi_gathering *it = holding->gatherings; it; it = it->next)
+    for (size_t i = 0; i < it->count; i++)
+      if (it->parts[i].sender.id == sender.id) return true;
+  return false;
+}
+
 void pwi_together_examine(struct pwi_holding *holding) {
   for (struct pwi_gathering *it = holding->gatherings; it; it = it->next) {
     drop_early_of_the_dead(holding, it);

@@ -163,7 +163,7 @@ static bool may_retire(const struct pwi_manager *manager, const struct peer *pee
 static pawl_status decide_forget(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
   if (pwi_roster_is_live(&manager->ledger.roster, sender)) return PAWL_FORBIDDEN;
-  if (pwi_roster_is_retired(&manager->ledger.roster, sender)) pwi_record_forget(&manager->record, sender.id);
+  if (pwi_roster_is_retired(&manager->ledger.roster, sender)) pwi_record_forget(&manager->record, true, &sender.id, 1);
   return PAWL_OK;
 }
 

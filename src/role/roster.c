@@ -183,13 +183,19 @@ pawl_status pwi_roster_retire(struct pwi_roster *roster, struct pwi_sender sende
   return PAWL_OK;
 }
 
-pawl_status pwi_roster_forget(struct pwi_roster *roster, struct pwi_sender sender) {
-  struct pwi_roster_sender *found = find_sender(roster, sender);
-  if (!found || !found->retired) return PAWL_NOT_FOUND;
-  struct pwi_roster_sender *end = roster->senders + roster->sender_count;
-  memmove(found, found + 1, (size_t)(end - (found + 1)) * sizeof *found);
-  roster->sender_count--;
-  roster->number++;
+pawl_status pwi_roster_forget(struct pwi_roster *roster, const struct pwi_sender *gone, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!pwi_roster_is_retired(roster, gone[i]) || (i > 0 && gone[i].id <= gone[i - 1].id)) return PAWL_NOT_FOUND;
+  if (count == 0) return PAWL_OK;
+  size_t kept = sender_place(roster, gone[0].id), next = 0;
+  for (size_t i = kept; i < roster->sender_count; i++) {
+    if (next < count && roster->senders[i].sender.id == gone[next].id)
+      next++;
+    else
+      roster->senders[kept++] = roster->senders[i];
+  }
+  roster->sender_count = kept;
+  roster->number += count;
   return PAWL_OK;
 }
 

@@ -17,7 +17,7 @@ static pawl_status take(struct pwi_roster *roster, const struct pwi_roster_step 
   case PWI_STEP_RETIRE:
     return pwi_roster_retire(roster, sender);
   case PWI_STEP_FORGET:
-    return pwi_roster_forget(roster, sender);
+    return pwi_roster_forget(roster, &sender, 1);
   case PWI_STEP_ADDRESS:
     return pwi_roster_set_address(roster, sender, step->sender.address);
   case PWI_STEP_JOIN:
@@ -97,18 +97,54 @@ static pawl_status check_steps(struct delta delta) {
   return pwi_reader_end(&delta.reader);
 }
 
+/* Senders that are forgotten one after another go together: each pass over a roster of thousands costs. */
+struct batch {
+  struct pwi_roster *roster;
+  void (*forgot)(void *context, struct pwi_sender sender);
+  void *context;
+  struct pwi_sender gone[256];
+  size_t count;
+};
+
+static pawl_status end_batch(struct batch *batch) {
+  pawl_status status = pwi_roster_forget(batch->roster, batch->gone, batch->count);
+  for (size_t i = 0; i < batch->count && !status && batch->forgot; i++) batch->forgot(batch->context, batch->gone[i]);
+  batch->count = 0;
+  return status ? PAWL_CORRUPT : PAWL_OK;
+}
+
+static bool fits(const struct batch *batch, const struct pwi_roster_step *step) {
+  if (step->kind != PWI_STEP_FORGET || batch->count == sizeof batch->gone / sizeof *batch->gone) return false;
+  if (!pwi_roster_is_retired(batch->roster, step->sender.sender)) return false;
+  return batch->count == 0 || step->sender.sender.id > batch->gone[batch->count - 1].id;
+}
+
+static pawl_status take_step(struct batch *batch, const struct pwi_roster_step *step) {
+  pawl_status status = fits(batch, step) ? PAWL_OK : end_batch(batch);
+  if (status) return status;
+  if (fits(batch, step)) {
+    batch->gone[batch->count++] = step->sender.sender;
+    return PAWL_OK;
+  }
+  status = pwi_roster_step(batch->roster, step);
+  if (!status && step->kind == PWI_STEP_FORGET && batch->forgot) batch->forgot(batch->context, step->sender.sender);
+  return status;
+}
+
 pawl_status pwi_roster_apply_delta(struct pwi_roster *roster, const void *bytes, size_t size,
                                    void (*forgot)(void *context, struct pwi_sender sender), void *context) {
   struct delta delta;
   struct pwi_roster_step step;
+  struct batch batch = {.roster = roster, .forgot = forgot, .context = context};
   pawl_status status = open_delta(bytes, size, &delta);
   if (!status) status = check_steps(delta);
   if (!status && delta.since > roster->number) status = PAWL_CORRUPT;
+  if (status) return status;
+  uint64_t had = roster->number - delta.since;
   for (size_t i = 0; i < delta.count && !status; i++) {
     read_step(&delta.reader, &step);
-    if (delta.since + i < roster->number) continue; /* it is here already */
-    status = pwi_roster_step(roster, &step);
-    if (!status && step.kind == PWI_STEP_FORGET && forgot) forgot(context, step.sender.sender);
+    if (i >= had) status = take_step(&batch, &step); /* those before are here already */
   }
-  return status;
+  pawl_status ended = end_batch(&batch);
+  return status ? status : ended;
 }

@@ -30,6 +30,10 @@ static void add(struct pwi_roster *roster, uint64_t id, const char *job, const c
   assert_int_equal(pwi_roster_add(roster, &record), PAWL_OK);
 }
 
+static pawl_status forget_one(struct pwi_roster *roster, struct pwi_sender sender) {
+  return pwi_roster_forget(roster, &sender, 1);
+}
+
 static pawl_status join(struct pwi_roster *roster, uint64_t group, uint32_t size, uint64_t sender) {
   return pwi_roster_join(roster, group_of(group), size, sender_of(sender));
 }
@@ -97,7 +101,7 @@ static void test_an_empty_roster_has_nobody(void **state) {
   assert_null(pwi_roster_group(&roster, group_of(1)));
   assert_int_equal(count_of(&roster, 1), 0);
   assert_int_equal(pwi_roster_retire(&roster, sender_of(1)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(1)), PAWL_NOT_FOUND);
+  assert_int_equal(forget_one(&roster, sender_of(1)), PAWL_NOT_FOUND);
   assert_int_equal(pwi_roster_set_address(&roster, sender_of(1), ""), PAWL_NOT_FOUND);
   assert_int_equal(join(&roster, 1, 1, 1), PAWL_NOT_FOUND);
   assert_int_equal(pwi_roster_leave(&roster, group_of(1), sender_of(1)), PAWL_NOT_FOUND);
@@ -110,13 +114,13 @@ static void test_a_sender_lives_is_retired_and_is_forgotten(void **state) {
   struct pwi_roster roster = {0};
   add(&roster, 5, "job", "");
   assert_true(pwi_roster_is_live(&roster, sender_of(5)) && !pwi_roster_is_retired(&roster, sender_of(5)));
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(5)), PAWL_NOT_FOUND);
+  assert_int_equal(forget_one(&roster, sender_of(5)), PAWL_NOT_FOUND);
   assert_int_equal(pwi_roster_retire(&roster, sender_of(5)), PAWL_OK);
   assert_true(!pwi_roster_is_live(&roster, sender_of(5)) && pwi_roster_is_retired(&roster, sender_of(5)));
   assert_int_equal(pwi_roster_retire(&roster, sender_of(5)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(5)), PAWL_OK);
+  assert_int_equal(forget_one(&roster, sender_of(5)), PAWL_OK);
   assert_null(pwi_roster_find(&roster, sender_of(5)));
-  assert_int_equal(pwi_roster_forget(&roster, sender_of(5)), PAWL_NOT_FOUND);
+  assert_int_equal(forget_one(&roster, sender_of(5)), PAWL_NOT_FOUND);
   assert_int_equal(roster.number, 3);
   pwi_roster_fini(&roster);
 }
@@ -131,7 +135,7 @@ static void test_senders_are_found_among_many(void **state) {
   assert_int_equal(pwi_roster_find(&roster, sender_of(UINT64_MAX))->sender.id, UINT64_MAX);
   for (uint64_t i = 2; i <= 100; i += 2) {
     assert_int_equal(pwi_roster_retire(&roster, sender_of(3 * i)), PAWL_OK);
-    assert_int_equal(pwi_roster_forget(&roster, sender_of(3 * i)), PAWL_OK);
+    assert_int_equal(forget_one(&roster, sender_of(3 * i)), PAWL_OK);
   }
   for (uint64_t i = 1; i <= 100; i++) assert_int_equal(pwi_roster_is_live(&roster, sender_of(3 * i)), i % 2);
   assert_int_equal(roster.number, 201);
@@ -387,7 +391,7 @@ static void step(struct pwi_roster *roster, struct model *model, struct pwi_rand
     break;
   case 2:
     wanted = model_end(model, sender, false);
-    status = pwi_roster_forget(roster, sender_of(sender));
+    status = forget_one(roster, sender_of(sender));
     break;
   case 3:
   case 4:
