@@ -47,6 +47,7 @@ struct pwi_command {
   const char *text;                          /* paragraphs for --help, lines of at most 78 characters */
   const struct pwi_cli_option *options;      /* without those that all commands have; NULL: none */
   const struct pwi_command *const *children; /* ends with NULL; NULL: none */
+  const struct pwi_command *const *also;     /* of one that runs by itself: those that it hands over to, likewise */
   int (*run)(const struct pwi_command *command, int argc, char **argv);
   void (*help)(void); /* instead of what the rest of this struct says; NULL for most */
 };

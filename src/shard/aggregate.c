@@ -36,7 +36,8 @@
 #define EARLY_BYTES ((size_t)256 << 20) /* beyond either the sender keeps them */
 #define IDLE_MAX 8                      /* ticks of one arc that nobody waits for the end of */
 #define TICKS_MAX 1024                  /* of one arc at a time; */
-#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them: beyond either they are refused */
+#define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them, */
+#define PIECES_MAX 1024                 /* and of one sender: beyond any of these they are refused */
 #define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all ticks before the one that is pushed to: beyond it */
 #define EARLIER_OWN (2 * TICKS_MAX)     /* a sender that has so many of them itself is refused */
 
@@ -98,6 +99,13 @@ static struct pawl_range needed(const struct pwi_gathering *gathering) {
 static bool is_in(const struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range needs) {
   if (pawl_range_is_empty(needs)) return covered(gathering, sender, 0, gathering->arc) > 0;
   return covered(gathering, sender, 0, needs) >= pawl_range_size(needs);
+}
+
+/* Each costs a look at all before it. */
+static bool has_too_many_pieces(const struct pwi_gathering *gathering, struct pwi_sender sender) {
+  size_t count = 0;
+  for (size_t i = 0; i < gathering->count; i++) count += gathering->parts[i].sender.id == sender.id;
+  return count >= PIECES_MAX;
 }
 
 static struct part *part_of(const struct pwi_gathering *gathering, struct pwi_sender sender, struct pawl_range claim) {
@@ -579,5 +587,6 @@ enum pwi_aggregate pwi_serve_aggregate(struct pwi_shard *shard, struct pwi_held 
   if (part) return part->task == request->task ? take_again(vector, part, request, is_due) : PWI_AGGREGATE_ALONE;
   bool is_here = covered(gathering, request->sender, 0, request->terms.claim) > 0;
   if (is_here && !is_due) return PWI_AGGREGATE_ALONE;
+  if (has_too_many_pieces(gathering, request->sender)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
   return take_part(shard, vector, gathering, request, is_due, whole && !is_here);
 }

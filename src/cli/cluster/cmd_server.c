@@ -181,6 +181,8 @@ static const struct pwi_cli_option options[] = {
     {0},
 };
 
+static const struct pwi_command *const also[] = {&pwi_command_server_drain, &pwi_command_server_forget, NULL};
+
 const struct pwi_command pwi_command_server = {
     .name = "server",
     .summary = "run a server: it holds a share of all vectors",
@@ -192,5 +194,6 @@ const struct pwi_command pwi_command_server = {
             "one ends at once, and what was not handed over is lost. The last server of a\n"
             "cluster has nobody to hand over to. 'pawl server drain' does it from elsewhere.\n",
     .options = options,
+    .also = also,
     .run = run,
 };
