@@ -14,13 +14,13 @@
  *   manager/access.c  what they may ask for, and the audit
  *   manager/answer.c  what was answered, for those who ask again
  *   manager/news.c    who is told what, when, and who is waiting for whom to have heard of it
- *   manager/draft.c   the next view, in the making
+ *   manager/planning/draft.c   the next view, in the making
  *   manager/step.c    from the chain that is to the chain that should be: the next step
  *   manager/move.c    steps under way: orders, and what comes of them
  *   manager/work.c    what is to be done with each
  *   manager/carry.c   doing it: from view to view
- *   manager/plan.c    plans: when, and from what
- *   manager/goal.c    from a plan, or an operator's order, to moves
+ *   manager/planning/plan.c    plans: when, and from what
+ *   manager/planning/goal.c    from a plan, or an operator's order, to moves
  *   manager/saving/save.c    checkpoints; with files of its own, see manager/saving/saving.h
  *   manager/status.c  the state, for people
  *
@@ -513,7 +513,7 @@ void pwi_manager_wait(struct pwi_manager *manager, const struct waiter *waiter);
 struct numbers pwi_manager_numbers(const struct pwi_manager *manager);
 void pwi_manager_news_fini(struct pwi_manager *manager);
 
-/* manager/draft.c: nodes and arcs of the next view. Texts and their owners are borrowed from the view it began as. */
+/* manager/planning/draft.c: nodes and arcs of the next view. Texts and their owners are borrowed from the view it began as. */
 struct draft {
   struct pwi_view_node *nodes;
   size_t node_count, node_room;
@@ -626,7 +626,7 @@ static inline bool pwi_move_is_active(const struct move *move) {
   return move->step == MOVE_LISTED || move->step == MOVE_GOING || move->step == MOVE_LANDED;
 }
 
-/* manager/plan.c */
+/* manager/planning/plan.c */
 void pwi_manager_node_came(struct pwi_manager *manager); /* first arcs, or a plan after some quiet */
 void pwi_manager_plan_later(struct pwi_manager *manager);
 void pwi_manager_plan_timer(struct pwi_manager *manager);
@@ -641,7 +641,7 @@ uint32_t pwi_manager_points(const struct pwi_manager *manager);
 void pwi_manager_watch_chains(struct pwi_manager *manager); /* nothing moves: see that there is nothing to repair */
 void pwi_manager_report(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
 
-/* manager/goal.c */
+/* manager/planning/goal.c */
 
 /* The draft as it will be when all that is under way has ended well. */
 PAWL_MUST_USE pawl_status pwi_manager_open_outlook(const struct pwi_manager *manager, struct draft *draft_out);
@@ -652,7 +652,7 @@ PAWL_MUST_USE pawl_status pwi_manager_want_plan(struct pwi_manager *manager, con
 PAWL_MUST_USE pawl_status pwi_manager_order_move(struct pwi_manager *manager, struct pawl_range positions,
                                                  uint64_t target);
 
-/* manager/balance.c: a report has come. */
+/* manager/planning/balance.c: a report has come. */
 #define PWI_BALANCE_PROCESSES 256 /* of larger clusters operators take care */
 void pwi_manager_watch_balance(struct pwi_manager *manager);
 

@@ -254,7 +254,7 @@ static bool needs_repair(const struct pwi_manager *manager, const struct pwi_arc
 }
 
 /* True if somebody has nothing, or should have nothing, or chains are not as long as they should be. Balance alone is
- * manager/balance.c's business. */
+ * manager/planning/balance.c's business. */
 static bool needs_plan(const struct pwi_manager *manager) {
   struct draft draft;
   bool needed = manager->unfinished;
