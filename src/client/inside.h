@@ -135,7 +135,7 @@ struct flow_filters {
 };
 
 /* client/counts.c */
-void pwi_client_idle(struct pwi_client *client); /* all numbered tasks are over */
+void pwi_client_idle(struct pwi_client *client); /* all numbered tasks are over, or an ask has its reply */
 void pwi_client_tell_idle(struct pwi_client *client);
 void pwi_client_count_later(struct pwi_client *client); /* something was counted */
 void pwi_client_tell_counts(struct pwi_client *client, bool at_once);
@@ -385,6 +385,7 @@ struct pwi_client {
 
   int64_t idle_at;                 /* when it is looked whether we are still idle; 0: we were told of, or are not */
   uint64_t idle_number, idle_told; /* the last task's number then, and when the manager was told last */
+  uint64_t heard_told;             /* the number of the last ask whose reply the manager was told to be here */
   int64_t tell_at;                 /* when the manager is told what filters have done; 0: there is nothing to tell */
   /* Calls. */
   struct pwi_calling *callings;
@@ -415,7 +416,8 @@ void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
 void pwi_client_asks_renewed(struct pwi_client *client); /* those about ourselves are asked under the new id */
-void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task);
+void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick);
+uint64_t pwi_client_asks_heard(const struct pwi_client *client); /* all asks up to this number have their replies */
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
                             uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */

@@ -174,6 +174,7 @@ struct sender {
   struct pwi_timer timer; /* while it is not here: until it is retired; then, until it is forgotten */
   int64_t forget_at;      /* once retired: when, at the latest; 0: not retired */
   uint64_t settled;       /* up to this number it has had all answers, as it says */
+  uint64_t heard;         /* it has had the replies to all asks up to this number, as it says */
   bool is_wanted;         /* its client is back as somebody else, and collects its clocks */
 };
 

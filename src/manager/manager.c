@@ -144,6 +144,7 @@ static void note_have(struct pwi_manager *manager, struct peer *peer, const stru
 static bool note_idle(struct pwi_manager *manager, const struct peer *peer) {
   struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
   if (sender && peer->control.head.task > sender->settled) sender->settled = peer->control.head.task;
+  if (sender && peer->control.head.tick > sender->heard) sender->heard = peer->control.head.tick;
   return !peer->is_server;
 }
 

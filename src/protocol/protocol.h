@@ -63,9 +63,9 @@
   X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see protocol/filter_counts.h */            \
   X(SETTLE, 31, "settle")     /* manager to request handlers: what of these retired senders is unsettled? */           \
   X(SETTLED, 32, "settled")   /* back */                                                                               \
-  X(IDLE, 33, "idle")         /* client to manager: all tasks up to `task` of the head have been answered */           \
-  X(SPACES, 34, "spaces")     /* server to manager: what the vectors of spaces with a quota take here */               \
-  X(GRANT, 35, "grant")       /* manager to server: what they may take here */
+  X(IDLE, 33, "idle") /* client to manager: tasks up to the head's `task` and asks up to its `tick` are answered */    \
+  X(SPACES, 34, "spaces") /* server to manager: what the vectors of spaces with a quota take here */                   \
+  X(GRANT, 35, "grant")   /* manager to server: what they may take here */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
