@@ -103,7 +103,7 @@ static void write_sender(struct input *input, const struct pwi_ledger *ledger, s
   else if (shape < 96)
     pwi_record_retire(record, who);
   else if (shape < 128)
-    pwi_record_forget(record, who);
+    pwi_record_forget(record, shape % 2, (uint64_t[]){who, who + 1u}, 1 + shape / 2 % 2);
   else if (shape < 160)
     pwi_record_address(record, who, shape % 2 ? "there:9" : "not an address");
   else if (shape < 200)

@@ -124,10 +124,31 @@ static pawl_status try_probe(const uint8_t *data, size_t size) {
   return PAWL_OK;
 }
 
+static pawl_status try_settle(const uint8_t *data, size_t size) {
+  struct pwi_settle senders[PWI_SETTLE_MAX];
+  uint64_t number;
+  size_t count;
+  pawl_status status = pwi_settle_decode(data, size, &number, senders, &count);
+  if (status != PAWL_OK) return status;
+  pwi_settle_encode(number, senders, count, &writer);
+  check_same(data, size);
+  return PAWL_OK;
+}
+
+static pawl_status try_settled(const uint8_t *data, size_t size) {
+  uint64_t number, senders[PWI_SETTLE_MAX];
+  size_t count;
+  pawl_status status = pwi_settled_decode(data, size, &number, senders, &count);
+  if (status != PAWL_OK) return status;
+  pwi_settled_encode(number, senders, count, &writer);
+  check_same(data, size);
+  return PAWL_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static pawl_status (*const tries[])(const uint8_t *, size_t) = {try_terms,     try_outcome, try_join, try_joined,
-                                                                  try_move,      try_report,  try_note, try_complaint,
-                                                                  try_operation, try_probe};
+  static pawl_status (*const tries[])(const uint8_t *, size_t) = {try_terms,     try_outcome, try_join,   try_joined,
+                                                                  try_move,      try_report,  try_note,   try_complaint,
+                                                                  try_operation, try_probe,   try_settle, try_settled};
   struct input input = {data, size};
   size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);
   pwi_writer_reset(&writer);

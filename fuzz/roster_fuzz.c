@@ -100,7 +100,7 @@ static pawl_status end(struct input *input, struct pwi_membership *membership) {
   struct pwi_sender sender = {draw_u8(input)};
   bool live = pwi_membership_is_live(membership, sender), retired = pwi_membership_is_retired(membership, sender);
   if (draw_u8(input) % 2) {
-    pawl_status status = pwi_membership_forget(membership, sender);
+    pawl_status status = pwi_membership_forget(membership, &sender, 1);
     assert(status == (retired ? PAWL_OK : PAWL_NOT_FOUND) && pwi_membership_is_live(membership, sender) == live);
     return status;
   }

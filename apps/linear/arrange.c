@@ -106,6 +106,17 @@ static void place_old(const struct linear_share *share, const uint32_t *map, str
   }
 }
 
+/* Entries of columns that were there before come first, divided as they are. */
+static pawl_status note_raw(const struct linear_share *share, const struct linear_index *index,
+                            struct linear_share *next) {
+  next->scales = share->scales;
+  if (!share->scales) return PAWL_OK;
+  next->raw = malloc((next->features + 1) * sizeof *next->raw);
+  for (size_t j = 0; next->raw && j < next->features; j++)
+    next->raw[j] = index->counts[linear_index_find(index, next->ids[j])];
+  return next->raw ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
 static void place_batch(const struct pawl_batch *batch, size_t first_row, struct linear_index *index,
                         struct linear_share *next) {
   for (size_t i = 0; i < batch->rows; i++) {
@@ -128,6 +139,7 @@ static pawl_status allocate(struct linear_share *next, size_t rows, uint64_t ent
 
 /* The share keeps its pieces, without those that were dropped, and takes the columns of `next`. */
 static void adopt(struct linear_share *share, struct linear_share *next) {
+  next->digests = share->digests;
   next->pieces = share->pieces;
   next->piece_room = share->piece_room;
   for (size_t i = 0; i < share->piece_count; i++) {
@@ -162,8 +174,9 @@ pawl_status linear_share_arrange(struct linear_share *share, const struct linear
   if (!status) status = count_all(share, map, scatter->size, &index);
   if (!status) status = order_features(&index, scatter, &next);
   if (!status) status = allocate(&next, rows, next.starts[next.features]);
+  if (!status) place_old(share, map, &index, &next);
+  if (!status) status = note_raw(share, &index, &next);
   if (!status) {
-    place_old(share, map, &index, &next);
     for (size_t i = 0, row = kept; i < share->piece_count; i++) {
       if (!share->pieces[i].batch) continue;
       place_batch(share->pieces[i].batch, row, &index, &next);

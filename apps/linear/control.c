@@ -169,6 +169,7 @@ static void adjust_dual_damping(struct linear_control *control, const struct lin
 static void hear_dual(struct linear_control *control, const struct linear_outcome *outcome) {
   if (!outcome->is_whole || !isfinite(outcome->objective) || !isfinite(outcome->dual)) return;
   adjust_dual_damping(control, outcome);
+  if (isfinite(outcome->before) && !(control->best < outcome->before)) control->best = outcome->before;
   control->keeps = outcome->objective < control->best;
   control->best = fmin(control->best, outcome->objective);
   control->best_dual = fmax(control->best_dual, outcome->dual);

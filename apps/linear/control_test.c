@@ -279,7 +279,7 @@ static void test_what_is_left_is_guessed_from_how_it_falls(void **state) {
 /* --- the dual method ---------------------------------------------------------------------------------------------------------------- */
 
 static void hear_gap(struct linear_control *control, double objective, double dual) {
-  struct linear_outcome outcome = {.is_whole = true, .objective = objective, .dual = dual};
+  struct linear_outcome outcome = {.is_whole = true, .objective = objective, .dual = dual, .before = NAN};
   linear_control_hear(control, &outcome);
 }
 
@@ -293,6 +293,17 @@ static void test_the_dual_method_is_done_when_the_gap_is_small(void **state) {
   hear_gap(&control, 100.05, 99.99);
   assert_true(control.is_done);
   assert_true(linear_control_left(&control) == 0);
+}
+
+static void test_the_dual_method_is_never_worse_than_its_beginning(void **state) {
+  (void)state;
+  struct linear_control control = begin(LINEAR_METHOD_DUAL, 1e-3, 0, 2);
+  struct linear_outcome outcome = {.is_whole = true, .objective = 1e6, .dual = 5, .before = 100};
+  linear_control_hear(&control, &outcome);
+  assert_false(control.keeps);
+  assert_true(control.best == 100);
+  hear_gap(&control, 90, 6);
+  assert_true(control.keeps);
 }
 
 static void test_the_dual_method_goes_on_while_somebody_is_missing(void **state) {
@@ -386,6 +397,7 @@ int main(void) {
       cmocka_unit_test(test_a_new_penalty_keeps_the_damping_that_was_found),
       cmocka_unit_test(test_what_is_left_is_guessed_from_how_it_falls),
       cmocka_unit_test(test_the_dual_method_is_done_when_the_gap_is_small),
+      cmocka_unit_test(test_the_dual_method_is_never_worse_than_its_beginning),
       cmocka_unit_test(test_the_dual_method_goes_on_while_somebody_is_missing),
       cmocka_unit_test(test_the_dual_method_steps_shorter_when_its_objective_falls),
       cmocka_unit_test(test_with_delay_the_dual_method_begins_with_what_is_safe),

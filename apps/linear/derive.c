@@ -3,8 +3,10 @@
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          h_jk = sum_i c_i x_ij x_ik loss''(z_i)
  *
- * g is pushed apart for each class. Nothing is kept from one round to the next: whoever has just come, or has taken over rows, does as well as
- * anybody. Of the Hessian the upper triangle is pushed, row after row, the bias last. */
+ * g is pushed apart for each class. Of the Hessian the upper triangle is pushed, row after row, the bias last.
+ *
+ * A worker keeps the scores of its rows, which hold as long as the servers hold the same weights, and its part of the Hessian (hessian.h). Both only save
+ * work: a worker that has just come, or has taken over rows, computes them anew. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +16,59 @@
 
 /* --- scores ----------------------------------------------------------------------------------------------------------------------- */
 
-/* out += X w + bias. */
-static void add_scores(const struct linear_share *share, const double *w, double bias, double *out) {
+/* out = X w + bias, by columns: */
+static void score_columns(const struct linear_share *share, const double *w, double bias, double *out) {
+  for (size_t i = 0; i < share->rows; i++) out[i] = bias;
   for (size_t j = 0; j < share->features; j++)
     for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
       out[share->row_of[k]] += w[j] * (double)share->values[k];
-  for (size_t i = 0; bias != 0 && i < share->rows; i++) out[i] += bias;
+}
+
+/* and by rows, with several sums under way at a time. */
+static double score_row(const struct linear_rows *rows, size_t row, const double *w) {
+  uint64_t k = rows->starts[row], end = rows->starts[row + 1];
+  double sums[4] = {0};
+  for (; k + 4 <= end; k += 4)
+    for (size_t i = 0; i < 4; i++) sums[i] += w[rows->feature_of[k + i]] * (double)rows->values[k + i];
+  for (; k < end; k++) sums[0] += w[rows->feature_of[k]] * (double)rows->values[k];
+  return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+static void find_scores(const struct linear_worker *worker, const double *w, double bias, double *out) {
+  if (!worker->rows.starts) {
+    score_columns(&worker->share, w, bias, out);
+    return;
+  }
+  for (size_t i = 0; i < worker->share.rows; i++) out[i] = bias + score_row(&worker->rows, i, w);
+}
+
+/* The scores at the weights that the servers hold. */
+static pawl_status score_rows(struct linear_worker *worker) {
+  size_t features = worker->share.features;
+  double bias = 0, *w = malloc((features + 1) * sizeof *w);
+  if (!worker->derived) worker->derived = calloc(1, sizeof *worker->derived);
+  struct linear_derived *derived = worker->derived;
+  if (derived && !derived->z) derived->z = malloc((worker->share.rows + 1) * sizeof *derived->z);
+  pawl_status status = w && derived && derived->z ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!status) status = linear_pull_weights(worker, worker->share.keys, features, w, &bias);
+  if (!status) w[features] = bias;
+  if (!status && (!derived->w || memcmp(w, derived->w, (features + 1) * sizeof *w) != 0)) {
+    free(derived->w);
+    derived->w = w;
+    find_scores(worker, w, bias, derived->z);
+    return PAWL_OK;
+  }
+  free(w);
+  return status;
+}
+
+void linear_derived_forget(struct linear_worker *worker) {
+  if (!worker->derived) return;
+  linear_hessian_fini(&worker->derived->hessian);
+  free(worker->derived->w);
+  free(worker->derived->z);
+  free(worker->derived);
+  worker->derived = NULL;
 }
 
 static double y_of(const struct linear_worker *worker, const struct linear_order *order, size_t row) {
@@ -39,16 +88,15 @@ static pawl_status open_vector(struct linear_worker *worker, const struct linear
 
 /* --- the gradient ------------------------------------------------------------------------------------------------------------------ */
 
-/* The sums of a row: see certificate.h. Its slope stays in place of its score, and its curvature beside it. */
-static void judge(const struct linear_worker *worker, const struct linear_order *order, size_t row, double *score,
+/* The sums of a row: see certificate.h; its slope and its curvature. */
+static void judge(const struct linear_worker *worker, const struct linear_order *order, size_t row, double *slope_out,
                   double *curvature, struct linear_reply *reply) {
   enum linear_loss loss = worker->spec.loss;
-  double y = y_of(worker, order, row), c = c_of(worker, y, row), z = *score;
-  double slope = c * linear_loss_slope(loss, y, z);
+  double y = y_of(worker, order, row), c = c_of(worker, y, row), z = worker->derived->z[row];
+  double slope = *slope_out = c * linear_loss_slope(loss, y, z);
   reply->loss += c * linear_loss_value(loss, y, z);
   reply->loss_of_nothing += c * linear_loss_value(loss, y, 0);
   *curvature = c * linear_loss_curvature(loss, y, z);
-  *score = slope;
   if (loss == LINEAR_SQUARED) {
     reply->slopes[0] += slope;
     reply->slopes[1] += c;
@@ -64,7 +112,7 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
     reply->conjugates[class][k] += linear_conjugate(loss, c, linear_shrinks[k] * slope);
 }
 
-/* Pairs, of both classes; for regression the second is the sum of c x. */
+/* Pairs, of both classes; for regression the second is the sum of c x. By columns: */
 static void sum_columns(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
                         double *pairs) {
   const struct linear_share *share = &worker->share;
@@ -82,6 +130,22 @@ static void sum_columns(const struct linear_worker *worker, const struct linear_
     }
 }
 
+/* and by rows, of which those without a slope, beyond the hinge, are left out. */
+static void sum_rows(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
+                     double *pairs) {
+  const struct linear_rows *rows = &worker->rows;
+  bool is_regression = worker->spec.loss == LINEAR_SQUARED;
+  for (size_t i = 0; i < worker->share.rows; i++) {
+    double slope = slopes[i], c = (double)worker->share.weights[i];
+    double *sums = pairs + (!is_regression && y_of(worker, order, i) > 0);
+    if (slope == 0 && !is_regression) continue;
+    for (uint64_t k = rows->starts[i]; k < rows->starts[i + 1]; k++) {
+      sums[2 * rows->feature_of[k]] += slope * (double)rows->values[k];
+      if (is_regression) sums[2 * rows->feature_of[k] + 1] += c * (double)rows->values[k];
+    }
+  }
+}
+
 static pawl_status push_gradient(struct linear_worker *worker, const struct linear_order *order, const double *slopes) {
   const struct linear_share *share = &worker->share;
   struct pawl_vector *vector = NULL;
@@ -90,7 +154,10 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
   double *pairs = calloc(2 * share->features, sizeof *pairs);
   pawl_status status = pairs ? open_vector(worker, order, LINEAR_GRADIENT, &vector) : PAWL_NO_MEMORY;
   if (!status) {
-    sum_columns(worker, order, slopes, pairs);
+    if (worker->rows.starts)
+      sum_rows(worker, order, slopes, pairs);
+    else
+      sum_columns(worker, order, slopes, pairs);
     status = pawl_vector_push(vector, pawl_at_keys(share->keys, share->features), pairs, &task);
   }
   pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);
@@ -101,100 +168,47 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
 
 /* --- the Hessian -------------------------------------------------------------------------------------------------------------------- */
 
-enum { PANEL_ENTRIES = 1 << 16, PUSHED_AT_ONCE = 1 << 20 };
+enum { PUSHED_AT_ONCE = 1 << 20 };
 
-/* Some rows, so few that the processor's cache holds them, and their entries by feature. */
-struct panel {
-  const struct linear_rows *rows;
-  const uint32_t *keys; /* of features */
-  uint64_t size;        /* of a row of the Hessian: features, and the bias */
-  double *hessian;
-  const double *curvatures; /* of rows */
-  uint32_t *begins;         /* features + 1: entries of the panel that each has, */
-  struct place {
-    uint32_t row, at; /* the row, and the entry's number, counted from the first of the panel */
-  } * places;
-};
-
-/* Where the row of a key begins, less the key: what lies before the diagonal is left out. */
-static double *row_of(const struct panel *panel, uint64_t key) {
-  return panel->hessian + key * panel->size - key * (key + 1) / 2;
+/* The feature of each key of the share, or UINT32_MAX. NULL without memory. */
+static uint32_t *features_at(const struct linear_share *share, uint64_t features) {
+  uint32_t *feature_at = malloc((size_t)(features + 1) * sizeof *feature_at);
+  for (uint64_t key = 0; feature_at && key < features; key++) feature_at[key] = UINT32_MAX;
+  for (size_t j = 0; feature_at && j < share->features; j++) feature_at[share->keys[j]] = (uint32_t)j;
+  return feature_at;
 }
 
-/* Rows without curvature, beyond the hinge, are left out. */
-static void sort_panel(struct panel *panel, size_t features, size_t first, size_t last) {
-  const struct linear_rows *rows = panel->rows;
-  uint64_t base = rows->starts[first];
-  memset(panel->begins, 0, (features + 2) * sizeof *panel->begins);
-  for (size_t i = first; i < last; i++)
-    for (uint64_t k = rows->starts[i]; panel->curvatures[i] != 0 && k < rows->starts[i + 1]; k++)
-      panel->begins[rows->feature_of[k] + 2]++;
-  for (size_t j = 0; j <= features; j++) panel->begins[j + 1] += panel->begins[j];
-  for (size_t i = first; i < last; i++)
-    for (uint64_t k = rows->starts[i]; panel->curvatures[i] != 0 && k < rows->starts[i + 1]; k++)
-      panel->places[panel->begins[rows->feature_of[k] + 1]++] = (struct place){(uint32_t)i, (uint32_t)(k - base)};
-}
-
-static void add_panel(const struct panel *panel, size_t features, size_t first) {
-  const struct linear_rows *rows = panel->rows;
-  uint64_t base = rows->starts[first];
-  for (size_t j = 0; j < features; j++) {
-    double *row = row_of(panel, panel->keys[j]);
-    for (uint32_t p = panel->begins[j]; p < panel->begins[j + 1]; p++) {
-      struct place place = panel->places[p];
-      uint64_t k = base + place.at, end = rows->starts[place.row + 1];
-      double by = panel->curvatures[place.row] * (double)rows->values[k];
-      for (; k < end; k++) row[panel->keys[rows->feature_of[k]]] += by * (double)rows->values[k];
-      row[panel->size - 1] += by; /* the bias is 1 in every row */
-    }
+static pawl_status push_entries(struct pawl_vector *vector, const struct linear_hessian *hessian,
+                                const uint32_t *feature_at, uint64_t size) {
+  uint64_t count = size * (size + 1) / 2, most = count < PUSHED_AT_ONCE ? count : PUSHED_AT_ONCE;
+  double *entries = malloc((size_t)most * sizeof *entries);
+  pawl_status status = entries ? PAWL_OK : PAWL_NO_MEMORY;
+  for (uint64_t at = 0; at < count && !status; at += PUSHED_AT_ONCE) {
+    uint64_t end = at + PUSHED_AT_ONCE < count ? at + PUSHED_AT_ONCE : count;
+    struct pawl_task *task = NULL;
+    linear_hessian_read(hessian, feature_at, size, at, end, entries);
+    status = pawl_vector_push(vector, pawl_at_range(at, end), entries, &task);
+    if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
   }
-}
-
-static pawl_status add_rows(struct linear_worker *worker, const double *curvatures, uint64_t size, double *hessian) {
-  const struct linear_share *share = &worker->share;
-  size_t features = share->features;
-  struct panel panel = {.rows = &worker->rows, .size = size, .hessian = hessian, .curvatures = curvatures};
-  uint64_t longest = 0;
-  for (size_t i = 0; i < share->rows; i++) {
-    uint64_t entries = worker->rows.starts[i + 1] - worker->rows.starts[i];
-    longest = entries > longest ? entries : longest;
-    hessian[size * (size + 1) / 2 - 1] += curvatures[i];
-  }
-  uint32_t *keys = malloc((features + 1) * sizeof *keys);
-  panel.begins = malloc((features + 3) * sizeof *panel.begins);
-  panel.places = malloc((size_t)(longest + PANEL_ENTRIES + 1) * sizeof *panel.places);
-  pawl_status status = keys && panel.begins && panel.places ? PAWL_OK : PAWL_NO_MEMORY;
-  for (size_t j = 0; j < features && keys; j++) keys[j] = (uint32_t)share->keys[j];
-  panel.keys = keys;
-  for (size_t first = 0, last = 0; first < share->rows && !status; first = last) {
-    while (last < share->rows &&
-           (last == first || worker->rows.starts[last] - worker->rows.starts[first] < PANEL_ENTRIES))
-      last++;
-    sort_panel(&panel, features, first, last);
-    add_panel(&panel, features, first);
-  }
-  free(keys);
-  free(panel.begins);
-  free(panel.places);
+  free(entries);
   return status;
 }
 
 static pawl_status push_hessian(struct linear_worker *worker, const struct linear_order *order,
                                 const double *curvatures) {
-  uint64_t size = order->features + 1, count = size * (size + 1) / 2;
+  struct linear_hessian *hessian = &worker->derived->hessian;
   struct pawl_vector *vector = NULL;
-  if (!worker->rows.starts && !linear_rows_init(&worker->rows, &worker->share)) return PAWL_NO_MEMORY;
-  double *hessian = calloc((size_t)count, sizeof *hessian);
-  pawl_status status = hessian ? open_vector(worker, order, LINEAR_HESSIAN, &vector) : PAWL_NO_MEMORY;
-  if (!status) status = add_rows(worker, curvatures, size, hessian);
-  for (uint64_t at = 0; at < count && !status; at += PUSHED_AT_ONCE) {
-    uint64_t end = at + PUSHED_AT_ONCE < count ? at + PUSHED_AT_ONCE : count;
-    struct pawl_task *task = NULL;
-    status = pawl_vector_push(vector, pawl_at_range(at, end), hessian + at, &task);
-    if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
-  }
+  pawl_status status = PAWL_OK;
+  if (!hessian->sums)
+    status = linear_hessian_init(hessian, &worker->share, &worker->rows, worker->spec.bias, LINEAR_BY_COST);
+  if (!status) status = linear_hessian_update(hessian, &worker->share, &worker->rows, curvatures, LINEAR_HESSIAN_SLACK);
+  if (status) linear_hessian_fini(hessian); /* what is half made is not kept */
+  uint32_t *feature_at = status ? NULL : features_at(&worker->share, order->features);
+  if (!status && !feature_at) status = PAWL_NO_MEMORY;
+  if (!status) status = open_vector(worker, order, LINEAR_HESSIAN, &vector);
+  if (!status) status = push_entries(vector, hessian, feature_at, order->features + 1);
   pawl_vector_close(vector);
-  free(hessian);
+  free(feature_at);
   return status;
 }
 
@@ -203,19 +217,19 @@ static pawl_status push_hessian(struct linear_worker *worker, const struct linea
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
   int64_t begun = linear_now();
-  double bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
-  double *curvatures = calloc(share->rows + 1, sizeof *curvatures);
-  pawl_status status =
-      w && z && curvatures ? linear_pull_weights(worker, share->keys, share->features, w, &bias) : PAWL_NO_MEMORY;
-  if (!status) add_scores(share, w, bias, z);
-  for (size_t i = 0; i < share->rows && !status; i++) judge(worker, order, i, &z[i], &curvatures[i], reply);
-  if (!status) status = push_gradient(worker, order, z);
+  double *slopes = malloc((share->rows + 1) * sizeof *slopes);
+  double *curvatures = malloc((share->rows + 1) * sizeof *curvatures);
+  pawl_status status = slopes && curvatures ? PAWL_OK : PAWL_NO_MEMORY;
+  if (!status && order->is_curved && !worker->rows.starts && !linear_rows_init(&worker->rows, share))
+    status = PAWL_NO_MEMORY;
+  if (!status) status = score_rows(worker);
+  for (size_t i = 0; i < share->rows && !status; i++) judge(worker, order, i, &slopes[i], &curvatures[i], reply);
+  if (!status) status = push_gradient(worker, order, slopes);
   if (!status && order->is_curved) status = push_hessian(worker, order, curvatures);
   reply->rows = share->rows;
   reply->looked_at = share->features;
   reply->worked_s = (double)(linear_now() - begun) * 1e-9;
-  free(w);
-  free(z);
+  free(slopes);
   free(curvatures);
   return status;
 }
@@ -238,22 +252,19 @@ static pawl_status pull_step(struct linear_worker *worker, const struct linear_o
 pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
   int64_t begun = linear_now();
-  double bias = 0, by_bias = 0, *w = calloc(share->features + 1, sizeof *w), *z = calloc(share->rows + 1, sizeof *z);
-  double *by = calloc(share->rows + 1, sizeof *by);
-  pawl_status status =
-      w && z && by ? linear_pull_weights(worker, share->keys, share->features, w, &bias) : PAWL_NO_MEMORY;
-  if (!status) add_scores(share, w, bias, z);
-  if (!status) status = pull_step(worker, order, w, &by_bias);
-  if (!status) add_scores(share, w, by_bias, by);
+  double by_bias = 0, *step = malloc((share->features + 1) * sizeof *step);
+  double *by = malloc((share->rows + 1) * sizeof *by);
+  pawl_status status = step && by ? score_rows(worker) : PAWL_NO_MEMORY;
+  if (!status) status = pull_step(worker, order, step, &by_bias);
+  if (!status) find_scores(worker, step, by_bias, by);
   for (size_t i = 0; i < share->rows && !status; i++) {
-    double y = y_of(worker, order, i), c = c_of(worker, y, i), length = order->rate;
+    double y = y_of(worker, order, i), c = c_of(worker, y, i), z = worker->derived->z[i], length = order->rate;
     for (size_t k = 0; k < LINEAR_TRIALS; k++, length /= 2)
-      reply->trials[k] += c * linear_loss_value(worker->spec.loss, y, z[i] + length * by[i]);
+      reply->trials[k] += c * linear_loss_value(worker->spec.loss, y, z + length * by[i]);
   }
   reply->rows = share->rows;
   reply->worked_s = (double)(linear_now() - begun) * 1e-9;
-  free(w);
-  free(z);
+  free(step);
   free(by);
   return status;
 }

@@ -7,7 +7,10 @@
  * pulls the weights of their features, goes through the rows, and pushes by how much they have changed the weights. Chunks are drawn
  * anew in each round: with the same rows together every time it took ten times as many rounds.
  *
- * Other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common, as texts have common words, going
+ * A worker that has all rows, which is how it is for data that one can hold (train.c), has nobody to hear of: it makes several passes in a round,
+ * and leaves out rows that stay where they are (ascent.h).
+ *
+ * Else other workers do the same meanwhile, each on rows that stay its own. Where rows have much in common, as texts have common words, going
  * through the rows in two parts, one after the other, converges ten times as slowly as in one random order (Lee and Wright 2019 show why), and
  * so do two workers that hear of each other once in a round. So chunks are small, and everybody's steps are mixed. What few rows are under way
  * together hardly matters (PASSCoDe, Hsieh et al. 2015); if it does, and the dual objective falls, the scheduler lets each row step as if
@@ -23,8 +26,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/ascent.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
+
+enum { PASSES_MOST = 50 }; /* in a round */
 
 /* Some rows that are worked on together. Its arrays belong to tasks under way. */
 struct chunk {
@@ -47,10 +53,12 @@ struct dual {
   double bias, our_bias;
   struct chunk *ring; /* 2 (tau + 1): pulls ahead, pushes behind */
   size_t ring_size;
-  uint32_t *order; /* of rows */
-  uint32_t *seen;  /* by feature: the chunk that had it last */
-  uint32_t sign;   /* of the chunk that is being made */
-  uint32_t *found; /* its features, twice the room */
+  uint32_t *order;             /* of rows */
+  struct linear_ascent ascent; /* of a worker that has all rows */
+  uint64_t passes;             /* it has made so far */
+  uint32_t *seen;              /* by feature: the chunk that had it last */
+  uint32_t sign;               /* of the chunk that is being made */
+  uint32_t *found;             /* its features, twice the room */
 };
 
 /* --- the share by rows ------------------------------------------------------------------------------------------------------------ */
@@ -233,7 +241,48 @@ static pawl_status work(struct linear_worker *worker, const struct linear_order 
 
 /* --- a round -------------------------------------------------------------------------------------------------------------------------- */
 
-/* With nobody else there is nothing to hear of in the middle of a round, but for the delay that was asked for. */
+/* With nobody else there is nothing to hear of, nor to tell, in the middle of a round: then it has several passes, a tenth of those so far, and
+ * leaves out rows that stay where they are. */
+static bool is_alone(const struct linear_worker *worker) {
+  return pawl_worker_count(worker->worker) == 1 && worker->spec.tau == 0;
+}
+
+static pawl_status push_all(struct linear_worker *worker, double bias) {
+  const struct linear_share *share = &worker->share;
+  struct dual *dual = worker->method;
+  struct pawl_task *task = NULL, *bias_task = NULL;
+  double by_bias = dual->ascent.bias - bias;
+  for (size_t j = 0; j < share->features; j++) dual->ours[j] = dual->v[j] - dual->ours[j];
+  pawl_status status = PAWL_OK;
+  if (share->features)
+    status = pawl_vector_push(worker->weights, pawl_at_keys(share->keys, share->features), dual->ours, &task);
+  if (!status && worker->bias) status = pawl_vector_push(worker->bias, pawl_at_range(0, 1), &by_bias, &bias_task);
+  pawl_status ended = pawl_task_finish(task, PAWL_FOREVER), bias_ended = pawl_task_finish(bias_task, PAWL_FOREVER);
+  return status ? status : ended ? ended : bias_ended;
+}
+
+static pawl_status go_alone(struct linear_worker *worker, const struct linear_order *order, uint64_t *random,
+                            struct linear_reply *reply) {
+  const struct linear_share *share = &worker->share;
+  struct dual *dual = worker->method;
+  struct linear_ascent *ascent = &dual->ascent;
+  int64_t before = linear_now();
+  double bias = 0;
+  pawl_status status = linear_pull_weights(worker, share->keys, share->features, dual->v, &bias);
+  reply->waited_s += (double)(linear_now() - before) * 1e-9;
+  if (status) return status;
+  memcpy(dual->ours, dual->v, share->features * sizeof *dual->ours);
+  if (dual->passes == 0) linear_ascent_begin(ascent);
+  ascent->l2 = order->l2;
+  ascent->bias = bias;
+  uint64_t passes = 1 + dual->passes / 10;
+  passes = passes < PASSES_MOST ? passes : PASSES_MOST;
+  linear_ascent_widen(ascent);
+  for (uint64_t i = 0; i < passes; i++) linear_ascent_pass(ascent, random);
+  dual->passes += passes;
+  return push_all(worker, bias);
+}
+
 static size_t count_chunks(const struct linear_worker *worker) {
   size_t count = worker->spec.tau + (size_t)1, most = worker->share.rows / 8 + 1;
   if (pawl_worker_count(worker->worker) > 1) count = count > 8 ? 64 * count : 512;
@@ -259,8 +308,12 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   struct dual *dual = worker->method;
   int64_t begun = linear_now();
   uint64_t random = order->seed << 32 ^ order->round;
-  linear_shuffle(&random, dual->order, (uint32_t)worker->share.rows);
-  pawl_status status = go_through(worker, order, reply);
+  bool alone = is_alone(worker);
+  if (!alone) {
+    linear_shuffle(&random, dual->order, (uint32_t)worker->share.rows);
+    dual->passes = 0; /* the order is another one's */
+  }
+  pawl_status status = alone ? go_alone(worker, order, &random, reply) : go_through(worker, order, reply);
   int64_t before = linear_now();
   for (size_t i = 0; i < dual->ring_size; i++) {
     pawl_status ended = settle_pushes(&dual->ring[i]);
@@ -334,6 +387,15 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
     dual->y[i] = (float)y;
     dual->c[i] = (float)linear_c(&worker->spec, y) * share->weights[i];
   }
+  dual->ascent = (struct linear_ascent){.rows = &dual->rows,
+                                        .count = share->rows,
+                                        .y = dual->y,
+                                        .c = dual->c,
+                                        .squares = dual->squares,
+                                        .has_bias = worker->bias != NULL,
+                                        .a = dual->a,
+                                        .w = dual->v,
+                                        .order = dual->order};
   return move_multipliers(worker, dual->a, false);
 }
 

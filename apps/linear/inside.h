@@ -12,6 +12,7 @@
 
 #include <pawl/pawl.h>
 
+#include "apps/linear/hessian.h"
 #include "apps/linear/linear.h"
 #include "apps/linear/rows.h"
 #include "apps/linear/share.h"
@@ -24,6 +25,12 @@
 #define LINEAR_NEWTON_SPARSE                                                                                           \
   1000 /* the same where rows have fewer than a sixteenth of the features: blocks are faster there */
 #define LINEAR_NEWTON_PAIRS 1e11
+
+/* By what part of itself the curvature of a row may have changed before the Hessian takes note: hessian.h. */
+#define LINEAR_HESSIAN_SLACK 0.5
+/* The hinge loss: up to so many bytes of text one worker has all rows; and how many times as large a compressed file is, about. */
+#define LINEAR_DUAL_ALONE (UINT64_C(256) << 20)
+#define LINEAR_PACKED 5
 
 struct linear_spec {
   char job[64]; /* also the space of the vectors */
@@ -38,6 +45,7 @@ struct linear_spec {
   bool bias;
   bool digests; /* workers digest what they read: there will be checkpoints */
   double class_weights[2];
+  enum linear_scale scale;
   uint32_t tau, threads, minibatch;
   double rate;
 };
@@ -51,6 +59,7 @@ enum linear_do {
   LINEAR_GATHER = 4,   /* begin, and push what the weights are the sum of */
   LINEAR_DERIVE = 5,   /* derivatives at the weights that are on the servers, and what bounds the optimum: derive.c */
   LINEAR_SEARCH = 6,   /* losses at some points between the weights and a step that the scheduler proposes: derive.c */
+  LINEAR_MEASURE = 7,  /* how large features are: scale.h */
 };
 
 /* Points of a search: steps of `rate`, half of it, a quarter, … */
@@ -112,7 +121,10 @@ enum linear_vector {
   LINEAR_ALPHA,
   LINEAR_GRADIENT, /* derivatives: by key, of each class; */
   LINEAR_HESSIAN,  /* the upper triangle, row after row, by key, the bias last; */
-  LINEAR_STEP,     /* a step that is searched along, by key, the bias last */
+  LINEAR_STEP,     /* a step that is searched along, by key, the bias last; */
+  LINEAR_MOST,     /* of values: the largest, by key; */
+  LINEAR_SUMS,     /* sums, and of squares, by key; */
+  LINEAR_SCALES,   /* what features are divided by, by key, for the whole job: scale.h */
 };
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
@@ -124,14 +136,21 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
 
 /* --- methods ------------------------------------------------------------------------------------------------------------------ */
 
+/* What a worker keeps of derivatives: derive.c. */
+struct linear_derived {
+  double *w, *z; /* the scores of rows at these weights, of which the last is the bias; NULL: not known */
+  struct linear_hessian hessian;
+};
+
 /* A worker's side of a job. */
 struct linear_worker {
   struct pawl_worker *worker;
   struct pawl_session *session;
   struct linear_spec spec;
   struct pawl_data *data;
-  struct linear_share share; /* by columns; empty for methods that stream */
-  struct linear_rows rows;   /* the same by rows, once they are needed */
+  struct linear_share share;      /* by columns; empty for methods that stream */
+  struct linear_rows rows;        /* the same by rows, once they are needed */
+  struct linear_derived *derived; /* of the share as it is; NULL before the first derivatives */
   struct linear_scatter scatter;
   struct pawl_range *pieces; /* of methods that stream: what is ours */
   size_t piece_count;
@@ -175,6 +194,7 @@ pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_or
 /* Derivatives, and losses along a step: derive.c. */
 pawl_status linear_derive(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
 pawl_status linear_search(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
+void linear_derived_forget(struct linear_worker *worker); /* the share has changed, or it is the end */
 
 /* The weights of these features, which rise, by the vector's own keys. */
 pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,

@@ -103,6 +103,7 @@ struct linear_options {
   size_t point_count;
   bool bias;
   double class_weights[2]; /* of the lower and the higher label; 0: 1 */
+  enum linear_scale scale; /* features are divided by this while it trains; not of methods that stream */
 
   uint32_t tau;       /* block steps that may be under way: OSDI'14's bounded delay */
   uint32_t blocks;    /* 0: chosen from the data */

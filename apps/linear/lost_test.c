@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 
 static int signs[2]; /* a pipe: a process writes a byte to it when it is about to ask for work */
-static struct rows rows;
+static struct rows rows,
+    scaled; /* scaled: divided by the largest value of each feature, in the file of those that are not */
+static enum linear_scale scale;
+static double by[FEATURES_MOST + 1];
 static struct linear_options options;
 static struct linear_point point;
 static const char *path;
@@ -18,6 +21,12 @@ static int begin(void **state) {
   (void)state;
   if (open_cluster_of(4, 1) || pipe(signs)) return -1; /* three servers are to die, one after the other */
   draw_rows(&rows, "rows", 400, 40, 1, false, 11);
+  scaled = rows;
+  for (size_t i = 0; i < rows.count; i++)
+    for (size_t j = 1; j <= rows.features; j++)
+      if (fabs((double)rows.x[i][j]) > by[j]) by[j] = fabs((double)rows.x[i][j]);
+  for (size_t i = 0; i < rows.count; i++)
+    for (size_t j = 1; j <= rows.features; j++) scaled.x[i][j] = (float)((double)rows.x[i][j] / by[j]);
   return 0;
 }
 
@@ -90,6 +99,14 @@ static void reap(void) {
   fcntl(signs[0], F_SETFL, 0);
 }
 
+/* To the weights of the features that were trained on. */
+static void map_back(void) {
+  for (size_t j = 1; scale && j <= rows.features; j++) outcome.w[0][j] *= by[j];
+}
+
+static enum linear_method chosen =
+    LINEAR_METHOD_BLOCKS; /* of the logistic loss; for the hinge: AUTO has one worker do it */
+
 static pawl_status train_and_kill(const struct problem *problem, const char *name, enum pawl_on_loss on_loss,
                                   uint32_t tau) {
   begin_options(&options, problem, &point, &path, &outcome);
@@ -97,6 +114,8 @@ static pawl_status train_and_kill(const struct problem *problem, const char *nam
   options.workers = options.workers_most = 2;
   options.start_worker = launch;
   options.on_loss = on_loss;
+  options.scale = scale;
+  if (chosen == LINEAR_METHOD_AUTO) options.method = chosen;
   options.progress = kill_one;
   options.tau = tau;
   options.tolerance = problem->loss == LINEAR_HINGE ? 1e-3 : 1e-4; /* some rounds after the blow */
@@ -113,6 +132,7 @@ static void check_killed_after(const struct problem *problem, const char *name, 
   assert_in_range(outcome.last.workers_lost, kill_after == 0, 1); /* a quick machine may be done before a late blow */
   assert_int_equal(outcome.last.rows, rows.count);
   assert_int_equal(strstr(outcome.told, "is lost") != NULL, outcome.last.workers_lost);
+  map_back();
   check_model(problem, &outcome, 0, best, 1e-3);
 }
 
@@ -150,6 +170,32 @@ static void test_the_multipliers_of_a_killed_worker_live_on(void **state) {
   (void)state;
   check_killed(&hinge, "dual-replaced", PAWL_LOSS_REPLACE, 0);
   check_killed(&hinge, "dual-continued", PAWL_LOSS_CONTINUE, 2);
+}
+
+/* The worker that has all rows: another one is started in its place, also where the others were to go on without it. */
+static void test_a_worker_that_has_all_rows_of_the_hinge_is_replaced(void **state) {
+  (void)state;
+  double best = solve_hinge(&hinge, w);
+  chosen = LINEAR_METHOD_AUTO;
+  kill_at = 2;
+  kill_after = 0;
+  check_killed_after(&hinge, "alone-replaced", PAWL_LOSS_REPLACE, 0, best);
+  assert_int_equal(outcome.last.workers_lost, 1);
+  assert_non_null(strstr(outcome.told, "one worker of 2 trains on all rows"));
+  check_killed_after(&hinge, "alone-continued", PAWL_LOSS_CONTINUE, 0, best);
+  assert_int_equal(outcome.last.workers_lost, 1);
+  chosen = LINEAR_METHOD_BLOCKS;
+}
+
+/* Whoever takes over rows divides them by the same. */
+static const struct problem scaled_logistic = {.rows = &scaled, .loss = LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+
+static void test_rows_of_a_killed_worker_are_scaled_alike(void **state) {
+  (void)state;
+  scale = LINEAR_SCALE_MAX;
+  check_killed(&scaled_logistic, "scaled-replaced", PAWL_LOSS_REPLACE, 0);
+  check_killed(&scaled_logistic, "scaled-continued", PAWL_LOSS_CONTINUE, 0);
+  scale = LINEAR_SCALE_NONE;
 }
 
 static void test_a_job_that_is_to_stop_hands_out_what_it_has(void **state) {
@@ -190,6 +236,7 @@ static void check_joined(const struct problem *problem, const char *name, uint32
   options.workers_most = 2;
   options.start_worker = launch;
   options.progress = hire_one;
+  options.scale = scale;
   options.tau = tau;
   options.tolerance = 1e-9;
   options.rounds = 100;
@@ -198,7 +245,15 @@ static void check_joined(const struct problem *problem, const char *name, uint32
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
   assert_non_null(strstr(outcome.told, "2 now"));
   assert_non_null(strstr(outcome.told, "changed hands"));
+  map_back();
   check_model(problem, &outcome, 0, best, 1e-3);
+}
+
+static void test_a_worker_that_joins_in_the_middle_scales_its_share(void **state) {
+  (void)state;
+  scale = LINEAR_SCALE_MAX;
+  check_joined(&scaled_logistic, "joined-scaled", 0);
+  scale = LINEAR_SCALE_NONE;
 }
 
 static void test_a_worker_that_joins_in_the_middle_takes_its_share(void **state) {
@@ -244,8 +299,11 @@ int main(int count, char **words) {
       cmocka_unit_test(test_a_worker_that_is_killed_leaves_its_rows_to_the_others),
       cmocka_unit_test(test_a_worker_that_is_killed_with_steps_under_way),
       cmocka_unit_test(test_the_multipliers_of_a_killed_worker_live_on),
+      cmocka_unit_test(test_a_worker_that_has_all_rows_of_the_hinge_is_replaced),
+      cmocka_unit_test(test_rows_of_a_killed_worker_are_scaled_alike),
       cmocka_unit_test(test_a_job_that_is_to_stop_hands_out_what_it_has),
       cmocka_unit_test(test_a_worker_that_joins_in_the_middle_takes_its_share),
+      cmocka_unit_test(test_a_worker_that_joins_in_the_middle_scales_its_share),
       cmocka_unit_test(test_a_server_that_is_killed_has_a_replica),
   };
   return cmocka_run_group_tests_name("apps.linear.lost", tests, begin, close_cluster);

@@ -50,6 +50,11 @@ static bool check_method(const struct linear_options *options, enum linear_metho
     return wrong(error,
                  "ftrl cannot begin with a model: its weights are made of sums, which models do not have. Use --method "
                  "sgd or adagrad");
+  if (options->scale != LINEAR_SCALE_NONE && linear_calls_of(method) && linear_calls_of(method)->streams)
+    return wrong(
+        error,
+        "--scale looks at all data first, which sgd, adagrad and ftrl read once and do not keep: use a method that "
+        "does not stream, or scale the files");
   if (options->blocks > 1 << 20) return wrong(error, "--blocks takes at most 1048576");
   if (options->tau > 1000) return wrong(error, "--tau takes at most 1000");
   return true;

@@ -64,6 +64,19 @@ static void test_every_loss_goes_with_its_methods(void **state) {
   passes();
 }
 
+static void test_features_are_scaled_by_methods_that_keep_the_data(void **state) {
+  (void)state;
+  options.scale = LINEAR_SCALE_MAX;
+  for (int method = LINEAR_METHOD_AUTO; method < LINEAR_METHOD_DUAL; method++) {
+    options.method = (enum linear_method)method;
+    bool streams = method == LINEAR_METHOD_SGD || method == LINEAR_METHOD_ADAGRAD || method == LINEAR_METHOD_FTRL;
+    if (streams)
+      is_refused("--scale looks at all data first");
+    else
+      passes();
+  }
+}
+
 static void test_the_hinge_loss_is_not_for_every_method(void **state) {
   (void)state;
   options.loss = LINEAR_HINGE;
@@ -189,6 +202,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_what_the_defaults_are_is_fine, begin),
       cmocka_unit_test_setup(test_every_loss_goes_with_its_methods, begin),
+      cmocka_unit_test_setup(test_features_are_scaled_by_methods_that_keep_the_data, begin),
       cmocka_unit_test_setup(test_the_hinge_loss_is_not_for_every_method, begin),
       cmocka_unit_test_setup(test_penalties_are_numbers_that_are_not_below_zero, begin),
       cmocka_unit_test_setup(test_ftrl_begins_with_nothing_but_zeros, begin),

@@ -14,10 +14,22 @@ static void test_block_steps_never_end_above_the_start_nor_say_what_is_not_so(vo
   check_kinds(LINEAR_METHOD_BLOCKS, 2000, 30);
 }
 
+static void test_rows_of_the_hinge_that_are_dealt_out_never_say_what_is_not_so(void **state) {
+  (void)state;
+  check_kinds(LINEAR_METHOD_DUAL, 3000, 12);
+}
+
+static void test_gradient_steps_never_end_above_the_start_nor_say_what_is_not_so(void **state) {
+  (void)state;
+  check_kinds(LINEAR_METHOD_SUBGRADIENT, 4000, 6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_kind_of_data_reaches_the_optimum_and_says_so),
       cmocka_unit_test(test_block_steps_never_end_above_the_start_nor_say_what_is_not_so),
+      cmocka_unit_test(test_rows_of_the_hinge_that_are_dealt_out_never_say_what_is_not_so),
+      cmocka_unit_test(test_gradient_steps_never_end_above_the_start_nor_say_what_is_not_so),
   };
   return cmocka_run_group_tests_name("apps.linear.properties", tests, open_cluster, close_cluster);
 }

@@ -11,6 +11,11 @@ static void test_block_steps_never_end_above_the_start_nor_say_what_is_not_so(vo
   check_kinds(LINEAR_METHOD_BLOCKS, 100, 2);
 }
 
+static void test_rows_of_the_hinge_that_are_dealt_out_never_say_what_is_not_so(void **state) {
+  (void)state;
+  check_kinds(LINEAR_METHOD_DUAL, 300, 2);
+}
+
 static void test_gradient_steps_never_end_above_the_start_nor_say_what_is_not_so(void **state) {
   (void)state;
   check_kinds(LINEAR_METHOD_SUBGRADIENT, 200, 1);
@@ -20,6 +25,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_kind_of_data_reaches_the_optimum_and_says_so),
       cmocka_unit_test(test_block_steps_never_end_above_the_start_nor_say_what_is_not_so),
+      cmocka_unit_test(test_rows_of_the_hinge_that_are_dealt_out_never_say_what_is_not_so),
       cmocka_unit_test(test_gradient_steps_never_end_above_the_start_nor_say_what_is_not_so),
   };
   return cmocka_run_group_tests_name("apps.linear.property", tests, open_cluster, close_cluster);

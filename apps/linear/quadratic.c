@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { TURNS = 400, STILL_TURNS = 6 };
+enum { SIDE = 4, AT_ONCE = 32 }; /* rows of Cholesky's factor that are computed together */
 
 #define ENOUGH 1e-9     /* of the first violation: then it is solved */
 #define STILL 1e-7      /* of all that it has fallen: a turn that brings no more brings nothing */
@@ -72,25 +73,51 @@ static double dot(const double *a, const double *b, size_t count) {
   return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-/* L L' = H of the free variables, with their l2, and with a little more on the diagonal: where columns depend on one another there is no curvature along
- * some way, but a penalty that falls, and the step is to become so long that signs end it. */
-static void factorise(struct solver *solver, size_t count) {
-  size_t width = solver->count;
-  if (count == solver->factored_count && !memcmp(solver->free, solver->factored, count * sizeof *solver->free)) return;
-  memcpy(solver->factored, solver->free, count * sizeof *solver->free);
-  solver->factored_count = count;
-  for (size_t i = 0; i < count; i++) {
-    size_t j = solver->free[i];
-    double *row = solver->factor + i * width;
-    for (size_t k = 0; k <= i; k++) {
-      double *other = solver->factor + k * width;
-      double h = i == k ? solver->diagonal[j] + l2_of(solver, j) : solver->is->hessian[j * width + solver->free[k]];
-      double rest = h - dot(row, other, k);
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* Products of SIDE rows with SIDE others, over an even number of columns, whose sums stay in registers. */
+static void dots(double *const a[SIDE], double *const b[SIDE], size_t count, double sums_out[SIDE][SIDE]) {
+  pair sums[SIDE][SIDE] = {0};
+  for (size_t k = 0; k < count; k += 2)
+    for (size_t r = 0; r < SIDE; r++)
+      for (size_t c = 0; c < SIDE; c++) sums[r][c] += *(const pair *)(a[r] + k) * *(const pair *)(b[c] + k);
+  for (size_t r = 0; r < SIDE; r++)
+    for (size_t c = 0; c < SIDE; c++) sums_out[r][c] = sums[r][c][0] + sums[r][c][1];
+}
+
+/* The factor's entries of SIDE rows and as many columns, when all those to the left of them are known. */
+static void factorise_block(struct solver *solver, size_t count, size_t first_row, size_t first) {
+  double sums[SIDE][SIDE], *rows[SIDE], *others[SIDE];
+  for (size_t i = 0; i < SIDE; i++) { /* beyond the last one: anything */
+    rows[i] = solver->factor + (first_row + i < count ? first_row + i : first_row) * solver->count;
+    others[i] = solver->factor + (first + i < count ? first + i : first) * solver->count;
+  }
+  dots(rows, others, first, sums);
+  for (size_t i = first_row; i < first_row + SIDE && i < count; i++)
+    for (size_t k = first; k < first + SIDE && k <= i; k++) {
+      size_t j = solver->free[i];
+      double *row = rows[i - first_row], *other = others[k - first];
+      double h =
+          i == k ? solver->diagonal[j] + l2_of(solver, j) : solver->is->hessian[j * solver->count + solver->free[k]];
+      double rest = h - sums[i - first_row][k - first];
+      for (size_t m = first; m < k; m++) rest -= row[m] * other[m];
       if (k < i)
         row[k] = other[k] > 0 ? rest / other[k] : 0;
       else
         row[i] = sqrt(fmax(rest, 0) + DEPENDENT * h);
     }
+}
+
+/* L L' = H of the free variables, with their l2, and with a little more on the diagonal: where columns depend on one another there is no curvature along
+ * some way, but a penalty that falls, and the step is to become so long that signs end it. AT_ONCE rows go together, past those above them. */
+static void factorise(struct solver *solver, size_t count) {
+  if (count == solver->factored_count && !memcmp(solver->free, solver->factored, count * sizeof *solver->free)) return;
+  memcpy(solver->factored, solver->free, count * sizeof *solver->free);
+  solver->factored_count = count;
+  for (size_t begin = 0; begin < count; begin += AT_ONCE) {
+    size_t end = begin + AT_ONCE < count ? begin + AT_ONCE : count;
+    for (size_t k = 0; k < end; k += SIDE)
+      for (size_t i = k > begin ? k : begin; i < end; i += SIDE) factorise_block(solver, count, i, k);
   }
 }
 

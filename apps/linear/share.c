@@ -12,6 +12,7 @@ void linear_share_fini(struct linear_share *share) {
   free(share->keys);
   free(share->ids);
   free(share->starts);
+  free(share->raw);
   free(share->row_of);
   free(share->values);
   memset(share, 0, sizeof *share);
@@ -67,6 +68,22 @@ pawl_status linear_share_drop(struct linear_share *share, const struct pawl_rang
   }
   share->piece_count = kept;
   return PAWL_OK;
+}
+
+/* --- scaling -------------------------------------------------------------------------------------------------------------- */
+
+bool linear_share_is_raw(const struct linear_share *share) {
+  for (size_t j = 0; share->raw && j < share->features; j++)
+    if (share->raw[j] < share->starts[j + 1]) return true;
+  return false;
+}
+
+void linear_share_scale(struct linear_share *share, const double *by) {
+  for (size_t j = 0; share->raw && j < share->features; j++) {
+    for (uint64_t k = share->raw[j]; by[j] != 0 && k < share->starts[j + 1]; k++)
+      share->values[k] = (float)((double)share->values[k] / by[j]);
+    share->raw[j] = share->starts[j + 1];
+  }
 }
 
 /* --- a census ------------------------------------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct linear_share {
   size_t piece_count, piece_room;
   bool is_stale; /* pieces have come or gone since it was arranged */
   bool digests;  /* pieces are digested as they come */
+  bool scales;   /* columns will be divided: `raw` is kept */
 
   size_t rows;
   float *labels;  /* as in the files */
@@ -40,6 +41,8 @@ struct linear_share {
   uint64_t *keys;   /* rising */
   uint64_t *ids;    /* of the same features */
   uint64_t *starts; /* features + 1: where the entries of each begin */
+  uint64_t
+      *raw; /* of each: where entries begin that linear_share_scale has not divided; NULL unless the share scales */
   uint32_t *row_of;
   float *values;
 };
@@ -53,6 +56,10 @@ pawl_status linear_share_drop(struct linear_share *share, const struct pawl_rang
 
 /* Brings the columns up to date. PAWL_NO_MEMORY, PAWL_TOO_LARGE (2^32 rows), PAWL_OUT_OF_SPAN (an id beyond the scatter's size). */
 pawl_status linear_share_arrange(struct linear_share *share, const struct linear_scatter *scatter);
+
+/* Whether there is anything to divide; divides it, once, by one number for each feature, 0 standing for 1. */
+bool linear_share_is_raw(const struct linear_share *share);
+void linear_share_scale(struct linear_share *share, const double *by);
 
 /* What there is, before it is arranged. At most three labels are told apart: two classes, and that there are more. */
 struct linear_census {

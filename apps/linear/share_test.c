@@ -101,7 +101,9 @@ static uint64_t find_entries(const struct linear_share *share, const struct line
       assert_int_equal(share->ids[low], batch->ids[k]);
       bool is_there = false;
       for (uint64_t e = share->starts[low]; e < share->starts[low + 1] && !is_there; e++)
-        is_there = share->row_of[e] == first_row + i && share->values[e] == (batch->values ? batch->values[k] : 1);
+        is_there = share->row_of[e] == first_row + i &&
+                   share->values[e] ==
+                       (batch->values ? batch->values[k] : 1) / (share->scales ? divisor_of(batch->ids[k]) : 1);
       assert_true(is_there);
     }
   }
@@ -133,6 +135,19 @@ static void check_columns(const struct linear_share *share, const struct linear_
   }
 }
 
+/* What columns of this id are divided by, in a share that scales: a power of two, so that nothing is lost. */
+static float divisor_of(uint64_t id) { return id % 3 == 0 ? 1 : id % 3 == 1 ? 4 : 0.5f; }
+
+static void scale_all(struct linear_share *share) {
+  double *by = malloc((share->features + 1) * sizeof *by);
+  assert_non_null(by);
+  for (size_t j = 0; j < share->features; j++) by[j] = share->ids[j] % 3 ? (double)divisor_of(share->ids[j]) : 0;
+  linear_share_scale(share, by);
+  assert_false(linear_share_is_raw(share));
+  linear_share_scale(share, by); /* nothing is divided twice */
+  free(by);
+}
+
 /* --- coming and going --------------------------------------------------------------------------------------------------------------- */
 
 static void take_or_drop(struct linear_share *share, struct pawl_data *data, bool *has, uint64_t *random) {
@@ -151,8 +166,8 @@ static void take_or_drop(struct linear_share *share, struct pawl_data *data, boo
     must(linear_share_drop(share, ranges, count));
 }
 
-static void come_and_go(uint64_t seed, size_t rows, uint64_t span, uint64_t piece_bytes) {
-  struct linear_share share = {0};
+static void come_and_go(uint64_t seed, size_t rows, uint64_t span, uint64_t piece_bytes, bool scales) {
+  struct linear_share share = {.scales = scales};
   struct linear_scatter scatter;
   uint64_t random = seed;
   bool has[4096] = {0};
@@ -164,6 +179,7 @@ static void come_and_go(uint64_t seed, size_t rows, uint64_t span, uint64_t piec
     if (linear_draw(&random) % 3 == 0) continue; /* several changes before it is arranged */
     must(linear_share_arrange(&share, &scatter));
     assert_false(share.is_stale);
+    if (scales) scale_all(&share);
     check_columns(&share, &scatter, data, has);
   }
   linear_share_fini(&share);
@@ -174,10 +190,19 @@ static void test_columns_are_those_of_the_pieces_that_are_left(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 12; seed++) {
     print_message("seed %llu\n", (unsigned long long)seed);
-    come_and_go(seed, 400, 50, 200);
-    come_and_go(seed, 200, 4000, 300);
-    come_and_go(seed, 300, UINT64_C(1) << 45, 500);
-    come_and_go(seed, 100, PAWL_ID_MAX, 200);
+    come_and_go(seed, 400, 50, 200, false);
+    come_and_go(seed, 200, 4000, 300, false);
+    come_and_go(seed, 300, UINT64_C(1) << 45, 500, false);
+    come_and_go(seed, 100, PAWL_ID_MAX, 200, false);
+  }
+}
+
+static void test_columns_are_divided_once_whatever_comes_and_goes(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    print_message("seed %llu\n", (unsigned long long)seed);
+    come_and_go(seed, 400, 50, 200, true);
+    come_and_go(seed, 300, UINT64_C(1) << 45, 500, true);
   }
 }
 
@@ -269,6 +294,7 @@ static void test_the_census_counts_before_and_after_arranging(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_columns_are_those_of_the_pieces_that_are_left),
+      cmocka_unit_test(test_columns_are_divided_once_whatever_comes_and_goes),
       cmocka_unit_test(test_a_piece_may_come_back_before_it_has_gone),
       cmocka_unit_test(test_an_id_beyond_the_span_is_refused_and_nothing_changes),
       cmocka_unit_test(test_an_empty_share_is_arranged_too),

@@ -221,6 +221,13 @@ static pawl_status choose_method(struct linear_run *run, const struct linear_cen
   return PAWL_OK;
 }
 
+/* Of the whole gradient: one over the highest curvature would be right. That of all directions together is some times as much. */
+void linear_settle_rate(struct linear_run *run, double squares) {
+  if (run->options->rate == 0 && run->spec.method == LINEAR_METHOD_SUBGRADIENT)
+    run->control.rate = (run->spec.loss == LINEAR_LOGISTIC ? 16 : 4) / fmax(squares + (double)run->order.rows, 1);
+  run->control.first_rate = run->control.rate;
+}
+
 static pawl_status settle(struct linear_run *run, const struct linear_census *census) {
   if (census->rows == 0) return linear_fail(run, PAWL_TRUNCATED, "there are no rows in the data");
   pawl_status status = settle_labels(run, census);
@@ -241,10 +248,7 @@ static pawl_status settle(struct linear_run *run, const struct linear_census *ce
   linear_control_init(&run->control, run->options, run->spec.method, census->rows,
                       2 * per_row * (run->spec.tau + 1) / run->order.blocks);
   if (run->control.rate == 0) run->control.rate = run->spec.rate;
-  /* Of the whole gradient: one over the highest curvature would be right. That of all directions together is some times as much. */
-  if (run->options->rate == 0 && run->spec.method == LINEAR_METHOD_SUBGRADIENT)
-    run->control.rate = (run->spec.loss == LINEAR_LOGISTIC ? 16 : 4) / fmax(census->squares + (double)census->rows, 1);
-  run->control.first_rate = run->control.rate;
+  linear_settle_rate(run, census->squares);
   if (run->spec.loss != LINEAR_SQUARED && !streams)
     run->control.balance = fmin(run->class_rows[0], run->class_rows[1]) / (double)census->rows;
   return PAWL_OK;
@@ -297,6 +301,7 @@ static pawl_status write_spec(struct linear_run *run) {
   spec->bias = options->bias;
   spec->digests = options->checkpoints != NULL;
   for (size_t i = 0; i < 2; i++) spec->class_weights[i] = options->class_weights[i] > 0 ? options->class_weights[i] : 1;
+  spec->scale = options->scale;
   spec->tau = options->tau;
   spec->threads = options->threads;
   spec->minibatch = options->minibatch ? options->minibatch : 1000;
@@ -304,10 +309,35 @@ static pawl_status write_spec(struct linear_run *run) {
   return PAWL_OK;
 }
 
+/* About how many bytes of text the data is. */
+static uint64_t count_bytes(const struct linear_run *run) {
+  static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
+  uint64_t sum = 0, size;
+  const char *path;
+  for (size_t i = 0; (path = pawl_data_file(run->data, i, &size)) != NULL; i++) {
+    for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
+      size_t length = strlen(path), end = strlen(packed[k]);
+      if (length > end && strcmp(path + length - end, packed[k]) == 0) size *= LINEAR_PACKED;
+    }
+    sum += size;
+  }
+  return sum;
+}
+
+/* The dual of the hinge loss is gone up row by row, each step knowing of all before. Workers that share the rows have to tell one another of their steps,
+ * which takes many times as long as making them (dual.c). So one worker has all rows, if it can, unless the method was asked for by its name. */
+static bool is_for_one(const struct linear_run *run) {
+  const struct linear_options *options = run->options;
+  return options->method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE &&
+         count_bytes(run) <= LINEAR_DUAL_ALONE;
+}
+
 static pawl_status create_job(struct linear_run *run) {
   const struct linear_options *options = run->options;
   struct pawl_job_options job;
   struct pawl_data_info info;
+  bool is_one = is_for_one(run);
+  if (is_one) run->spec.tau = 0; /* there is nobody to wait for */
   char *spec = linear_spec_write(&run->spec);
   if (!spec) return PAWL_NO_MEMORY;
   pawl_data_info(run->data, &info);
@@ -319,6 +349,13 @@ static pawl_status create_job(struct linear_run *run) {
   job.least = options->workers ? options->workers : 1;
   job.most = options->workers_most > job.least ? options->workers_most : job.least;
   job.on_loss = options->on_loss;
+  if (job.most > 1 && is_one) {
+    linear_tell(run,
+                "one worker of %u trains on all rows, which is faster for the hinge loss; --method dual deals them out",
+                (unsigned)job.most);
+    job.least = job.most = 1;
+    if (job.on_loss == PAWL_LOSS_CONTINUE) job.on_loss = PAWL_LOSS_REPLACE; /* nobody would be left */
+  }
   job.drop_slowest = options->drop_slowest;
   job.start = options->start_worker ? start_worker : NULL;
   job.tell = tell_event;
@@ -379,7 +416,9 @@ static void fini(struct linear_run *run) {
   linear_newton_end(run);
   linear_forget_kept(run);
   linear_close_vectors(run);
+  pawl_vector_close(run->scales);
   if (run->has_vectors) linear_delete_vectors(run, &run->order);
+  if (run->scales) linear_delete_vector(run, &run->order, LINEAR_SCALES);
   linear_validation_fini(run);
   linear_spec_fini(&run->spec);
   pawl_data_close(run->data);

@@ -167,8 +167,9 @@ void linear_judge_end(struct linear_run *run) {
   if (diverged && linear_calls_of(run->spec.method)->streams)
     result->advice = "a lower --rate, --unit-rows, or a method that does not stream";
   else if (is(result->why, "diverged") || is(result->why, "stuck"))
-    result->advice = "values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
-  else if (is(result->why, "rounds"))
     result->advice =
-        "more --rounds, values of about the same size (--unit-rows), a larger penalty, or a larger --tolerance";
+        "values of about the same size (--scale max, or --unit-rows), a larger penalty, or a larger --tolerance";
+  else if (is(result->why, "rounds"))
+    result->advice = "more --rounds, values of about the same size (--scale max, or --unit-rows), a larger penalty, or "
+                     "a larger --tolerance";
 }

@@ -43,6 +43,7 @@ struct linear_run {
   struct linear_control control;
   struct linear_validation validation;
   struct pawl_vector *weights, *bias, *alpha;
+  struct pawl_vector *scales;   /* NULL: features are as they are */
   struct linear_kept kept;      /* train_guard.c */
   struct linear_newton *newton; /* NULL before the first Newton step */
   bool has_vectors;
@@ -62,6 +63,7 @@ struct linear_run {
   bool is_best;           /* the weights on the servers are those that are kept */
   uint64_t resumed_round; /* the first one after resuming */
   double nothing;         /* the loss with all weights zero */
+  double penalty;         /* at the end */
   bool zero_based;        /* ids of features begin at 0 */
   double class_rows[2];
   char *error; /* APPS_TEXT_MAX */
@@ -111,6 +113,14 @@ void linear_newton_end(struct linear_run *run);
 
 /* Trains for the order's point: rounds until it is done, then evaluation, and `found`. */
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes);
+
+/* Features divided by their size: train_scale.c. The divisors are measured, or opened where a run goes on; and read, by rising key. */
+pawl_status linear_scale_settle(struct linear_run *run);
+pawl_status linear_scale_open(struct linear_run *run);
+pawl_status linear_scale_pull(struct linear_run *run, const uint64_t *keys, size_t count, double *scales);
+
+/* The learning rate of distributed gradients, from the sum of the squares of all values, unless one was given. */
+void linear_settle_rate(struct linear_run *run, double squares);
 
 /* The weights that the servers hold, as a model. */
 pawl_status linear_read_bias(struct linear_run *run, double *bias_out);

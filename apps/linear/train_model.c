@@ -61,17 +61,20 @@ static pawl_status scan_weights(struct linear_run *run, struct linear_model *mod
   linear_scatter_init(&scatter, run->order.features);
   uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
   double *rows = malloc(ROWS_AT_ONCE * info.pulled_width * sizeof *rows);
-  pawl_status status = keys && rows ? PAWL_OK : PAWL_NO_MEMORY;
+  double *scales = malloc(ROWS_AT_ONCE * sizeof *scales);
+  pawl_status status = keys && rows && scales ? PAWL_OK : PAWL_NO_MEMORY;
   while (!status && next < info.options.size) {
     struct pawl_range rest = {next, info.options.size};
     status = pawl_vector_scan(run->weights, rest, ROWS_AT_ONCE, keys, rows, PAWL_FOREVER, &count, &next);
+    if (!status) status = linear_scale_pull(run, keys, count, scales);
     for (size_t i = 0; i < count && !status; i++) {
-      double weight = rows[i * info.pulled_width];
+      double weight = rows[i * info.pulled_width] / scales[i];
       if (weight != 0) status = add_weight(model, &room, streams ? keys[i] : linear_id(&scatter, keys[i]), weight);
     }
   }
   free(keys);
   free(rows);
+  free(scales);
   return status ? status : sort_weights(model);
 }
 
@@ -120,6 +123,8 @@ pawl_status linear_read_model(struct linear_run *run, struct linear_model *model
       .has_bias = run->spec.bias,
       .binary = options->reading.binary,
       .unit_rows = options->reading.unit_rows,
+      .scale = run->spec.scale,
+      .penalty = NAN,
       .objective = NAN,
   };
   struct pawl_data_info info;
@@ -195,10 +200,15 @@ pawl_status linear_write_start(struct linear_run *run, const struct linear_model
     moved.ids[i] = streams ? model->ids[i] : linear_key(&scatter, model->ids[i]);
     moved.weights[i] = sign * model->weights[i];
   }
+  double *scales = malloc((model->count + 1) * sizeof *scales);
+  if (!scales) status = PAWL_NO_MEMORY;
   if (!status) status = sort_weights(&moved);
+  if (!status) status = linear_scale_pull(run, moved.ids, moved.count, scales);
+  for (size_t i = 0; i < moved.count && !status; i++) moved.weights[i] *= scales[i];
   if (!status) status = linear_write_vector(run, run->weights, moved.ids, moved.weights, moved.count);
   const uint64_t zero = 0;
   if (!status && run->bias && model->has_bias) status = linear_write_vector(run, run->bias, &zero, &bias, 1);
+  free(scales);
   linear_model_fini(&moved);
   return status;
 }

@@ -1,11 +1,12 @@
 /* Newton steps, the scheduler's side: for data with so few features that the whole Hessian fits.
  *
  *   v <- argmin  g . (v - w) + 1/2 (v - w)' H (v - w) + l1 |v|_1 + l2/2 |v|^2          (quadratic.h)
- *   w <- w + t (v - w)        with the t of 1, 1/2, 1/4, … that brings the objective down most
+ *   w <- w + t (v - w)        with the t of 4, 2, 1, 1/2, 1/4, … that brings the objective down most (with l1: from 1 on)
  *
  * Workers compute g, H and the losses along the step (derive.c), the servers add them up, and the scheduler does the rest: a proximal Newton
  * method (Lee, Sun and Saunders 2014; newGLMNET, Yuan, Ho and Lin 2012, of which it keeps the whole Hessian instead of approximating its
- * least by some coordinate steps). How features are scaled and correlated does not matter to it; per-feature scaling changes nothing but rounding.
+ * least by some coordinate steps). The Hessian is that of the weights up to a factor that is known (hessian.h): steps by it still fall, and the stop rule counts with
+ * the factor. How features are scaled and correlated does not matter to it; per-feature scaling changes nothing but rounding.
  *
  * The objective never rises: weights are written only once the losses along the step have shown that it falls. Where no t does, which with
  * exact derivatives takes a t below 2^-LINEAR_TRIALS, the diagonal of H is made heavier (Levenberg and Marquardt), which bends the step towards
@@ -23,6 +24,7 @@
 #define RIDGE_MOST 1e12
 #define RIDGE_NONE 1e-6  /* of curvatures: with no more the quadratic is as good as without */
 #define FALL_LEAST 1e-14 /* of the objective: less is rounding */
+#define LONGEST 4        /* that is tried, of the steps that the quadratic asks for */
 
 enum { SEARCHES = 4 };
 
@@ -164,9 +166,10 @@ static pawl_status derive(struct linear_run *run, struct linear_newton *newton) 
 
 /* --- a step ------------------------------------------------------------------------------------------------------------------------------ */
 
-/* The best of some lengths of the step; 0 if the objective falls with none. */
+/* The best of some lengths of the step; 0 if the objective falls with none. Losses that flatten out, all but the squared one, are less than the quadratic has
+ * them, and far from the optimum steps that are longer than it asks for bring more. With l1 they would carry weights past zero, which at 1 become zero. */
 static pawl_status search(struct linear_run *run, struct linear_newton *newton, double *length_out) {
-  double best = newton->objective * (1 - FALL_LEAST), length = 1;
+  double best = newton->objective * (1 - FALL_LEAST), length = run->order.l1 > 0 ? 1 : LONGEST;
   *length_out = 0;
   for (int round = 0; round < SEARCHES && *length_out == 0; round++) {
     struct linear_reply sum;
@@ -246,10 +249,12 @@ pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum
     outcome->is_stuck = !moved && (newton->ridge > RIDGE_MOST || !(newton->fall > 0));
   }
   if (status) return status;
+  double trust =
+      run->spec.loss == LINEAR_LOGISTIC ? 1 + LINEAR_HESSIAN_SLACK : 1; /* other Hessians are exact: hessian.h */
   *sum_out = newton->at;
   outcome->is_whole = outcome->was_full = true;
   outcome->objective = newton->objective;
   outcome->gap = newton->gap;
-  outcome->left = newton->is_exact ? newton->fall / fabs(newton->objective) : INFINITY;
+  outcome->left = newton->is_exact ? trust * newton->fall / fabs(newton->objective) : INFINITY;
   return PAWL_OK;
 }

@@ -134,7 +134,7 @@ static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, 
   if (!status && run->bias) status = linear_read_bias(run, &bias);
   if (status) return status;
   *whole = *whole && is_whole;
-  if (!gathers) sum->loss_before = sum->loss;
+  sum->loss_before = gathers ? evaluated.loss_of_nothing : sum->loss; /* sums begin as nothing */
   sum->loss = evaluated.loss;
   *extra_out = gathers ? run->order.l2 / 2 * bias * bias : 0;
   return PAWL_OK;
@@ -160,8 +160,8 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   outcome->dual = sum->dual - penalty - *extra;
   if (is_whole) outcome->objective = sum->loss + penalty + *extra;
   if (is_whole) linear_state_digest(run, &sum->census.digest); /* a pass over a stream */
-  if (is_whole && run->order.is_first && run->spec.method != LINEAR_METHOD_DUAL)
-    outcome->before = sum->loss_before + before;
+  bool is_resumed = run->order.round == run->resumed_round && run->spec.method == LINEAR_METHOD_DUAL;
+  if (is_whole && run->order.is_first && !is_resumed) outcome->before = sum->loss_before + before;
   return PAWL_OK;
 }
 
@@ -242,7 +242,7 @@ static pawl_status rounds(struct linear_run *run) {
   bool gathers = linear_calls_of(run->spec.method)->gathers, streams = linear_calls_of(run->spec.method)->streams;
   pawl_status status = gathers ? gather(run) : PAWL_OK;
   run->result.why = NULL;
-  if (!status && !gathers && !streams && run->spec.method != LINEAR_METHOD_NEWTON) status = linear_keep(run);
+  if (!status && !streams && run->spec.method != LINEAR_METHOD_NEWTON) status = linear_keep(run);
   while (!status && !run->result.why) {
     if (gathers && run->moved != run->gathered_moved) status = gather(run);
     if (!status) status = sweep(run);
@@ -269,6 +269,7 @@ static pawl_status evaluate(struct linear_run *run) {
   }
   pawl_status status = linear_read_penalty(run, &penalty, &run->result.nonzeros);
   run->result.objective = sum.loss + penalty;
+  run->penalty = penalty;
   run->result.rows = sum.rows;
   run->nothing = sum.loss_of_nothing;
   if (run->spec.loss != LINEAR_SQUARED && sum.rows > 0) run->result.accuracy = (double)sum.correct / (double)sum.rows;
@@ -307,6 +308,7 @@ static pawl_status hand_out(struct linear_run *run, size_t point) {
   if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
+  model.penalty = run->penalty;
   linear_name_features(run, &model);
   run->result.nonzeros = model.count;
   if (linear_calls_of(run->spec.method)->streams) run->result.features = linear_model_width(&model);
@@ -326,7 +328,10 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->progress.rounds = run->options->rounds ? run->options->rounds + (resumes ? run->resumed : 0) : 0;
   run->control.has_penalty = run->order.l1 > 0 || run->order.l2 > 0;
   run->resumed_round = resumes ? run->order.round : 0;
-  if (resumes) return linear_make_vectors(run);
+  if (resumes) {
+    pawl_status opened = linear_scale_open(run);
+    return opened ? opened : linear_make_vectors(run);
+  }
   run->first_round = run->order.round;
   run->resumed = 0;
   linear_control_next(&run->control);
@@ -338,6 +343,7 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->order.point = point;
   run->order.generation = 0;
   pawl_status status = point == 0 ? delete_leftovers(run) : PAWL_OK;
+  if (!status && point == 0) status = linear_scale_settle(run);
   if (!status) status = linear_make_vectors(run);
   if (!status && point == 0 && run->options->start) status = linear_write_start(run, run->options->start);
   return status;
@@ -348,7 +354,7 @@ pawl_status linear_train_point(struct linear_run *run, size_t point, bool resume
   if (status) return linear_fail(run, status, "%s", pawl_error_text());
   run->validation.best = INFINITY;
   run->validation.worse = 0;
-  run->progress.objective = run->result.objective = run->result.accuracy =
+  run->progress.objective = run->result.objective = run->result.accuracy = run->penalty =
       NAN; /* those of the point before are not this one's */
   pawl_status ended = rounds(run);
   bool is_cut_short = ended == PAWL_CANCELLED && linear_calls_of(run->spec.method)->streams; /* it learns as it goes */

@@ -36,6 +36,7 @@ static json_t *make_terms(const struct linear_run *run) {
   apps_term_flag(terms, "--no-bias", !run->spec.bias);
   apps_term(terms, "--class-weight", "%.12g for the lower label and %.12g for the higher", run->spec.class_weights[0],
             run->spec.class_weights[1]);
+  apps_term(terms, "--scale", "%s", linear_scale_name(run->spec.scale));
   apps_terms_reading(terms, &run->spec.reading);
   if (!linear_calls_of(run->spec.method)->streams) return terms;
   apps_term(terms, "--minibatch", "%u", (unsigned)run->spec.minibatch);

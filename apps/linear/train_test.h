@@ -227,8 +227,8 @@ static inline void begin_options(struct linear_options *options, const struct pr
   *point = (struct linear_point){problem->l1, problem->l2};
   *path = problem->rows->path;
   options->loss = problem->loss;
-  if (problem->loss != LINEAR_HINGE)
-    options->method = LINEAR_METHOD_BLOCKS; /* not Newton steps, for data as small as this */
+  /* Not what is chosen for data as small as this: Newton steps, or all rows at one worker. */
+  options->method = problem->loss == LINEAR_HINGE ? LINEAR_METHOD_DUAL : LINEAR_METHOD_BLOCKS;
   options->paths = path;
   options->path_count = 1;
   options->reading.format = PAWL_DATA_LIBSVM;

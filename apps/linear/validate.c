@@ -84,18 +84,20 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   size_t count = known_features(share, run->order.features);
   struct place *places = malloc((count + 1) * sizeof *places);
   uint64_t *keys = malloc((count + 1) * sizeof *keys);
-  double *pulled = malloc((count + 1) * sizeof *pulled);
-  pawl_status status = places && keys && pulled ? PAWL_OK : PAWL_NO_MEMORY;
+  double *pulled = malloc((count + 1) * sizeof *pulled), *scales = malloc((count + 1) * sizeof *scales);
+  pawl_status status = places && keys && pulled && scales ? PAWL_OK : PAWL_NO_MEMORY;
   linear_scatter_init(&scatter, run->order.features);
   for (size_t i = 0; i < count && !status; i++)
     places[i] = (struct place){streams ? share->ids[i] : linear_key(&scatter, share->ids[i]), i};
   if (!status) qsort(places, count, sizeof *places, by_key);
   for (size_t i = 0; i < count && !status; i++) keys[i] = places[i].key;
   if (!status) status = linear_pull_weights(&reader, keys, count, pulled, bias);
-  for (size_t i = 0; i < count && !status; i++) w[places[i].feature] = pulled[i];
+  if (!status) status = linear_scale_pull(run, keys, count, scales);
+  for (size_t i = 0; i < count && !status; i++) w[places[i].feature] = pulled[i] / scales[i];
   free(places);
   free(keys);
   free(pulled);
+  free(scales);
   return status;
 }
 

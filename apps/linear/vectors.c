@@ -9,10 +9,13 @@
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                         char name[PAWL_NAME_MAX + 1]) {
   static const char letters[] = {[LINEAR_WEIGHTS] = 'w',  [LINEAR_BIAS] = 'b',    [LINEAR_ALPHA] = 'a',
-                                 [LINEAR_GRADIENT] = 'g', [LINEAR_HESSIAN] = 'h', [LINEAR_STEP] = 's'};
+                                 [LINEAR_GRADIENT] = 'g', [LINEAR_HESSIAN] = 'h', [LINEAR_STEP] = 's',
+                                 [LINEAR_MOST] = 'm',     [LINEAR_SUMS] = 'q',    [LINEAR_SCALES] = 'x'};
   if (which == LINEAR_WEIGHTS || which == LINEAR_BIAS)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%u", spec->job, letters[which], order->point, order->generation);
-  else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN)
+  else if (which == LINEAR_SCALES)
+    snprintf(name, PAWL_NAME_MAX + 1, "%s/%c", spec->job, letters[which]);
+  else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN || which == LINEAR_MOST || which == LINEAR_SUMS)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%" PRIu64, spec->job, letters[which], order->point, order->serial);
   else /* outlives generations */
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu", spec->job, letters[which], order->point);
@@ -36,9 +39,10 @@ static void stream_rule(const struct linear_spec *spec, const struct linear_orde
 static void plain_options(const struct linear_order *order, enum linear_vector which,
                           struct pawl_vector_options *options) {
   uint64_t all = order->features + 1;
-  if (which == LINEAR_STEP) options->function = PAWL_ASSIGN;
-  if (which == LINEAR_GRADIENT) options->width = 2;
-  options->size = which == LINEAR_GRADIENT ? order->features : which == LINEAR_STEP ? all : all * (all + 1) / 2;
+  if (which == LINEAR_STEP || which == LINEAR_SCALES) options->function = PAWL_ASSIGN;
+  if (which == LINEAR_MOST) snprintf(options->rule, sizeof options->rule, "max");
+  if (which == LINEAR_GRADIENT || which == LINEAR_SUMS) options->width = 2;
+  options->size = which == LINEAR_HESSIAN ? all * (all + 1) / 2 : which == LINEAR_STEP ? all : order->features;
 }
 
 bool linear_vector_options(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
@@ -46,6 +50,7 @@ bool linear_vector_options(const struct linear_spec *spec, const struct linear_o
   struct pawl_vector_options options;
   double l1 = which == LINEAR_WEIGHTS ? order->l1 : 0, l2 = which == LINEAR_WEIGHTS ? order->l2 : 0;
   bool streams = linear_calls_of(spec->method)->streams;
+  if (which == LINEAR_SCALES && spec->scale == LINEAR_SCALE_NONE) return false;
   if (which == LINEAR_BIAS && !spec->bias) return false;
   if (which == LINEAR_ALPHA && spec->method != LINEAR_METHOD_DUAL) return false;
   pawl_vector_options_init(&options);

@@ -26,31 +26,31 @@ void linear_spec_fini(struct linear_spec *spec) {
 char *linear_spec_write(const struct linear_spec *spec) {
   json_t *paths = apps_json_texts(spec->paths, spec->path_count); /* no memory, or no UTF-8: linear_check looks */
   json_t *reading = apps_json_reading(&spec->reading, spec->label);
-  return apps_json_print(
-      json_pack("{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[f, f], s:I, s:I, s:I, s:f}", "app", "linear",
-                "job", spec->job, "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading",
-                reading, "fingerprint", apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces),
-                "bias", spec->bias, "digests", spec->digests, "class_weights", spec->class_weights[0],
-                spec->class_weights[1], "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads, "minibatch",
-                (json_int_t)spec->minibatch, "rate", spec->rate));
+  return apps_json_print(json_pack(
+      "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[f, f], s:s, s:I, s:I, s:I, s:f}", "app", "linear", "job",
+      spec->job, "loss", (int)spec->loss, "method", (int)spec->method, "paths", paths, "reading", reading,
+      "fingerprint", apps_json_wide(spec->fingerprint), "pieces", apps_json_wide(spec->pieces), "bias", spec->bias,
+      "digests", spec->digests, "class_weights", spec->class_weights[0], spec->class_weights[1], "scale",
+      linear_scale_name(spec->scale), "tau", (json_int_t)spec->tau, "threads", (json_int_t)spec->threads, "minibatch",
+      (json_int_t)spec->minibatch, "rate", spec->rate));
 }
 
 static bool read_spec(json_t *object, struct linear_spec *spec) {
-  const char *job, *app;
+  const char *job, *app, *scale;
   int loss, method, bias, digests;
   json_int_t tau, threads, minibatch;
   json_t *paths, *reading, *fingerprint, *pieces;
   double *class_weights = spec->class_weights;
-  if (json_unpack(object, "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[F, F], s:I, s:I, s:I, s:F}", "app",
-                  &app, "job", &job, "loss", &loss, "method", &method, "paths", &paths, "reading", &reading,
+  if (json_unpack(object, "{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:[F, F], s:s, s:I, s:I, s:I, s:F}",
+                  "app", &app, "job", &job, "loss", &loss, "method", &method, "paths", &paths, "reading", &reading,
                   "fingerprint", &fingerprint, "pieces", &pieces, "bias", &bias, "digests", &digests, "class_weights",
-                  &class_weights[0], &class_weights[1], "tau", &tau, "threads", &threads, "minibatch", &minibatch,
-                  "rate", &spec->rate))
+                  &class_weights[0], &class_weights[1], "scale", &scale, "tau", &tau, "threads", &threads, "minibatch",
+                  &minibatch, "rate", &spec->rate))
     return false;
   if (strcmp(app, "linear") || strlen(job) >= sizeof spec->job || tau < 0 || tau > UINT16_MAX || threads < 0 ||
       threads > 4096 || minibatch < 1 || minibatch > UINT32_MAX || loss < LINEAR_LOGISTIC || loss > LINEAR_SQUARED ||
       !apps_json_wide_of(fingerprint, &spec->fingerprint) || !apps_json_wide_of(pieces, &spec->pieces) ||
-      spec->pieces > UINT32_MAX)
+      spec->pieces > UINT32_MAX || !linear_scale_parse(scale, &spec->scale))
     return false;
   memcpy(spec->job, job, strlen(job) + 1);
   spec->loss = (enum linear_loss)loss;
@@ -106,7 +106,7 @@ bool linear_order_read(const void *bytes, size_t size, struct linear_order *orde
                    "rate", &order.rate, "serial", &serial, "first", &first, "curved", &curved) &&
       apps_json_wide_of(serial, &order.serial) && apps_json_wide_of(round, &order.round) &&
       apps_json_wide_of(features, &order.features) && apps_json_wide_of(rows, &order.rows) &&
-      apps_json_wide_of(seed, &order.seed) && what >= LINEAR_DESCRIBE && what <= LINEAR_SEARCH && point >= 0 &&
+      apps_json_wide_of(seed, &order.seed) && what >= LINEAR_DESCRIBE && what <= LINEAR_MEASURE && point >= 0 &&
       generation >= 0 && generation <= UINT32_MAX && order.features <= UINT64_C(1) << 63 && blocks >= 0 &&
       blocks < (1 << 24) && (what == LINEAR_DESCRIBE || (order.features > 0 && blocks > 0)) &&
       !(curved && order.features > LINEAR_NEWTON_MOST + 1);

@@ -26,6 +26,7 @@ static struct linear_spec make_spec(void) {
                              .pieces = UINT32_MAX,
                              .bias = true,
                              .class_weights = {0.1, 1e300},
+                             .scale = LINEAR_SCALE_DEVIATION,
                              .tau = UINT16_MAX,
                              .threads = 4096,
                              .minibatch = UINT32_MAX,
@@ -108,6 +109,7 @@ static void test_a_spec_comes_back_as_it_went(void **state) {
   assert_int_equal(again.reading.skip_bad, 17);
   assert_string_equal(again.reading.label, "clicked");
   assert_true(again.fingerprint == UINT64_MAX && again.pieces == UINT32_MAX && again.bias);
+  assert_int_equal(again.scale, LINEAR_SCALE_DEVIATION);
   assert_true(again.class_weights[0] == 0.1 && again.class_weights[1] == 1e300);
   assert_true(again.tau == UINT16_MAX && again.threads == 4096 && again.minibatch == UINT32_MAX);
   assert_true(again.rate == 1.0 / 3);
@@ -304,13 +306,15 @@ static void test_specs_with_senseless_values_are_refused(void **state) {
   must_not_read(SPEC, "\"fingerprint\":\"ffffffffffffffff\"", "\"fingerprint\":12");
   must_not_read(SPEC, "\"hash_bits\":62", "\"hash_bits\":-62");
   must_not_read(SPEC, "[\"/data/a b.svm\",", "[7,");
+  must_not_read(SPEC, "\"scale\":\"deviation\"", "\"scale\":\"\"");
+  must_not_read(SPEC, "\"scale\":\"deviation\"", "\"scale\":2");
   must_not_read(SPEC, "\"rate\":", "\"fate\":");
 }
 
 static void test_orders_with_senseless_values_are_refused(void **state) {
   (void)state;
   must_not_read(ORDER, "\"do\":2", "\"do\":0");
-  must_not_read(ORDER, "\"do\":2", "\"do\":7");
+  must_not_read(ORDER, "\"do\":2", "\"do\":8");
   must_not_read(ORDER, "\"point\":12", "\"point\":-1");
   must_not_read(ORDER, "\"generation\":4294967295", "\"generation\":4294967296");
   must_not_read(ORDER, "\"blocks\":1048576", "\"blocks\":0");

@@ -5,6 +5,7 @@
 
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
+#include "apps/linear/scale.h"
 
 const struct linear_method_calls *linear_calls_of(enum linear_method method) {
   switch (method) {
@@ -44,6 +45,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   }
   worker->calls = linear_calls_of(worker->spec.method);
   worker->share.digests = worker->spec.digests;
+  worker->share.scales = worker->spec.scale != LINEAR_SCALE_NONE;
   pawl_status status = pawl_data_open((const char *const *)worker->spec.paths, worker->spec.path_count,
                                       &worker->spec.reading, &worker->data);
   if (status) {
@@ -164,13 +166,15 @@ static pawl_status describe(struct linear_worker *worker, struct linear_reply *r
 
 static pawl_status prepare(struct linear_worker *worker, const struct linear_order *order) {
   if (worker->scatter.size != order->features) linear_scatter_init(&worker->scatter, order->features);
-  pawl_status status = open_vectors(worker, order);
+  pawl_status status = order->what == LINEAR_MEASURE ? PAWL_OK : open_vectors(worker, order);
   if (!status && !worker->calls->streams) {
     if (worker->share.is_stale) {
       worker->is_begun = false;
       linear_rows_fini(&worker->rows);
+      linear_derived_forget(worker);
     }
     status = linear_share_arrange(&worker->share, &worker->scatter);
+    if (!status && order->what != LINEAR_MEASURE) status = linear_scale_apply(worker, order);
   }
   bool is_work = order->what == LINEAR_SWEEP || order->what == LINEAR_GATHER; /* else the method has no part in it */
   if (status || worker->is_begun || !is_work) return status;
@@ -185,6 +189,7 @@ static pawl_status obey(struct linear_worker *worker, const struct linear_order 
   pawl_status status = prepare(worker, order);
   if (status) return status;
   if (order->what == LINEAR_GATHER) return worker->calls->gather ? worker->calls->gather(worker, order) : PAWL_OK;
+  if (order->what == LINEAR_MEASURE) return linear_scale_measure(worker, order);
   if (order->what == LINEAR_SWEEP) return worker->calls->sweep(worker, order, reply);
   if (order->what == LINEAR_EVALUATE || worker->calls->streams) return linear_evaluate(worker, order, reply);
   return order->what == LINEAR_DERIVE ? linear_derive(worker, order, reply) : linear_search(worker, order, reply);
@@ -220,6 +225,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   close_vectors(worker);
   linear_share_fini(&worker->share);
   linear_rows_fini(&worker->rows);
+  linear_derived_forget(worker);
   pawl_data_close(worker->data);
   free(worker->pieces);
   linear_spec_fini(&worker->spec);

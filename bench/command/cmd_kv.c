@@ -284,7 +284,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   settle(&options);
   print_machine(&options);
   bool good = true;
-  for (size_t i = 0; i < CASES; i++)
+  for (size_t i = 0; i < CASES && !pwi_kv_cluster_waits(); i++)
     if (set >> i & 1) good &= run_case(&options, &cases[i]);
   return good ? PWI_EXIT_OK : PWI_EXIT_FAILURE;
 }

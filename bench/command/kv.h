@@ -113,6 +113,9 @@ pawl_status pwi_kv_pump(struct pawl_vector *vector, enum pwi_kv_op op, const uin
 
 struct pwi_kv_crew;
 
+/* Whether the last cluster that was used has keys that wait for servers which are down: other cases would say the same. */
+bool pwi_kv_cluster_waits(void);
+
 /* With so many workers, each of them joined; there may be none. */
 bool pwi_kv_crew_start(const struct pwi_kv_options *options, uint32_t workers, struct pwi_kv_crew **crew_out);
 void pwi_kv_crew_stop(struct pwi_kv_crew *crew); /* NULL is fine */

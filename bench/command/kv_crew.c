@@ -240,6 +240,8 @@ static bool start_workers(struct pwi_kv_crew *crew, uint32_t workers) {
   return good;
 }
 
+static bool cluster_waits;
+
 /* An embedded cluster takes a key of ours, so that the workers can have it too. For sockets alone there is no key: a key
  * means encryption, and `bench net` measures that. */
 static bool start_cluster(struct pwi_kv_crew *crew) {
@@ -265,8 +267,13 @@ static bool start_cluster(struct pwi_kv_crew *crew) {
     options.key = crew->key;
   }
   pawl_status status = pawl_session_open(&options, &crew->session);
-  return status ? pwi_kv_fail(wanted, "cannot start a cluster", status) : true;
+  if (status) return pwi_kv_fail(wanted, "cannot start a cluster", status);
+  status = pawl_session_check(crew->session); /* else all would wait for servers that are down */
+  cluster_waits = status == PAWL_CLUSTER_WAITING;
+  return status ? pwi_kv_fail(wanted, "the cluster is not whole", status) : true;
 }
+
+bool pwi_kv_cluster_waits(void) { return cluster_waits; }
 
 static bool is_number(const char *text) {
   for (; *text; text++)

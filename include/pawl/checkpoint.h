@@ -60,8 +60,8 @@ struct pawl_checkpoint_info {
 };
 
 /* Saves, and waits for the end. PAWL_EXISTS (one is under way, or has this name), PAWL_INVALID (name or directory),
- * PAWL_UNSUPPORTED, PAWL_FORBIDDEN (needs a key without limits), PAWL_TIMED_OUT (it goes on), PAWL_NO_SPACE, PAWL_IO and what
- * else a disk may say: then there is no checkpoint, and nothing else has happened. `info_out` may be NULL. */
+ * PAWL_UNSUPPORTED, PAWL_FORBIDDEN (needs a key without limits), PAWL_TIMED_OUT (it goes on), PAWL_CLUSTER_WAITING (some keys
+ * have waited for a server that is down for 10 seconds), PAWL_NO_SPACE, PAWL_IO and what else a disk may say: then there is no checkpoint, and nothing else has happened. `info_out` may be NULL. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_checkpoint_save(struct pawl_session *session,
                                                         const struct pawl_checkpoint_options *options,
                                                         struct pawl_checkpoint_info *info_out);

@@ -56,6 +56,7 @@ extern "C" {
   X(LINK_BUSY, -309, "too many connections")                                                                           \
   X(LINK_RESOLVE, -310, "the host name cannot be resolved")                                                            \
   X(LINK_PLANE, -311, "the data plane to the peer failed")                                                             \
+  X(LINK_REVOKED, -312, "our key was revoked: the session is over; open another with a key that is accepted")          \
   /* node: this process or machine */                                                                                  \
   X(NODE_LIMIT, -401, "a limit of this process or machine was reached")                                                \
   X(NODE_ADDRESS, -402, "the address cannot be used on this machine")                                                  \

@@ -10,7 +10,7 @@
 docs/python.md teaches it; include/pawl says what exactly is promised.
 """
 
-from ._errors import ArgumentError, ClusterError, Error, LinkError, NodeError, OperationError, TimedOut
+from ._errors import ArgumentError, ClusterError, ClusterWarning, Error, LinkError, NodeError, OperationError, TimedOut
 from ._group import Group
 from ._library import lib as _lib
 from ._library import path as library_path
@@ -22,6 +22,7 @@ __version__ = _lib.pawl_version().decode()
 __all__ = [
     "ArgumentError",
     "ClusterError",
+    "ClusterWarning",
     "Error",
     "Figures",
     "Group",

@@ -158,6 +158,7 @@ struct pawl_node pawl_session_node(const struct pawl_session *);
 const char *pawl_session_address(const struct pawl_session *);
 void pawl_session_figures(struct pawl_session *, struct pawl_session_figures *);
 pawl_status pawl_session_status(struct pawl_session *, int64_t, char **);
+pawl_status pawl_session_check(struct pawl_session *);
 
 void pawl_vector_options_init(struct pawl_vector_options *);
 pawl_status pawl_vector_create(struct pawl_session *, const char *, const struct pawl_vector_options *, int64_t, struct pawl_vector **);

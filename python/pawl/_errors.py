@@ -50,6 +50,10 @@ class ClusterError(Error):
     """Everybody is affected."""
 
 
+class ClusterWarning(RuntimeWarning):
+    """A call waits without a time-out for servers that are down and have the only copy of some keys."""
+
+
 _CLASSES = {
     "argument": ArgumentError,
     "operation": OperationError,

@@ -16,10 +16,11 @@ A process that was forked off has none of the session's threads: it is kept out,
 import os
 import threading
 import time
+import warnings
 from collections import deque
 
 from . import _abi
-from ._errors import error, invalid, last_error
+from ._errors import ClusterWarning, error, invalid, last_error
 from ._library import lib
 
 SLICE = 0.1  # seconds that a thread stays inside, waiting
@@ -101,6 +102,7 @@ class Gate:
         self.pointer, self.name = pointer, name
         self.dropped = deque()
         self.starting = {}  # calls that have no task yet: if Ctrl-C comes between, their arrays stay here
+        self._has_warned = False
         self._failure = None  # the first of tasks that were dropped before anybody asked
         self._changed = threading.Condition(threading.Lock())
         self._state, self._users = _OPEN, 0
@@ -199,6 +201,27 @@ class Gate:
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
+    def trouble(self):
+        """Inside: the Error if some keys wait for servers that are down, else None."""
+        status = lib.pawl_session_check(self.pointer)
+        return last_error(status) if status else None
+
+    def late(self, text):
+        """The exception for a wait that has ended without an answer: it says whom the keys wait for, if they do."""
+        try:
+            with self.inside():
+                trouble = self.trouble()
+        except Exception:
+            trouble = None  # it is closed
+        return error(_abi.TIMED_OUT, "%s; %s" % (text, trouble.particulars) if trouble is not None else text)
+
+    def warn_if_waiting(self):
+        """Inside, after a slice that has brought nothing: who waits for ever is told why, once each time it begins."""
+        trouble = self.trouble()
+        is_told, self._has_warned = self._has_warned, trouble is not None
+        if trouble is not None and not is_told:
+            warnings.warn("%s waits: %s" % (self.name, trouble.particulars), ClusterWarning, stacklevel=5)
+
     def wait_for_task(self, task, timeout):
         """False if the time ran out. A task outlives its session, and has finished when that is closed."""
         patience = Patience(timeout)
@@ -213,7 +236,9 @@ class Gate:
                     elif self._state == _CLOSING:
                         self._changed.wait(patience.slice())
                 if is_inside:
-                    lib.pawl_task_wait(task, nanoseconds(patience.slice()))
+                    status = lib.pawl_task_wait(task, nanoseconds(patience.slice()))
+                    if status == _abi.TIMED_OUT and timeout is None:
+                        self.warn_if_waiting()
             finally:
                 if is_inside:
                     self.leave()
@@ -227,10 +252,12 @@ class Gate:
             with self.inside() as session:
                 status = lib.pawl_session_flush(session, nanoseconds(patience.slice()))
                 failure = last_error(status) if status else None
+                if status == _abi.TIMED_OUT and timeout is None:
+                    self.warn_if_waiting()
             if status != _abi.TIMED_OUT:
                 break
             if patience.is_over():
-                raise error(status, "flush: there are tasks, %s" % patience.text())
+                raise self.late("flush: there are tasks, %s" % patience.text())
         self._sweep(len(self.dropped))
         self._tell_failure()
         if failure is not None:

@@ -3,7 +3,7 @@
 import ctypes
 
 from . import _abi
-from ._errors import check, error, invalid, last_error
+from ._errors import check, invalid, last_error
 from ._gate import Handle, Patience, nanoseconds
 from ._library import lib
 from ._task import Task
@@ -62,12 +62,14 @@ class Group(Owned):
             with self._gate.inside(self._handle):
                 status = lib.pawl_group_await(self._handle.pointer, tick, nanoseconds(patience.slice()))
                 failure = last_error(status) if status else None
+                if status == _abi.TIMED_OUT and timeout is None:
+                    self._gate.warn_if_waiting()
             if failure is None:
                 return
             if status != _abi.TIMED_OUT:
                 raise failure
             if patience.is_over():
-                raise error(status, "wait for tick %d of %s: %s" % (tick, self.name, patience.text()))
+                raise self._gate.late("wait for tick %d of %s: %s" % (tick, self.name, patience.text()))
             patience.grow()
 
     def barrier(self, timeout=None):

@@ -104,6 +104,14 @@ class Session:
         """Waits until all that was started has finished. Raises the first failure of a task that nobody asked about."""
         self._gate.flush(timeout)
 
+    def check(self):
+        """Raises ClusterError if some keys wait for servers that are down and have the only copy: it names the servers, and the
+        commands that end the waiting. Calls on such keys wait too; those without a time-out give a ClusterWarning."""
+        with self._gate.inside():
+            failure = self._gate.trouble()
+        if failure is not None:
+            raise failure
+
     def close(self, timeout=30.0):
         """Waits for what is under way, leaves the cluster and frees everything; tasks may still be asked. After the time-out it
         goes anyway, and TimedOut says that pushes may or may not have been applied."""

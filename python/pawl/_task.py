@@ -58,7 +58,7 @@ class Task:
         """Waits until it has finished, for `timeout` seconds at most (None: for ever), and hands out what was pulled. Raises
         Error if it failed, TimedOut if the time ran out: it then goes on, and may be waited for again."""
         if not self._gate.wait_for_task(self._running.pointer, timeout):
-            raise error(_abi.TIMED_OUT, "%s: not finished after %g s; it goes on" % (self._text(), timeout))
+            raise self._gate.late("%s: not finished after %g s; it goes on" % (self._text(), timeout))
         failure = self._running.outcome()
         if failure is not None:
             raise failure

@@ -39,7 +39,7 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
                      what, vector->name);
   if (where->keys) return explain_keys(status, what, vector, where->keys, where->count);
   if (where->node.id) return pwi_error_status(status, "%s %s at node %" PRIu64, what, vector->name, where->node.id);
-  return pwi_error_status(status, "%s %s", what, vector->name);
+  return pwi_session_error(vector->session, status, "%s %s", what, vector->name);
 }
 
 /* --- push and pull -------------------------------------------------------------------------------------------------- */

@@ -104,7 +104,7 @@ static pawl_status await_slot(struct loading *loading, struct slot *slot) {
     slot->task = NULL;
     if (status) return pwi_error_status(status, "load %s", name);
   }
-  return status ? pwi_error_status(status, "load") : PAWL_OK;
+  return status ? pwi_session_error(loading->session, status, "load") : PAWL_OK;
 }
 
 /* Each row, and what is kept with it. */

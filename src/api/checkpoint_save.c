@@ -71,6 +71,7 @@ static pawl_status conclude(const json_t *last, struct pawl_checkpoint_info *inf
   pawl_status status = PAWL_IO;
   const char *why = text_of(last, "error");
   if (strstr(why, pawl_status_text(PAWL_NO_SPACE))) status = PAWL_NO_SPACE;
+  if (strstr(why, pawl_status_text(PAWL_CLUSTER_WAITING))) status = PAWL_CLUSTER_WAITING;
   return pwi_error(status, "the checkpoint failed: %s", why);
 }
 
@@ -121,7 +122,8 @@ pawl_status pawl_checkpoint_save(struct pawl_session *session, const struct pawl
     status = look(session, options, deadline, &info, &is_over);
     if (!is_over) nanosleep(&pause, NULL);
   }
-  if (status == PAWL_TIMED_OUT) return pwi_error(status, "checkpoint: it goes on, and 'pawl status' tells how");
+  if (status == PAWL_TIMED_OUT)
+    return pwi_session_error(session, status, "checkpoint: it goes on, and 'pawl status' tells how");
   if (!status && info_out) *info_out = info;
   return status;
 }

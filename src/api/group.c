@@ -116,7 +116,7 @@ pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint
   if (!status) status = enter(group, deadline);
   if (status) {
     pawl_group_leave(group);
-    return pwi_error_status(status, "join %s", name);
+    return pwi_session_error(session, status, "join %s", name);
   }
   *group_out = group;
   return PAWL_OK;
@@ -248,7 +248,7 @@ pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t ti
   bool is_done = pwi_driver_wait(&session->driver, &task->done, pwi_driver_deadline(timeout_ns));
   status = is_done ? task->inner.status : PAWL_TIMED_OUT;
   pwi_task_unref(task);
-  return status ? pwi_error_status(status, "wait for tick %" PRIu64 " of %s", tick, group->name) : PAWL_OK;
+  return status ? pwi_session_error(session, status, "wait for tick %" PRIu64 " of %s", tick, group->name) : PAWL_OK;
 }
 
 /* Both at once; and both have to be over. Somebody who was taken for dead meanwhile is not waited for, and might be let through before
@@ -260,7 +260,7 @@ pawl_status pawl_group_barrier(struct pawl_group *group, int64_t timeout_ns) {
   if (status) return status;
   status = pawl_group_await(group, pawl_group_tick(group), timeout_ns);
   if (!status && !pwi_driver_wait(&group->session->driver, &tick->done, deadline))
-    status = pwi_error_status(PAWL_TIMED_OUT, "clock of %s", group->name);
+    status = pwi_session_error(group->session, PAWL_TIMED_OUT, "clock of %s", group->name);
   else if (!status && tick->inner.status)
     status = pwi_error_status(tick->inner.status, "clock of %s", group->name);
   pawl_task_release(tick);

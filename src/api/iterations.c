@@ -214,14 +214,16 @@ static void describe_group(struct pawl_iterations *iterations, uint64_t until, c
 /* The time is over. Nothing may be called that leaves the gate once the text is set: callbacks of the user's have texts too. */
 static pawl_status explain(struct pawl_iterations *iterations, struct pwi_policy_wait wait) {
   struct pwi_driver *driver = &iterations->session->driver;
-  char what[320] = "its function to let it go", policy[PWI_POLICY_TEXT_MAX];
+  char what[320] = "its function to let it go", policy[PWI_POLICY_TEXT_MAX], why[PWI_ERROR_TEXT_MAX + 1] = "";
   if (wait.cause == PWI_WAITS_OWN) describe_own(iterations, wait.until, what, sizeof what);
   if (wait.cause == PWI_WAITS_GROUP) describe_group(iterations, wait.until, what, sizeof what);
   pwi_driver_enter(driver);
   pwi_policy_print(&iterations->pace.policy, policy);
   uint64_t next = iterations->pace.begun + 1;
   pwi_driver_leave(driver);
-  return pwi_error(PAWL_TIMED_OUT, "iteration %" PRIu64 " may not start: policy '%s' waits for %s", next, policy, what);
+  bool waits = pwi_session_waits(iterations->session, why, sizeof why);
+  return pwi_error(PAWL_TIMED_OUT, "iteration %" PRIu64 " may not start: policy '%s' waits for %s%s%s", next, policy,
+                   what, waits ? "; " : "", why);
 }
 
 /* --- iterations --------------------------------------------------------------------------------------------------------- */

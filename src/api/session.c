@@ -84,6 +84,7 @@ static pawl_status make_net(struct pawl_session *session, const struct pawl_sess
   config.private_key = options->private_key;
   config.authority = options->authority;
   config.require_encryption = options->require_encryption;
+  config.limits.inbound_bytes = PWI_SESSION_INBOUND;
   config.plane = options->tcp_only ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
   const char *transport = getenv("PAWL_TRANSPORT");
   config.rdma = transport && strcmp(transport, "rdma") == 0;
@@ -131,7 +132,7 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
 
 static bool is_final(pawl_status trouble) {
   return trouble == PAWL_FORBIDDEN || trouble == PAWL_LINK_KEY || trouble == PAWL_LINK_VERSION ||
-         trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE;
+         trouble == PAWL_CLUSTER_OTHER || trouble == PAWL_NODE_GONE || trouble == PAWL_LINK_REVOKED;
 }
 
 /* There is no manager, as it seems, and none will come unless somebody starts one. A few of these in a row may be the moment of its
@@ -259,14 +260,18 @@ static pawl_status flush_until(struct pawl_session *session, int64_t deadline) {
   return failure;
 }
 
-static pawl_status explain_flush(pawl_status status, const char *what) {
-  if (status == PAWL_TIMED_OUT) return pwi_error(status, "%s: there are tasks that have not finished", what);
+static pawl_status explain_flush(pawl_status status, const char *what, const char *why) {
+  if (status == PAWL_TIMED_OUT)
+    return pwi_error(status, "%s: there are tasks that have not finished%s%s", what, *why ? "; " : "", why);
   return status ? pwi_error_status(status, "%s: a task without a handle failed", what) : PAWL_OK;
 }
 
 pawl_status pawl_session_flush(struct pawl_session *session, int64_t timeout_ns) {
   if (!session) return pwi_error(PAWL_INVALID, "flush: there is no session");
-  return explain_flush(flush_until(session, pwi_driver_deadline(timeout_ns)), "flush");
+  char why[PWI_ERROR_TEXT_MAX + 1] = "";
+  pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
+  if (status == PAWL_TIMED_OUT) (void)pwi_session_waits(session, why, sizeof why);
+  return explain_flush(status, "flush", why);
 }
 
 /* Its own thread has ended: we poll. */
@@ -287,7 +292,9 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   if (!session) return PAWL_OK;
   struct pwi_driver *driver = &session->driver;
   pwi_functions_stop(session->functions);
+  char why[PWI_ERROR_TEXT_MAX + 1] = "";
   pawl_status status = flush_until(session, pwi_driver_deadline(timeout_ns));
+  if (status == PAWL_TIMED_OUT) (void)pwi_session_waits(session, why, sizeof why);
   pwi_driver_stop(driver);
   pwi_driver_enter(driver);
   if (status != PAWL_TIMED_OUT) leave_cluster(session);
@@ -302,7 +309,7 @@ pawl_status pawl_session_close(struct pawl_session *session, int64_t timeout_ns)
   pwi_driver_leave(driver);
   pwi_driver_fini(driver);
   destroy(session);
-  return explain_flush(status, "close"); /* only now: callbacks may have failed at something meanwhile */
+  return explain_flush(status, "close", why); /* only now: callbacks may have failed at something meanwhile */
 }
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */

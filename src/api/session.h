@@ -23,6 +23,9 @@
 #include "net/key.h"
 #include "client/client.h"
 
+/* Memory for messages that are being received, calls of others above all: see RECEIVING MUCH in net/net.h. */
+#define PWI_SESSION_INBOUND ((size_t)1 << 30)
+
 /* Things that go with their session. */
 struct pwi_owned {
   struct pwi_owned *next, *before;
@@ -87,6 +90,10 @@ void pwi_session_catch_up(struct pawl_session *session);
 /* Outside the gate: false if every key has a server that is up; else `text` says how many have not, whom they wait for, and what
  * can be done. */
 bool pwi_session_waits(struct pawl_session *session, char *text, size_t size);
+
+/* Outside the gate: as pwi_error_status. If `status` is PAWL_TIMED_OUT and keys wait for servers that are down, that is said too. */
+pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, const char *format, ...)
+    PAWL_PRINTF(3, 4);
 
 /* Outside the gate: waits until all tasks up to a serial have finished: false if the deadline came first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);

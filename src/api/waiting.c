@@ -1,4 +1,5 @@
 /* Keys that wait for servers which are down: what a session knows of them, from its view. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,6 +61,17 @@ bool pwi_session_waits(struct pawl_session *session, char *text, size_t size) {
            waiting.waiting, waiting.arcs, waiting.nodes,
            waiting.up > 0 ? "" : "start others with 'pawl server', then ");
   return true;
+}
+
+pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, const char *format, ...) {
+  char what[PWI_ERROR_TEXT_MAX + 1], why[PWI_ERROR_TEXT_MAX + 1];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  if (status != PAWL_TIMED_OUT || !pwi_session_waits(session, why, sizeof why))
+    return pwi_error_status(status, "%s", what);
+  return pwi_error(status, "%s: %s; %s", what, pawl_status_text(status), why);
 }
 
 pawl_status pawl_session_check(struct pawl_session *session) {

@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/role_options.h" /* pwi_role_seconds */
+#include "host/clock.h"
 
 #define DEFAULT_PORT 7295 /* the manager's own default */
 #define DEFAULT_ADDRESS "127.0.0.1:7295"
 #define PROBE_MS 500
 #define DEFAULT_NS (5 * PAWL_SECOND)
+#define WHOLE_LOOK_NS 50000000L
 
 const char pwi_session_default_address[] = DEFAULT_ADDRESS;
 
@@ -146,21 +149,48 @@ pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl
   return pawl_session_close(session, exit_code == PWI_EXIT_OK ? choice->timeout_ns : 0);
 }
 
+static void cut_at(char *text, const char *end) {
+  char *at = strstr(text, end);
+  if (at) *at = '\0';
+}
+
 /* The library's tasks go on after a time-out; a command ends. */
-static int explain_delay(const struct pwi_command *command) {
-  char text[512];
-  snprintf(text, sizeof text, "%s", pawl_error_text());
-  char *end = strstr(text, "; not finished after");
-  if (end) *end = '\0';
+static int explain_delay(const struct pwi_command *command, const char *text) {
+  char what[1024], why[1024] = "";
+  snprintf(what, sizeof what, "%s", text);
+  if (pawl_session_check(opened) == PAWL_CLUSTER_WAITING) snprintf(why, sizeof why, "; %s", pawl_error_text());
+  if (*why) cut_at(what, why);
+  cut_at(what, "; not finished after");
+  cut_at(what, ": deadline passed");
   tell_waiting(command);
-  return pwi_cli_failure(command, "%s: no answer in time%s", text,
-                         has_told ? "" : "; 'pawl status' shows who is there, --timeout waits longer");
+  return pwi_cli_failure(command, "%s: no answer in time%s", what,
+                         *why ? "" : "; 'pawl status' shows who is there, --timeout waits longer");
+}
+
+int pwi_session_failure_of(const struct pwi_command *command, pawl_status status, const char *text) {
+  const char *hint = "";
+  if (status == PAWL_TIMED_OUT && *text && opened) return explain_delay(command, text);
+  if (status == PAWL_FORBIDDEN) hint = "; the key in use does not permit it ('pawl key show' names its limits)";
+  if (status == PAWL_TIMED_OUT) hint = "; 'pawl status' shows who is there, --timeout waits longer";
+  if (status == PAWL_CLUSTER_WAITING && opened) tell_waiting(command);
+  return pwi_cli_failure(command, "%s%s", *text ? text : pawl_status_text(status), hint);
 }
 
 int pwi_session_failure(const struct pwi_command *command, pawl_status status) {
-  const char *text = pawl_error_text(), *hint = "";
-  if (status == PAWL_TIMED_OUT && *text && opened) return explain_delay(command);
-  if (status == PAWL_FORBIDDEN) hint = "; the key in use does not permit it ('pawl key show' names its limits)";
-  if (status == PAWL_TIMED_OUT) hint = "; 'pawl status' shows who is there, --timeout waits longer";
-  return pwi_cli_failure(command, "%s%s", *text ? text : pawl_status_text(status), hint);
+  char text[1024];
+  snprintf(text, sizeof text, "%s", pawl_error_text());
+  return pwi_session_failure_of(command, status, text);
+}
+
+int pwi_session_await_whole(const struct pwi_session_choice *choice, const struct pwi_command *command) {
+  struct timespec pause = {.tv_nsec = WHOLE_LOOK_NS};
+  int64_t deadline = pwi_host_after(choice->timeout_ns);
+  while (pawl_session_check(opened) == PAWL_CLUSTER_WAITING) {
+    tell_waiting(command);
+    if (pwi_host_now() >= deadline)
+      return pwi_cli_failure(command, "the cluster is not whole after %g s: nothing was begun",
+                             (double)choice->timeout_ns / (double)PAWL_SECOND);
+    nanosleep(&pause, NULL);
+  }
+  return PWI_EXIT_OK;
 }

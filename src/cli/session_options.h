@@ -64,4 +64,11 @@ pawl_status pwi_session_end(const struct pwi_session_choice *choice, struct pawl
 /* Prints what this thread's last call failed with, and a hint where there is one; the exit code. */
 int pwi_session_failure(const struct pwi_command *command, pawl_status status);
 
+/* The same with the text of an earlier call. */
+int pwi_session_failure_of(const struct pwi_command *command, pawl_status status, const char *text);
+
+/* For commands that would wait for ever otherwise: waits until every key has a server that is up, as long as each step may take. Of the
+ * session that was started last. PWI_EXIT_OK, or it has said why not. */
+int pwi_session_await_whole(const struct pwi_session_choice *choice, const struct pwi_command *command);
+
 #endif

@@ -304,7 +304,7 @@ static void synced(struct pwi_asking *asking, pawl_status status, const void *pa
 pawl_status pwi_client_call(struct pwi_client *client, struct pwi_calling *calling, uint64_t node, const char *group,
                             struct pwi_call_graph *graph) {
   void (*ended)(struct pwi_calling *) = calling->ended;
-  if (client->is_dead) return PAWL_NODE_GONE;
+  if (client->is_dead) return client->died;
   if (client->config.reader || (client->is_joined && !client->joined.may_write)) return PAWL_FORBIDDEN;
   if (client->is_leaving) return PAWL_NODE_STOPPED;
   *calling = (struct pwi_calling){.ended = ended, .node = node, .graph_count = graph->count, .next = client->callings};
@@ -480,13 +480,13 @@ void pwi_client_calls_renewed(struct pwi_client *client) {
 static bool end_any(struct pwi_client *client) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
     if (!peer->legs_first) continue;
-    end_leg(client, peer->legs_first, PAWL_NODE_GONE);
+    end_leg(client, peer->legs_first, client->died);
     return true;
   }
   for (struct pwi_calling *calling = client->callings; calling; calling = calling->next) {
     if (calling->round == 0) continue;
     calling->round = 0;
-    end_seeking(client, calling, PAWL_NODE_GONE);
+    end_seeking(client, calling, client->died);
     return true;
   }
   return false;

@@ -59,6 +59,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_peers_look(client, now);
   pwi_parts_unpark(client, false);
   pwi_client_tell_counts(client, false);
+  pwi_client_tell_idle(client);
 }
 
 /* --- the actor -------------------------------------------------------------------------------------------------------- */
@@ -73,12 +74,14 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
 }
 
 /* Another node that wants a vector of ours, or calls a function. If we have none it is told so. */
-static void accept_asker(struct pwi_client *client, struct pwi_link link, const struct pwi_peering *peering) {
+static void accept_asker(struct pwi_client *client, struct pwi_link link, const char *identity,
+                         const struct pwi_peering *peering) {
   struct pwi_rights everything = {.write = true};
   pawl_status status = make_shard(client);
   struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
   if (!status && !fresh) status = PAWL_NO_MEMORY;
-  if (!status) status = pwi_handler_link_up(client->handler, link, peering, &everything, NULL, &fresh->handler);
+  if (!status)
+    status = pwi_handler_link_up(client->handler, link, peering, identity, &everything, NULL, &fresh->handler);
   if (status) {
     pwi_net_close(client->config.net, link, status);
     return;
@@ -97,7 +100,7 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
     return;
   }
   if (!ours) {
-    accept_asker(client, link, &peering);
+    accept_asker(client, link, info->identity, &peering);
     return;
   }
   ours->peering = peering;
@@ -115,10 +118,12 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   if (!ours) return;
   enum client_link_kind kind = ours->kind;
   struct client_peer *peer = ours->peer;
-  bool is_manager = ours == client->manager;
+  bool is_manager = ours == client->manager, was_up = ours->is_up;
+  bool is_server = kind == LINK_HANDLER && peer && !(peer->node & PWI_PEER_IS_SENDER);
   remove_link(client, ours);
   if (is_manager) pwi_client_manager_lost(client, why);
   if (kind == LINK_HANDLER && peer) pwi_peer_link_down(client, peer, why);
+  if (is_manager || is_server) pwi_client_look_revoked(client, was_up, is_manager, why);
 }
 
 static struct pwi_receive message(void *self, struct pwi_link link, const struct pwi_message *about) {

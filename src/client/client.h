@@ -87,7 +87,7 @@ struct pwi_client_state {
   const char *space;    /* "": all */
   uint64_t outstanding; /* tasks not yet finished */
   uint64_t settled;     /* every task number up to this has been answered */
-  bool is_dead;         /* it was taken for dead, and stays so */
+  bool is_dead; /* it was taken for dead, and stays so; or its key was revoked: `trouble` is PAWL_LINK_REVOKED */
 };
 
 void pwi_client_state(const struct pwi_client *client, struct pwi_client_state *state_out);

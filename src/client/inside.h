@@ -134,6 +134,8 @@ struct flow_filters {
 };
 
 /* client/counts.c */
+void pwi_client_idle(struct pwi_client *client); /* all numbered tasks are over */
+void pwi_client_tell_idle(struct pwi_client *client);
 void pwi_client_count_later(struct pwi_client *client); /* something was counted */
 void pwi_client_tell_counts(struct pwi_client *client, bool at_once);
 
@@ -333,7 +335,9 @@ struct pwi_client {
   uint8_t identity[PWI_SEAL_SECRET], key[PWI_SEAL_PUBLIC];
   struct pwi_joined joined;
   bool is_joined, is_leaving, has_said_leave, has_left;
-  bool is_dead; /* for good; `has_left` is then true as well */
+  bool is_dead;       /* for good; `has_left` is then true as well, */
+  pawl_status died;   /* and this is why */
+  int64_t refused_at; /* since when no manager has accepted our key; 0: not so */
 
   enum renewal renewal;
   uint64_t retired; /* the id that the next JOIN names */
@@ -375,7 +379,9 @@ struct pwi_client {
   struct pwi_asking *asks;
   uint64_t last_ask;
 
-  int64_t tell_at; /* when the manager is told what filters have done; 0: there is nothing to tell */
+  int64_t idle_at;                 /* when it is looked whether we are still idle; 0: we were told of, or are not */
+  uint64_t idle_number, idle_told; /* the last task's number then, and when the manager was told last */
+  int64_t tell_at;                 /* when the manager is told what filters have done; 0: there is nothing to tell */
   /* Calls. */
   struct pwi_calling *callings;
   struct pwi_callee *callee; /* NULL: nobody has called yet, and nothing is offered */
@@ -405,6 +411,7 @@ void pwi_client_seek_manager(struct pwi_client *client, int64_t now);
 void pwi_client_manager_lost(struct pwi_client *client, pawl_status why);
 void pwi_client_join(struct pwi_client *client);
 void pwi_client_asks_renewed(struct pwi_client *client); /* those about ourselves are asked under the new id */
+void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task);
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task,
                             uint64_t tick);           /* what is in the writer */
 void pwi_client_say_leave(struct pwi_client *client); /* once nothing is outstanding */
@@ -460,14 +467,18 @@ pawl_status pwi_part_take_clocks(const struct part *part, const void *payload, s
 
 /* client/renew.c */
 void pwi_client_retired(struct pwi_client *client);
-void pwi_client_renewed(struct pwi_client *client);
+void pwi_client_renewed(struct pwi_client *client, uint64_t settled);
 pawl_status pwi_part_collected(struct pwi_client *client, struct part *part, const void *payload, size_t size);
 void pwi_client_look_collected(struct pwi_client *client);
 
 void pwi_flow_begin_clock(struct pwi_flow *flow); /* as if nothing had been sent yet; cannot fail */
 
 /* client/dead.c */
-void pwi_client_die(struct pwi_client *client);
+void pwi_client_die(struct pwi_client *client, pawl_status why);
+
+/* A link to the manager or to a server is down, and had been up. */
+void pwi_client_lost_writing(struct pwi_client *client); /* we have joined, and may only read */
+void pwi_client_look_revoked(struct pwi_client *client, bool was_up, bool is_manager, pawl_status why);
 
 /* client/restore.c */
 bool pwi_part_is_stale(const struct part *part); /* it is meant for an earlier incarnation */

@@ -66,6 +66,10 @@ static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uin
   (void)status;
 }
 
+void pwi_client_say(struct pwi_client *client, enum pwi_say kind, uint64_t task) {
+  say(client, kind, task, 0, NULL, 0);
+}
+
 void pwi_client_say_payload(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick) {
   if (client->writer.status) {
     if (client->manager) pwi_net_close(client->config.net, client->manager->link, client->writer.status);
@@ -141,6 +145,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->joined = *joined;
   client->sender = joined->id;
   client->secret = joined->secret;
+  uint64_t settled = joined->settled ? client->retired : 0;
   client->retired = 0;
   client->is_joined = true;
   client->numbers.node = joined->id;
@@ -149,7 +154,9 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->greeting.cluster = joined->cluster;
   client->greeting.node = joined->id;
   if (pwi_greeting_set(client->config.net, &client->greeting)) client->trouble = PAWL_NO_MEMORY;
-  if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client);
+  client->refused_at = 0;
+  if (joined->id == 0 && !client->config.reader) pwi_client_lost_writing(client);
+  if (client->renewal == RENEWAL_JOINING && is_new) pwi_client_renewed(client, settled);
   pwi_parts_unpark(client, true);
   send_asks(client);
   pwi_peers_look(client, pwi_net_now(client->config.net)); /* calls that waited for us to be somebody */
@@ -290,6 +297,20 @@ static pawl_status take_reply(struct pwi_client *client, const struct pwi_contro
   return PAWL_OK;
 }
 
+/* We may hold vectors of our own. */
+static pawl_status settle(struct pwi_client *client, const void *payload, size_t size) {
+  struct pwi_settle senders[PWI_SETTLE_MAX];
+  uint64_t number, unsettled[PWI_SETTLE_MAX];
+  size_t count;
+  pawl_status status = pwi_settle_decode(payload, size, &number, senders, &count);
+  if (status) return status;
+  count = client->shard ? pwi_shard_unsettled(client->shard, senders, count, unsettled) : 0;
+  pwi_writer_reset(&client->writer);
+  pwi_settled_encode(number, unsettled, count, &client->writer);
+  pwi_client_say_payload(client, PWI_SAY_SETTLED, 0, 0);
+  return PAWL_OK;
+}
+
 pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_control *control, const void *body) {
   struct pwi_joined joined;
   size_t size;
@@ -307,6 +328,8 @@ pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_
     return take_news(client, control, body);
   case PWI_SAY_REPLY:
     return take_reply(client, control, payload, size);
+  case PWI_SAY_SETTLE:
+    return settle(client, payload, size);
   case PWI_SAY_LEFT:
     client->has_left = true;
     return PAWL_OK;
@@ -325,7 +348,7 @@ void pwi_client_asks_renewed(struct pwi_client *client) {
 pawl_status pwi_client_ask(struct pwi_client *client, struct pwi_asking *asking, enum pwi_ask what, const void *payload,
                            size_t size) {
   void (*replied)(struct pwi_asking *, pawl_status, const void *, size_t) = asking->replied;
-  if (client->is_dead) return PAWL_NODE_GONE;
+  if (client->is_dead) return client->died;
   unsigned char *copy = pwi_alloc(size);
   if (!copy) return PAWL_NO_MEMORY;
   if (size > 0) memcpy(copy, payload, size);

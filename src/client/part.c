@@ -62,6 +62,7 @@ static void task_over(struct pwi_client *client, struct pwi_task *task) {
     else
       client->tasks_last = task->before;
     pwi_client_ticks_look(client);
+    if (!client->tasks_first) pwi_client_idle(client);
   }
   task->finished(task);
 }

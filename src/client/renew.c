@@ -38,7 +38,7 @@ void pwi_client_retired(struct pwi_client *client) {
   client->sender = 0;
   client->secret = 0;
   if (client->config.stays_dead) {
-    pwi_client_die(client);
+    pwi_client_die(client, PAWL_NODE_GONE);
     return;
   }
   client->renewal = RENEWAL_JOINING;
@@ -49,24 +49,38 @@ void pwi_client_retired(struct pwi_client *client) {
   if (client->manager && client->manager->is_up) pwi_client_join(client);
 }
 
+static void stop_collecting(struct pwi_client *client, struct part *part) {
+  if (!part->is_collecting) return;
+  part->is_collecting = false;
+  client->collecting--;
+}
+
+static void is_not_in(struct pwi_client *client, struct part *part) {
+  stop_collecting(client, part);
+  part->sender = 0;
+  pwi_part_hold(client, part, PART_BLOCKED);
+}
+
 /* --- collecting ------------------------------------------------------------------------------------------------------- */
 
-static void begin_collecting(struct pwi_client *client, struct part *part) {
+static void begin_collecting(struct pwi_client *client, struct part *part, uint64_t settled) {
   pwi_part_hold(client, part, PART_BLOCKED);
   part->generation++; /* an answer to the old attempt would be true, but we ask anew */
+  if (part->sender != 0 && part->sender == settled) is_not_in(client, part);
   if (part->is_collecting || part->sender == 0) return;
   part->is_collecting = true;
   client->collecting++;
 }
 
-/* We are somebody new: ask what became of what we had sent. */
-void pwi_client_renewed(struct pwi_client *client) {
+/* We are somebody new: ask what became of what we had sent. Of what was sent under the id `settled`, if it is not 0, nothing took
+ * effect that we were not told of. */
+void pwi_client_renewed(struct pwi_client *client, uint64_t settled) {
   client->renewal = RENEWAL_COLLECTING;
   pwi_client_asks_renewed(client);
   pwi_client_calls_renewed(client);
   for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
     for (struct part *part = flow->first; part; part = part->next)
-      if (pwi_part_is_numbered(part)) begin_collecting(client, part);
+      if (pwi_part_is_numbered(part)) begin_collecting(client, part, settled);
     for (struct part *part = flow->first, *next; part; part = next) {
       next = part->next;
       if (part->is_collecting && part->state == PART_BLOCKED) pwi_part_settle(client, part);
@@ -120,12 +134,6 @@ static pawl_status refusal_at(const struct collected *collected, const struct pa
   return PAWL_OK;
 }
 
-static void stop_collecting(struct pwi_client *client, struct part *part) {
-  if (!part->is_collecting) return;
-  part->is_collecting = false;
-  client->collecting--;
-}
-
 /* All of the part's claim has had it. Its number is done; if values were to come back they are still to be pulled. */
 static void is_in(struct pwi_client *client, struct part *part, pawl_status refusal) {
   stop_collecting(client, part);
@@ -138,12 +146,6 @@ static void is_in(struct pwi_client *client, struct part *part, pawl_status refu
     return;
   }
   pwi_part_end(client, part, refusal);
-}
-
-static void is_not_in(struct pwi_client *client, struct part *part) {
-  stop_collecting(client, part);
-  part->sender = 0;
-  pwi_part_hold(client, part, PART_BLOCKED);
 }
 
 /* What became of a part. Where only a piece of it took effect it is cut. */

@@ -374,9 +374,10 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
   return pwi_message_copy(builder, &section, bytes);
 }
 
-/* The first one that is numbered on a link shows who we are: those that follow are in its order. */
+/* The first one that is numbered on a link shows who we are: those that follow are in its order. So does one that asks what became
+ * of a number of our former id. */
 static bool needs_proof(const struct pwi_client *client, const struct client_link *link, const struct part *part) {
-  return pwi_part_is_numbered(part) && !part->is_collecting && link->proven != client->sender;
+  return pwi_part_is_numbered(part) && link->proven != client->sender;
 }
 
 static pawl_status add_proof(const struct pwi_client *client, struct pwi_message_builder *builder,
@@ -474,7 +475,8 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   client->figures.bytes_pushed += bytes_out(part);
   part->flow->traffic.messages_out++;
   part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
-  if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = peer->link->proven = client->sender;
+  if (pwi_part_is_numbered(part)) peer->link->proven = client->sender;
+  if (pwi_part_is_numbered(part) && !part->is_collecting) part->sender = client->sender;
   move_to_sent(peer, part);
   if (peer->look_at == 0) look_again(client, peer);
   return PAWL_OK;

@@ -120,7 +120,7 @@ static pawl_status check_where(const struct pwi_flow *flow, enum pwi_request_kin
 
 static pawl_status check_call(const struct pwi_client *client, const struct pwi_flow *flow,
                               enum pwi_request_kind kind) {
-  if (client->is_dead) return PAWL_NODE_GONE;
+  if (client->is_dead) return client->died;
   if (flow->dead) return flow->dead;
   if (client->is_leaving) return PAWL_NODE_STOPPED;
   if (!client->is_joined) return PAWL_OK;

@@ -163,7 +163,8 @@ static bool may_retire(const struct pwi_manager *manager, const struct peer *pee
 static pawl_status decide_forget(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_sender sender = {decision->id};
   if (pwi_membership_is_live(&manager->ledger.membership, sender)) return PAWL_FORBIDDEN;
-  if (pwi_membership_is_retired(&manager->ledger.membership, sender)) pwi_record_forget(&manager->record, sender.id);
+  if (pwi_membership_is_retired(&manager->ledger.membership, sender))
+    pwi_record_forget(&manager->record, true, &sender.id, 1);
   return PAWL_OK;
 }
 

@@ -53,7 +53,7 @@ static void follow_nodes(struct pwi_manager *manager) {
   }
 }
 
-static void follow_senders(struct pwi_manager *manager) {
+static void drop_senders(struct pwi_manager *manager) {
   const struct pwi_ledger *ledger = &manager->ledger;
   size_t kept = 0;
   for (size_t i = 0; i < manager->sender_count; i++) {
@@ -63,6 +63,12 @@ static void follow_senders(struct pwi_manager *manager) {
       pwi_manager_timer_cancel(manager, &manager->senders[i].timer);
   }
   manager->sender_count = kept;
+  manager->senders_gone = ledger->senders_gone;
+}
+
+static void follow_senders(struct pwi_manager *manager) {
+  const struct pwi_ledger *ledger = &manager->ledger;
+  if (manager->senders_gone != ledger->senders_gone) drop_senders(manager);
   for (; manager->sender_count < ledger->sender_count; manager->sender_count++) {
     assert(manager->sender_count < manager->sender_room);
     manager->senders[manager->sender_count] = (struct sender){.id = ledger->senders[manager->sender_count].id};

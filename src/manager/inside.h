@@ -4,6 +4,7 @@
  *   manager/decide.c  the queue of decisions
  *   manager/join.c    who comes: servers and clients
  *   manager/leave.c   who goes: draining, retirement
+ *   manager/unsettled.c  which retired senders are kept, and for how long
  *   manager/loss.c    servers that are lost, and complaints of neighbours
  *   manager/probe.c   whether a server that is missing is lost: witnesses
  *   manager/give_up.c servers that will not come back, and what only they had
@@ -112,6 +113,7 @@ struct peer {
   size_t asks;               /* in the queue of decisions */
   struct numbers knew;       /* when it said JOIN */
   struct numbers sent, have; /* what it was told, and what it has confirmed */
+  uint64_t settle;           /* the question of manager/unsettled.c that it has not answered; 0: none */
   struct pwi_join join;
 };
 
@@ -167,6 +169,21 @@ struct sender {
   uint64_t id;
   struct peer *peer;
   struct pwi_timer timer; /* while it is not here: until it is retired; then, until it is forgotten */
+  int64_t forget_at;      /* once retired: when, at the latest; 0: not retired */
+  uint64_t settled;       /* up to this number it has had all answers, as it says */
+  bool is_wanted;         /* its client is back as somebody else, and collects its clocks */
+};
+
+/* What is asked of all request handlers, manager/unsettled.c. */
+struct settling {
+  struct pwi_fifo candidates; /* uint64_t: retired senders that nobody was asked about yet */
+  uint64_t number, epoch;     /* of the question under way, and of the view in which it was asked; 0: none is */
+  uint64_t last_number;
+  size_t awaited,
+      count; /* request handlers that have not answered; senders of which nothing unsettled has been found */
+  struct pwi_settle senders[PWI_SETTLE_MAX];
+  struct pwi_timer timer;
+  bool is_expiring; /* a decision on those whose time is over is queued */
 };
 
 /* --- waiting and deciding ------------------------------------------------------------------------------------------ */
@@ -278,6 +295,7 @@ enum timer_kind {
   TIMER_SAVE,
   TIMER_HEARING,
   TIMER_PROBE,
+  TIMER_SETTLE,
 };
 
 struct pwi_manager {
@@ -298,6 +316,8 @@ struct pwi_manager {
   int64_t hope_at;        /* when somebody came back to us while most were missing */
   struct sender *senders; /* likewise */
   size_t sender_count, sender_room;
+  uint64_t senders_gone; /* as far as `senders` follows the ledger */
+  struct settling settling;
 
   struct topic topics[PWI_TOPICS];
   struct narrow narrows[PWI_MANAGER_NARROWS]; /* the last that were made, one after the other */
@@ -381,6 +401,15 @@ void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status);
 void pwi_manager_await_all(struct pwi_manager *manager); /* after a start: everybody we know has their grace */
 void pwi_manager_strike(struct pwi_manager *manager, struct node *node); /* a node that holds nothing and is leaving */
+
+/* manager/unsettled.c */
+void pwi_manager_settle_begin(struct pwi_manager *manager);
+void pwi_manager_settle_fini(struct pwi_manager *manager);
+void pwi_manager_settle_later(struct pwi_manager *manager, uint64_t sender); /* it was retired */
+void pwi_manager_settle_timer(struct pwi_manager *manager);
+bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *peer); /* its link is down */
+void pwi_manager_expire(struct pwi_manager *manager); /* the time of some is over that were kept */
 
 /* manager/loss.c */
 void pwi_manager_server_lost(struct pwi_manager *manager, struct node *node, pawl_status why);

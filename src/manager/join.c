@@ -232,6 +232,8 @@ static void keep_retired(struct pwi_manager *manager, uint64_t id) {
   if (!sender || !pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) return;
   pwi_manager_timer_cancel(manager, &sender->timer);
   pwi_manager_timer_set(manager, manager->config.keep_retired_ns, TIMER_SENDER, id, &sender->timer);
+  sender->forget_at = pwi_net_now(manager->config.net) + manager->config.keep_retired_ns;
+  sender->is_wanted = true;
 }
 
 static void let_reader_in(struct pwi_manager *manager, struct peer *peer) {

@@ -19,7 +19,7 @@ static pawl_status decide_parting(struct pwi_manager *manager, struct decision *
   if (pwi_membership_is_live(&manager->ledger.membership, sender))
     pwi_record_retire(&manager->record, sender.id);
   else if (pwi_membership_is_retired(&manager->ledger.membership, sender))
-    pwi_record_forget(&manager->record, sender.id);
+    pwi_record_forget(&manager->record, true, &sender.id, 1);
   return PAWL_OK;
 }
 
@@ -162,8 +162,10 @@ void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_stat
   int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
   pwi_manager_timer_cancel(manager, &sender->timer);
   pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
-  if (!status)
-    pwi_log(manager->config.log, PAWL_LOG_INFO, "client.retired", "sender=%llu", (unsigned long long)sender->id);
+  if (status) return;
+  sender->forget_at = pwi_net_now(manager->config.net) + delay;
+  pwi_manager_settle_later(manager, id);
+  pwi_log(manager->config.log, PAWL_LOG_INFO, "client.retired", "sender=%llu", (unsigned long long)sender->id);
 }
 
 static void conclude_retirement(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
@@ -176,11 +178,10 @@ void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
   sender->timer.id = 0;
   if (sender->peer) return;
   struct decision decision = {.decide = decide_retirement, .conclude = conclude_retirement, .id = id};
-  if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) {
-    decision.decide = decide_parting;
-    decision.conclude = NULL;
-  }
-  pwi_manager_queue(manager, &decision);
+  if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id}))
+    pwi_manager_expire(manager);
+  else
+    pwi_manager_queue(manager, &decision);
 }
 
 void pwi_manager_await_all(struct pwi_manager *manager) {
@@ -199,5 +200,6 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
     bool retired = pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id});
     int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns + PWI_MANAGER_RETURN_NS;
     pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
+    if (retired) sender->forget_at = now + delay;
   }
 }

@@ -140,6 +140,13 @@ static void note_have(struct pwi_manager *manager, struct peer *peer, const stru
   pwi_manager_moves_heard(manager);
 }
 
+/* Numbers only rise, and what a sender says of its own concerns nobody else. */
+static bool note_idle(struct pwi_manager *manager, const struct peer *peer) {
+  struct sender *sender = peer->is_server ? NULL : pwi_manager_sender(manager, peer->id);
+  if (sender && peer->control.head.task > sender->settled) sender->settled = peer->control.head.task;
+  return !peer->is_server;
+}
+
 /* From somebody who has joined. False if he must not say that. */
 static bool hear_member(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
   switch (peer->control.head.kind) {
@@ -163,6 +170,10 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
     return peer->is_server;
   case PWI_SAY_SAVED:
     return peer->is_server && pwi_manager_saved(manager, peer, payload, size) != PAWL_CORRUPT;
+  case PWI_SAY_SETTLED:
+    return pwi_manager_hear_settled(manager, peer, payload, size);
+  case PWI_SAY_IDLE:
+    return note_idle(manager, peer);
   case PWI_SAY_COUNTS:
     return !peer->is_server && pwi_filter_totals_add(&manager->filters, payload, size) == PAWL_OK;
   case PWI_SAY_LEAVE:
@@ -227,6 +238,7 @@ static void on_link_down(void *self, struct pwi_link link, pawl_status why) {
           peer->is_server ? "server" : "client", (unsigned long long)peer->id, pawl_status_name(why));
   pwi_manager_timer_cancel(manager, &peer->patience);
   remove_peer(manager, peer);
+  pwi_manager_settle_lost(manager, peer);
   pwi_manager_peer_lost(manager, peer, why);
   pwi_free(peer);
 }
@@ -303,6 +315,9 @@ static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   case TIMER_PROBE:
     pwi_prober_timer(&manager->prober);
     break;
+  case TIMER_SETTLE:
+    pwi_manager_settle_timer(manager);
+    break;
   }
 }
 
@@ -372,6 +387,7 @@ pawl_status pwi_manager_create(const struct pwi_manager_config *config, struct p
   pwi_fifo_init(&manager->decisions, sizeof(struct decision));
   pwi_fifo_init(&manager->waiters, sizeof(struct waiter));
   pwi_manager_membership_begin(manager);
+  pwi_manager_settle_begin(manager);
   pawl_status status = remember(manager);
   if (status) {
     pwi_manager_destroy(manager);
@@ -415,6 +431,7 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
   pwi_filter_totals_fini(&manager->filters);
   pwi_manager_news_fini(manager);
   pwi_manager_membership_fini(manager);
+  pwi_manager_settle_fini(manager);
   pwi_fifo_fini(&manager->waiters);
   pwi_fifo_fini(&manager->decisions);
   pwi_writer_fini(&manager->record);

@@ -66,10 +66,11 @@ static uint8_t open_change(struct pwi_reader *reader, const void *record, size_t
 /* Whose ADD or ADDRESS it is, is as the membership has it now: the record of a sender tells a secret besides. */
 static bool step_of(const struct pwi_ledger *ledger, const void *record, size_t size,
                     struct pwi_membership_step *step) {
-  static const enum pwi_step_kind kinds[] = {
-      [PWI_RECORD_SENDER] = PWI_STEP_ADD,     [PWI_RECORD_RETIRE] = PWI_STEP_RETIRE,
-      [PWI_RECORD_FORGET] = PWI_STEP_FORGET,  [PWI_RECORD_MEMBER] = PWI_STEP_JOIN,
-      [PWI_RECORD_UNMEMBER] = PWI_STEP_LEAVE, [PWI_RECORD_ADDRESS] = PWI_STEP_ADDRESS};
+  static const enum pwi_step_kind kinds[] = {[PWI_RECORD_SENDER] = PWI_STEP_ADD,
+                                             [PWI_RECORD_RETIRE] = PWI_STEP_RETIRE,
+                                             [PWI_RECORD_MEMBER] = PWI_STEP_JOIN,
+                                             [PWI_RECORD_UNMEMBER] = PWI_STEP_LEAVE,
+                                             [PWI_RECORD_ADDRESS] = PWI_STEP_ADDRESS};
   struct pwi_reader reader;
   uint8_t kind = open_change(&reader, record, size);
   memset(step, 0, sizeof *step);
@@ -100,13 +101,30 @@ static bool keep_step(struct pwi_manager *manager, const struct pwi_membership_s
   return place != NULL;
 }
 
+/* Each of those who are forgotten with one record is a step. */
+static bool keep_forgotten(struct pwi_manager *manager, const void *record, size_t size) {
+  struct pwi_membership_step step = {.kind = PWI_STEP_FORGET};
+  struct pwi_reader reader;
+  uint8_t kind = open_change(&reader, record, size);
+  if (kind != PWI_RECORD_FORGET && kind != PWI_RECORD_SETTLED) return false;
+  size_t count = pwi_read_count(&reader, 8);
+  for (size_t i = 0; i < count; i++) {
+    step.sender.sender.id = pwi_read_u64(&reader);
+    if (!keep_step(manager, &step)) return false;
+  }
+  return true;
+}
+
 void pwi_manager_membership_changed(struct pwi_manager *manager, const void *record, size_t size, uint64_t before) {
   struct pwi_membership_step step;
   uint64_t number = manager->ledger.membership.number;
   if (number == before) return;
-  bool kept = number == before + 1 && covers(manager, before, before) &&
-              step_of(&manager->ledger, record, size, &step) && keep_step(manager, &step);
-  if (!kept) forget_history(manager);
+  bool kept = covers(manager, before, before);
+  if (kept && number == before + 1 && step_of(&manager->ledger, record, size, &step))
+    kept = keep_step(manager, &step);
+  else
+    kept = kept && keep_forgotten(manager, record, size);
+  if (!kept || !covers(manager, number, number)) forget_history(manager);
   while (manager->membership_history_bytes > manager->membership_history_max &&
          manager->membership_since < manager->membership_settled.number)
     drop_first(manager);

@@ -14,8 +14,10 @@
 static struct world world;
 static struct actor *server, *watcher, *guest;
 
-static void open_world(void) {
-  world_open(&world, 1, 1);
+static void open_world_with_grace(int64_t grace) {
+  world_init(&world, 1, 1);
+  world.config.client_grace_ns = grace;
+  OK(pwi_sim_start(world.sim, world.manager_node));
   server = add_server(&world, "server", 10, 0, 1);
   add_server(&world, "other", 11, 0, 1);
   watcher = add_client(&world, "watcher", false);
@@ -23,6 +25,8 @@ static void open_world(void) {
   guest = add_client(&world, "guest", false);
   run_until(guest, is_in);
 }
+
+static void open_world(void) { open_world_with_grace(0); }
 
 /* The guest crashes and comes as somebody new, again and again. Returns the bytes that the manager has sent. */
 static uint64_t come_and_go(unsigned times) {
@@ -105,6 +109,120 @@ static void test_after_a_restart_of_the_manager_deltas_go_on(void **state) {
   world_close(&world);
 }
 
+/* Thousands of clients that crash before they have pushed anything leave nothing behind: not here, not at the servers, and no work
+ * that grows with their number. */
+static void test_clients_that_leave_nothing_unsettled_are_not_kept(void **state) {
+  (void)state;
+  open_world_with_grace(50 * PWI_SIM_MILLISECOND);
+  world.all_settle = true;
+  uint64_t few = come_and_go(1000), more = come_and_go(3000);
+  print_message("bytes for 1000 joins and crashes: %llu, for 3000 more: %llu\n", (unsigned long long)few,
+                (unsigned long long)more);
+  assert_true(more < 7 * few / 2); /* bytes by clients, and not by their square */
+  assert_int_equal(figures_of(&world).retired, 0);
+  assert_int_equal(world.manager->ledger.sender_count, 2);
+  assert_int_equal(world.manager->sender_count, 2);
+  assert_int_equal(server->membership.sender_count, 2);
+  assert_int_equal(watcher->membership.sender_count, 2);
+  assert_true(world.manager->ledger.settled.count <= 2);      /* ids in a row are one range */
+  assert_true(world.manager->ledger.senders_gone < 4000 / 4); /* one pass for many */
+  assert_true(server->settles < 4000 / 4);
+  world_close(&world);
+}
+
+static bool has_forgotten(struct actor *actor) { return actor->membership.sender_count == 2; }
+
+/* The server has something of the third client: it is kept, and the others are not. */
+static void test_whoever_left_something_unsettled_is_kept_for_an_hour(void **state) {
+  (void)state;
+  open_world();
+  world.all_settle = true;
+  server->unsettled = guest->joined.id;
+  come_and_go(50);
+  assert_int_equal(figures_of(&world).retired, 1);
+  assert_true(pwi_membership_is_retired(&server->membership, (struct pwi_sender){server->unsettled}));
+  assert_false(pwi_ledger_is_settled(&world.manager->ledger, server->unsettled));
+  assert_true(pwi_ledger_is_settled(&world.manager->ledger, server->unsettled + 1));
+  run_for(&world, 3600 * PWI_SIM_SECOND);
+  run_until(server, has_forgotten);
+  assert_false(pwi_ledger_is_settled(&world.manager->ledger, server->unsettled));
+  world_close(&world);
+}
+
+/* What the sender has said itself to be over is not unsettled. */
+static void test_a_client_that_was_idle_when_it_was_lost_is_not_kept(void **state) {
+  (void)state;
+  open_world();
+  world.all_settle = true;
+  server->unsettled = guest->joined.id;
+  say(guest, PWI_SAY_IDLE, 7, 0, NULL);
+  run_for(&world, PWI_SIM_SECOND);
+  come_and_go(1);
+  assert_int_equal(figures_of(&world).retired, 0);
+  world_close(&world);
+}
+
+/* As long as a member of a chain is missing nobody knows; a client that is back is not forgotten while it collects. */
+static void test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is_back(void **state) {
+  (void)state;
+  open_world();
+  world.all_settle = true;
+  world.all_renew = true;
+  server->is_deaf = true; /* so that nothing is settled and the server, though here, is behind */
+  server->keeps_away = true;
+  world.may_miss_views = true;
+  pwi_sim_cut(world.sim, server->node, world.manager_node);
+  pwi_sim_cut(world.sim, world.manager_node, server->node);
+  uint64_t was = guest->joined.id;
+  pwi_sim_cut(world.sim, guest->node, world.manager_node);
+  pwi_sim_cut(world.sim, world.manager_node, guest->node);
+  run_for(&world, 4 * PWI_SIM_SECOND);
+  assert_true(pwi_membership_is_retired(&world.manager->ledger.membership, (struct pwi_sender){was}));
+  pwi_sim_mend(world.sim, guest->node, world.manager_node);
+  pwi_sim_mend(world.sim, world.manager_node, guest->node);
+  run_until(guest, is_in);
+  assert_true(guest->joined.id != was && !guest->joined.settled);
+  server->is_deaf = server->keeps_away = false;
+  pwi_sim_mend(world.sim, server->node, world.manager_node);
+  pwi_sim_mend(world.sim, world.manager_node, server->node);
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_true(pwi_membership_is_retired(&world.manager->ledger.membership, (struct pwi_sender){was}));
+  world_close(&world);
+}
+
+/* Who comes back later is told that nothing of it took effect: also by a manager that was started again since. */
+static void test_whoever_comes_back_hears_that_nothing_took_effect(void **state) {
+  (void)state;
+  for (int restarted = 0; restarted < 2; restarted++) {
+    open_world();
+    world.all_settle = world.all_renew = true;
+    uint64_t was = guest->joined.id;
+    pwi_sim_cut(world.sim, guest->node, world.manager_node);
+    pwi_sim_cut(world.sim, world.manager_node, guest->node);
+    run_for(&world, 4 * PWI_SIM_SECOND);
+    assert_null(pwi_membership_find(&world.manager->ledger.membership, (struct pwi_sender){was}));
+    if (restarted) OK(pwi_sim_restart(world.sim, world.manager_node));
+    pwi_sim_mend(world.sim, guest->node, world.manager_node);
+    pwi_sim_mend(world.sim, world.manager_node, guest->node);
+    run_until(guest, is_in);
+    assert_true(guest->joined.id != was && guest->joined.settled);
+    world_close(&world);
+  }
+}
+
+/* Those that are kept go together when their time is over. */
+static void test_those_whose_time_is_over_are_forgotten_in_a_few_passes(void **state) {
+  (void)state;
+  open_world();
+  come_and_go(500);
+  assert_int_equal(figures_of(&world).retired, 500);
+  uint64_t before = world.manager->ledger.senders_gone;
+  run_for(&world, 3700 * PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).retired, 0);
+  assert_true(world.manager->ledger.senders_gone - before < 5);
+  world_close(&world);
+}
+
 /* More changes than are kept: the whole again. */
 static void test_whoever_has_missed_too_much_is_told_everything(void **state) {
   (void)state;
@@ -132,6 +250,12 @@ int main(void) {
       cmocka_unit_test(test_bytes_grow_with_joins_and_not_with_their_square),
       cmocka_unit_test(test_whoever_comes_back_is_told_what_it_has_missed),
       cmocka_unit_test(test_after_a_restart_of_the_manager_deltas_go_on),
+      cmocka_unit_test(test_clients_that_leave_nothing_unsettled_are_not_kept),
+      cmocka_unit_test(test_whoever_left_something_unsettled_is_kept_for_an_hour),
+      cmocka_unit_test(test_a_client_that_was_idle_when_it_was_lost_is_not_kept),
+      cmocka_unit_test(test_nobody_is_forgotten_while_a_handler_is_missing_or_the_client_is_back),
+      cmocka_unit_test(test_whoever_comes_back_hears_that_nothing_took_effect),
+      cmocka_unit_test(test_those_whose_time_is_over_are_forgotten_in_a_few_passes),
       cmocka_unit_test(test_whoever_has_missed_too_much_is_told_everything),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,6 +174,7 @@ void pwi_manager_say_joined(struct pwi_manager *manager, struct peer *peer, pawl
     joined.cluster = manager->ledger.cluster;
     joined.id = peer->id;
     joined.secret = secret;
+    joined.settled = pwi_ledger_is_settled(&manager->ledger, peer->join.retired);
     joined.may_write = peer->who.rights.write;
     memcpy(joined.space, peer->who.rights.space, sizeof joined.space);
   }

@@ -57,6 +57,8 @@ struct actor {
   struct pwi_membership membership;
   uint32_t numbers[3]; /* view, catalogue, membership: in force here */
   bool is_deaf;        /* takes news in, and does not say so */
+  uint64_t unsettled;  /* of this sender it says that something is unsettled; */
+  unsigned settles;    /* and so often it was asked */
 
   enum how_to_move moving;
   struct pwi_move order; /* the last */
@@ -82,6 +84,7 @@ struct world {
   size_t moved_count;
   bool all_renew;        /* whoever is told that he was retired comes again as somebody new */
   bool may_miss_views;   /* there is not always memory for them */
+  bool all_settle;       /* servers say what is settled when they are asked */
   bool someone_returned; /* a server came back: it may be behind what clients know */
 };
 
@@ -256,6 +259,25 @@ static void hear_probe(struct actor *actor, const void *payload, size_t size) {
   if (node) pwi_prober_begin(&actor->prober, &probe, node->address);
 }
 
+static void hear_settle(struct actor *actor, const void *payload, size_t size) {
+  struct pwi_settle senders[PWI_SETTLE_MAX];
+  struct pwi_writer answer = {0};
+  uint64_t number;
+  size_t count, found = 0;
+  if (pwi_settle_decode(payload, size, &number, senders, &count)) broken(actor, "a SETTLE that cannot be read");
+  for (size_t i = 0; i < count; i++) {
+    struct pwi_sender sender = {senders[i].sender};
+    if (!pwi_membership_is_retired(&actor->membership, sender))
+      broken(actor, "asked about somebody who is not retired");
+    found += sender.id == actor->unsettled && senders[i].settled == 0;
+  }
+  actor->settles++;
+  if (!actor->world->all_settle) return;
+  pwi_settled_encode(number, &actor->unsettled, found, &answer);
+  say(actor, PWI_SAY_SETTLED, 0, 0, &answer);
+  pwi_writer_fini(&answer);
+}
+
 static void hear_reply(struct actor *actor, const void *payload, size_t size) {
   struct pwi_reader reader;
   pwi_reader_init(&reader, payload, size);
@@ -282,6 +304,9 @@ static void hear(struct actor *actor, const void *body) {
     break;
   case PWI_SAY_PROBE:
     hear_probe(actor, payload, size);
+    break;
+  case PWI_SAY_SETTLE:
+    hear_settle(actor, payload, size);
     break;
   case PWI_SAY_REPLY:
     hear_reply(actor, payload, size);

@@ -54,8 +54,8 @@
  *
  * RECEIVING MUCH. What arrives of bodies that are wanted in memory (not in pieces) is counted, and bounded by
  * `inbound_bytes`. A link beyond the bound is not read from until others have ended; one body at a time may go beyond it,
- * so that something always ends. While a link waits for room, one that has some and is slow (below 256 KB/s, or 16 MB/s
- * over a whole body) goes down with PAWL_LINK_SILENT.
+ * so that something always ends. While a link waits for room, an accepted one that has some and is slow (below 256 KB/s, or
+ * 16 MB/s over a whole body) goes down with PAWL_LINK_SILENT.
  *
  * DEATH. The hang-up of the connection is seen at once. A peer that hangs silently is found by heartbeats (one every 50
  * ms when there is nothing else to say, silence limit 250 ms). A node that was itself stopped for a while gives its

@@ -186,13 +186,20 @@ pawl_status pwi_membership_retire(struct pwi_membership *membership, struct pwi_
   return PAWL_OK;
 }
 
-pawl_status pwi_membership_forget(struct pwi_membership *membership, struct pwi_sender sender) {
-  struct pwi_membership_sender *found = find_sender(membership, sender);
-  if (!found || !found->retired) return PAWL_NOT_FOUND;
-  struct pwi_membership_sender *end = membership->senders + membership->sender_count;
-  memmove(found, found + 1, (size_t)(end - (found + 1)) * sizeof *found);
-  membership->sender_count--;
-  membership->number++;
+pawl_status pwi_membership_forget(struct pwi_membership *membership, const struct pwi_sender *gone, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!pwi_membership_is_retired(membership, gone[i]) || (i > 0 && gone[i].id <= gone[i - 1].id))
+      return PAWL_NOT_FOUND;
+  if (count == 0) return PAWL_OK;
+  size_t kept = sender_place(membership, gone[0].id), next = 0;
+  for (size_t i = kept; i < membership->sender_count; i++) {
+    if (next < count && membership->senders[i].sender.id == gone[next].id)
+      next++;
+    else
+      membership->senders[kept++] = membership->senders[i];
+  }
+  membership->sender_count = kept;
+  membership->number += count;
   return PAWL_OK;
 }
 

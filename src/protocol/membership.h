@@ -3,8 +3,8 @@
  * A *sender* is one incarnation of one client. The manager gives it an id that is never used again, and puts it on the
  * membership before anybody hears of it. A shard refuses every sender that is not on its membership, for ever: so a client that
  * was taken for dead can do no harm, whenever its last messages arrive. The clocks of a *retired* sender are kept as
- * long as the membership lists it as such: until its client, should it be alive after all, has learnt from them what took
- * effect, or an hour.
+ * long as the membership lists it as such: until it is known that nothing of it is unsettled, or its client, should it be alive
+ * after all, has learnt from them what took effect, or an hour.
  *
  * A group's members are senders. Barriers and ticks wait for all of them, and for nobody else.
  *
@@ -88,8 +88,10 @@ PAWL_MUST_USE pawl_status pwi_membership_add(struct pwi_membership *membership,
 /* It may push no more, and leaves all groups; its clocks are kept. PAWL_NOT_FOUND (also if it is retired already). */
 PAWL_MUST_USE pawl_status pwi_membership_retire(struct pwi_membership *membership, struct pwi_sender sender);
 
-/* A retired sender's clocks need not be kept any more. PAWL_NOT_FOUND (also if it is live). */
-PAWL_MUST_USE pawl_status pwi_membership_forget(struct pwi_membership *membership, struct pwi_sender sender);
+/* The clocks of retired senders need not be kept any more. They are named by rising id, and the number rises by one for each: it
+ * takes one pass over the membership, however many there are. PAWL_NOT_FOUND (also if one of them is live). */
+PAWL_MUST_USE pawl_status pwi_membership_forget(struct pwi_membership *membership, const struct pwi_sender *gone,
+                                                size_t count);
 
 /* Where a sender can be reached. PAWL_NOT_FOUND, PAWL_INVALID. */
 PAWL_MUST_USE pawl_status pwi_membership_set_address(struct pwi_membership *membership, struct pwi_sender sender,

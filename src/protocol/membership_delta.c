@@ -17,7 +17,7 @@ static pawl_status take(struct pwi_membership *membership, const struct pwi_memb
   case PWI_STEP_RETIRE:
     return pwi_membership_retire(membership, sender);
   case PWI_STEP_FORGET:
-    return pwi_membership_forget(membership, sender);
+    return pwi_membership_forget(membership, &sender, 1);
   case PWI_STEP_ADDRESS:
     return pwi_membership_set_address(membership, sender, step->sender.address);
   case PWI_STEP_JOIN:
@@ -97,18 +97,54 @@ static pawl_status check_steps(struct delta delta) {
   return pwi_reader_end(&delta.reader);
 }
 
+/* Senders that are forgotten one after another go together: each pass over a membership of thousands costs. */
+struct batch {
+  struct pwi_membership *membership;
+  void (*forgot)(void *context, struct pwi_sender sender);
+  void *context;
+  struct pwi_sender gone[256];
+  size_t count;
+};
+
+static pawl_status end_batch(struct batch *batch) {
+  pawl_status status = pwi_membership_forget(batch->membership, batch->gone, batch->count);
+  for (size_t i = 0; i < batch->count && !status && batch->forgot; i++) batch->forgot(batch->context, batch->gone[i]);
+  batch->count = 0;
+  return status ? PAWL_CORRUPT : PAWL_OK;
+}
+
+static bool fits(const struct batch *batch, const struct pwi_membership_step *step) {
+  if (step->kind != PWI_STEP_FORGET || batch->count == sizeof batch->gone / sizeof *batch->gone) return false;
+  if (!pwi_membership_is_retired(batch->membership, step->sender.sender)) return false;
+  return batch->count == 0 || step->sender.sender.id > batch->gone[batch->count - 1].id;
+}
+
+static pawl_status take_step(struct batch *batch, const struct pwi_membership_step *step) {
+  pawl_status status = fits(batch, step) ? PAWL_OK : end_batch(batch);
+  if (status) return status;
+  if (fits(batch, step)) {
+    batch->gone[batch->count++] = step->sender.sender;
+    return PAWL_OK;
+  }
+  status = pwi_membership_step(batch->membership, step);
+  if (!status && step->kind == PWI_STEP_FORGET && batch->forgot) batch->forgot(batch->context, step->sender.sender);
+  return status;
+}
+
 pawl_status pwi_membership_apply_delta(struct pwi_membership *membership, const void *bytes, size_t size,
                                        void (*forgot)(void *context, struct pwi_sender sender), void *context) {
   struct delta delta;
   struct pwi_membership_step step;
+  struct batch batch = {.membership = membership, .forgot = forgot, .context = context};
   pawl_status status = open_delta(bytes, size, &delta);
   if (!status) status = check_steps(delta);
   if (!status && delta.since > membership->number) status = PAWL_CORRUPT;
+  if (status) return status;
+  uint64_t had = membership->number - delta.since;
   for (size_t i = 0; i < delta.count && !status; i++) {
     read_step(&delta.reader, &step);
-    if (delta.since + i < membership->number) continue; /* it is here already */
-    status = pwi_membership_step(membership, &step);
-    if (!status && step.kind == PWI_STEP_FORGET && forgot) forgot(context, step.sender.sender);
+    if (i >= had) status = take_step(&batch, &step); /* those before are here already */
   }
-  return status;
+  pawl_status ended = end_batch(&batch);
+  return status ? status : ended;
 }

@@ -30,6 +30,10 @@ static void add(struct pwi_membership *membership, uint64_t id, const char *job,
   assert_int_equal(pwi_membership_add(membership, &record), PAWL_OK);
 }
 
+static pawl_status forget_one(struct pwi_membership *membership, struct pwi_sender sender) {
+  return pwi_membership_forget(membership, &sender, 1);
+}
+
 static pawl_status join(struct pwi_membership *membership, uint64_t group, uint32_t size, uint64_t sender) {
   return pwi_membership_join(membership, group_of(group), size, sender_of(sender));
 }
@@ -97,7 +101,7 @@ static void test_an_empty_membership_has_nobody(void **state) {
   assert_null(pwi_membership_group(&membership, group_of(1)));
   assert_int_equal(count_of(&membership, 1), 0);
   assert_int_equal(pwi_membership_retire(&membership, sender_of(1)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_membership_forget(&membership, sender_of(1)), PAWL_NOT_FOUND);
+  assert_int_equal(forget_one(&membership, sender_of(1)), PAWL_NOT_FOUND);
   assert_int_equal(pwi_membership_set_address(&membership, sender_of(1), ""), PAWL_NOT_FOUND);
   assert_int_equal(join(&membership, 1, 1, 1), PAWL_NOT_FOUND);
   assert_int_equal(pwi_membership_leave(&membership, group_of(1), sender_of(1)), PAWL_NOT_FOUND);
@@ -111,14 +115,14 @@ static void test_a_sender_lives_is_retired_and_is_forgotten(void **state) {
   add(&membership, 5, "job", "");
   assert_true(pwi_membership_is_live(&membership, sender_of(5)) &&
               !pwi_membership_is_retired(&membership, sender_of(5)));
-  assert_int_equal(pwi_membership_forget(&membership, sender_of(5)), PAWL_NOT_FOUND);
+  assert_int_equal(forget_one(&membership, sender_of(5)), PAWL_NOT_FOUND);
   assert_int_equal(pwi_membership_retire(&membership, sender_of(5)), PAWL_OK);
   assert_true(!pwi_membership_is_live(&membership, sender_of(5)) &&
               pwi_membership_is_retired(&membership, sender_of(5)));
   assert_int_equal(pwi_membership_retire(&membership, sender_of(5)), PAWL_NOT_FOUND);
-  assert_int_equal(pwi_membership_forget(&membership, sender_of(5)), PAWL_OK);
+  assert_int_equal(forget_one(&membership, sender_of(5)), PAWL_OK);
   assert_null(pwi_membership_find(&membership, sender_of(5)));
-  assert_int_equal(pwi_membership_forget(&membership, sender_of(5)), PAWL_NOT_FOUND);
+  assert_int_equal(forget_one(&membership, sender_of(5)), PAWL_NOT_FOUND);
   assert_int_equal(membership.number, 3);
   pwi_membership_fini(&membership);
 }
@@ -133,7 +137,7 @@ static void test_senders_are_found_among_many(void **state) {
   assert_int_equal(pwi_membership_find(&membership, sender_of(UINT64_MAX))->sender.id, UINT64_MAX);
   for (uint64_t i = 2; i <= 100; i += 2) {
     assert_int_equal(pwi_membership_retire(&membership, sender_of(3 * i)), PAWL_OK);
-    assert_int_equal(pwi_membership_forget(&membership, sender_of(3 * i)), PAWL_OK);
+    assert_int_equal(forget_one(&membership, sender_of(3 * i)), PAWL_OK);
   }
   for (uint64_t i = 1; i <= 100; i++) assert_int_equal(pwi_membership_is_live(&membership, sender_of(3 * i)), i % 2);
   assert_int_equal(membership.number, 201);
@@ -391,7 +395,7 @@ static void step(struct pwi_membership *membership, struct model *model, struct 
     break;
   case 2:
     wanted = model_end(model, sender, false);
-    status = pwi_membership_forget(membership, sender_of(sender));
+    status = forget_one(membership, sender_of(sender));
     break;
   case 3:
   case 4:

@@ -227,6 +227,7 @@ void pwi_joined_encode(const struct pwi_joined *joined, struct pwi_writer *write
   pwi_write_u64(writer, joined->cluster);
   pwi_write_u64(writer, joined->id);
   pwi_write_u64(writer, joined->secret);
+  write_flag(writer, joined->settled);
   write_flag(writer, joined->may_write);
   pwi_write_text(writer, joined->space);
   pwi_write_text(writer, joined->leader);
@@ -240,12 +241,67 @@ pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined 
   joined.cluster = pwi_read_u64(&reader);
   joined.id = pwi_read_u64(&reader);
   joined.secret = pwi_read_u64(&reader);
+  joined.settled = read_flag(&reader);
   joined.may_write = read_flag(&reader);
   pwi_read_text(&reader, joined.space, sizeof joined.space);
   pwi_read_text(&reader, joined.leader, sizeof joined.leader);
   pawl_status status = as_corrupt(pwi_reader_end(&reader));
   if (status == PAWL_OK) *joined_out = joined;
   return status;
+}
+
+/* --- what is settled ---------------------------------------------------------------------------------------------- */
+
+void pwi_settle_encode(uint64_t number, const struct pwi_settle *senders, size_t count, struct pwi_writer *writer) {
+  pwi_write_u64(writer, number);
+  pwi_write_u32(writer, (uint32_t)count);
+  for (size_t i = 0; i < count; i++) {
+    pwi_write_u64(writer, senders[i].sender);
+    pwi_write_u64(writer, senders[i].settled);
+  }
+}
+
+/* u64 number, and how many of `bytes` bytes each follow. */
+static size_t open_settle(struct pwi_reader *reader, const void *bytes, size_t size, size_t each,
+                          uint64_t *number_out) {
+  pwi_reader_init(reader, bytes, size);
+  *number_out = pwi_read_u64(reader);
+  size_t count = pwi_read_count(reader, each);
+  if (count > PWI_SETTLE_MAX) pwi_reader_fail(reader, PAWL_CORRUPT);
+  return reader->status ? 0 : count;
+}
+
+static uint64_t read_rising(struct pwi_reader *reader, uint64_t above) {
+  uint64_t id = pwi_read_u64(reader);
+  if (id <= above) pwi_reader_fail(reader, PAWL_CORRUPT);
+  return id;
+}
+
+pawl_status pwi_settle_decode(const void *bytes, size_t size, uint64_t *number_out, struct pwi_settle *senders_out,
+                              size_t *count_out) {
+  struct pwi_reader reader;
+  uint64_t above = 0;
+  *count_out = open_settle(&reader, bytes, size, 16, number_out);
+  for (size_t i = 0; i < *count_out; i++) {
+    senders_out[i].sender = above = read_rising(&reader, above);
+    senders_out[i].settled = pwi_read_u64(&reader);
+  }
+  return as_corrupt(pwi_reader_end(&reader));
+}
+
+void pwi_settled_encode(uint64_t number, const uint64_t *senders, size_t count, struct pwi_writer *writer) {
+  pwi_write_u64(writer, number);
+  pwi_write_u32(writer, (uint32_t)count);
+  for (size_t i = 0; i < count; i++) pwi_write_u64(writer, senders[i]);
+}
+
+pawl_status pwi_settled_decode(const void *bytes, size_t size, uint64_t *number_out, uint64_t *senders_out,
+                               size_t *count_out) {
+  struct pwi_reader reader;
+  uint64_t above = 0;
+  *count_out = open_settle(&reader, bytes, size, 8, number_out);
+  for (size_t i = 0; i < *count_out; i++) senders_out[i] = above = read_rising(&reader, above);
+  return as_corrupt(pwi_reader_end(&reader));
 }
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */

@@ -60,7 +60,10 @@
   X(CALL, 24, "call")         /* client to client: run these functions, see protocol/call.h */                         \
   X(RETURN, 25, "return")     /* back: what they came to */                                                            \
   X(HEARD, 26, "heard")       /* client to client: the results up to this number are here */                           \
-  X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see protocol/filter_counts.h */
+  X(COUNTS, 30, "counts")     /* client to manager: what filters have done, see protocol/filter_counts.h */            \
+  X(SETTLE, 31, "settle")     /* manager to request handlers: what of these retired senders is unsettled? */           \
+  X(SETTLED, 32, "settled")   /* back */                                                                               \
+  X(IDLE, 33, "idle")         /* client to manager: all tasks up to `task` of the head have been answered */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),
@@ -271,6 +274,7 @@ struct pwi_joined {
   uint64_t cluster;
   uint64_t id;
   uint64_t secret;
+  bool settled;                   /* nothing of the sender that JOIN named as retired took effect without an answer */
   bool may_write;                 /* what the key that the link was opened with permits */
   char space[PWI_SPACE_MAX + 1];  /* in this space only; "": in all */
   char leader[PWI_LABEL_MAX + 1]; /* as far as is known, at this address; "": it is not known */
@@ -281,6 +285,24 @@ void pwi_join_encode(const struct pwi_join *join, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_join_decode(const void *bytes, size_t size, struct pwi_join *join_out);
 void pwi_joined_encode(const struct pwi_joined *joined, struct pwi_writer *writer);
 PAWL_MUST_USE pawl_status pwi_joined_decode(const void *bytes, size_t size, struct pwi_joined *joined_out);
+
+/* Payload of SETTLE: u64 number, u32 count, and per retired sender by rising id u64 sender, u64 settled: up to this number it
+ * has had all answers. Of SETTLED: u64 number, u32 count, and u64 for each of those of which the request handler has anything later, or
+ * does not know that they are retired. Its head says in which view that is true. */
+struct pwi_settle {
+  uint64_t sender, settled;
+};
+
+#define PWI_SETTLE_MAX 1024 /* senders in one */
+
+void pwi_settle_encode(uint64_t number, const struct pwi_settle *senders, size_t count, struct pwi_writer *writer);
+
+/* `senders_out` has room for PWI_SETTLE_MAX. */
+PAWL_MUST_USE pawl_status pwi_settle_decode(const void *bytes, size_t size, uint64_t *number_out,
+                                            struct pwi_settle *senders_out, size_t *count_out);
+void pwi_settled_encode(uint64_t number, const uint64_t *senders, size_t count, struct pwi_writer *writer);
+PAWL_MUST_USE pawl_status pwi_settled_decode(const void *bytes, size_t size, uint64_t *number_out,
+                                             uint64_t *senders_out, size_t *count_out); /* likewise */
 
 /* --- asking the manager ------------------------------------------------------------------------------------------- */
 

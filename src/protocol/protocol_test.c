@@ -269,9 +269,35 @@ static void test_join_has_one_form(void **state) {
   pwi_writer_fini(&writer);
 }
 
+static pawl_status settle_again(const void *bytes, size_t size, struct pwi_writer *writer) {
+  struct pwi_settle senders[PWI_SETTLE_MAX];
+  uint64_t number;
+  size_t count;
+  pawl_status status = pwi_settle_decode(bytes, size, &number, senders, &count);
+  if (status == PAWL_OK) pwi_settle_encode(number, senders, count, writer);
+  return status;
+}
+
+static pawl_status settled_again(const void *bytes, size_t size, struct pwi_writer *writer) {
+  uint64_t number, senders[PWI_SETTLE_MAX];
+  size_t count;
+  pawl_status status = pwi_settled_decode(bytes, size, &number, senders, &count);
+  if (status == PAWL_OK) pwi_settled_encode(number, senders, count, writer);
+  return status;
+}
+
+static void test_settle_and_settled_have_one_form(void **state) {
+  (void)state;
+  struct pwi_writer writer = {0};
+  pwi_settle_encode(3, (struct pwi_settle[]){{4, 0}, {9, 77}}, 2, &writer);
+  assert_one_form(&writer, settle_again);
+  pwi_settled_encode(3, (uint64_t[]){4, 9, UINT64_MAX}, 3, &writer);
+  assert_one_form(&writer, settled_again);
+}
+
 static void test_joined_has_one_form(void **state) {
   (void)state;
-  struct pwi_joined joined = {PAWL_NODE_RETIRED, 1, 2, 3, true, "space", "host:1"};
+  struct pwi_joined joined = {PAWL_NODE_RETIRED, 1, 2, 3, true, false, "space", "host:1"};
   struct pwi_writer writer = {0};
   pwi_joined_encode(&joined, &writer);
   assert_one_form(&writer, joined_again);
@@ -418,6 +444,7 @@ int main(void) {
       cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_join_has_one_form),
       cmocka_unit_test(test_joined_has_one_form),
+      cmocka_unit_test(test_settle_and_settled_have_one_form),
       cmocka_unit_test(test_move_has_one_form_and_something_may_follow),
       cmocka_unit_test(test_a_note_has_one_form),
       cmocka_unit_test(test_a_complaint_has_one_form),

@@ -35,6 +35,7 @@ static void free_link(struct pwi_handler_link *link) {
     handler->links = link->next;
   if (link->next) link->next->before = link->before;
   pwi_handler_free_buffers(link);
+  pwi_handler_exit(link);
   pwi_inbox_fini(&link->inbox);
   pwi_free(link->pace);
   pwi_free(link);
@@ -53,11 +54,15 @@ void pwi_handler_destroy(struct pwi_handler *handler) {
 }
 
 pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link link, const struct pwi_peering *peering,
-                                const struct pwi_rights *rights, struct pwi_account *account,
+                                const char *identity, const struct pwi_rights *rights, struct pwi_account *account,
                                 struct pwi_handler_link **link_out) {
   struct pwi_handler_link *fresh = pwi_alloc_zero(1, sizeof *fresh);
   if (!fresh) return PAWL_NO_MEMORY;
   fresh->handler = handler;
+  if (pwi_handler_enter(fresh, identity)) {
+    pwi_free(fresh);
+    return PAWL_NO_MEMORY;
+  }
   fresh->link = link;
   fresh->peering = *peering;
   fresh->rights = *rights;
@@ -123,10 +128,31 @@ static bool is_impostor(struct pwi_handler_link *link, const struct pwi_request 
          !pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, request->sender.id);
 }
 
+/* What a sender did, and on which keys, is told to the client that it was and to nobody else: to one that shows the same key. */
+static bool may_collect(struct pwi_handler_link *link, const struct pwi_request *request, struct pwi_outcome *outcome) {
+  const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
+  const struct pwi_membership_sender *sender = pwi_membership_find(numbers->membership, request->sender);
+  const struct pwi_membership_sender *other =
+      pwi_membership_find(numbers->membership, (struct pwi_sender){request->terms.other});
+  uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE}; /* we may not have heard of it yet, or it not of us */
+  if (!sender || sender->retired) return false;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_UNPROVEN};
+  if (!pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, request->sender.id)) return false;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_FORBIDDEN};
+  return !other || memcmp(sender->key, other->key, sizeof sender->key) == 0;
+}
+
 static bool is_allowed(const struct pwi_handler_link *link, const struct pwi_request *request,
                        const struct pwi_entry *entry) {
-  return pwi_request_is_numbered(request->terms.kind) ? pwi_rights_may_change(&link->rights, entry->name)
-                                                      : pwi_rights_may_read(&link->rights, entry->name);
+  bool changes = pwi_request_is_numbered(request->terms.kind) || request->terms.kind == PWI_REQUEST_COLLECT;
+  return changes ? pwi_rights_may_change(&link->rights, entry->name) : pwi_rights_may_read(&link->rights, entry->name);
+}
+
+/* Of another space nothing is here, whether it exists or not. */
+static const struct pwi_entry *find_entry(const struct pwi_handler_link *link, struct pwi_vector_id vector) {
+  const struct pwi_entry *entry = pwi_catalogue_find(link->handler->config.numbers->catalogue, vector);
+  return entry && pwi_rights_reach(&link->rights, entry->name) ? entry : NULL;
 }
 
 /* Past its rate a link is refused what moves values. Ticks and pushes that others of a group wait for are counted, and go
@@ -158,10 +184,11 @@ static bool decide_other(const struct pwi_handler_link *link, struct pwi_request
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
   const struct pwi_operation *operation = &request->operation;
   if (operation->other.id == 0) return false;
-  const struct pwi_entry *entry = pwi_catalogue_find(numbers->catalogue, operation->other);
+  const struct pwi_entry *entry = find_entry(link, operation->other);
   bool is_behind = !entry && link->inbox.head.catalogue > (uint32_t)numbers->catalogue->number;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
-  if (is_behind || operation->incarnation > pwi_shard_incarnation(link->handler->config.shard, operation->other))
+  if (is_behind ||
+      (entry && operation->incarnation > pwi_shard_incarnation(link->handler->config.shard, operation->other)))
     return true;
   pawl_status status = entry ? PAWL_OK : PAWL_NOT_FOUND;
   if (entry && !pwi_rights_may_read(&link->rights, entry->name)) status = PAWL_FORBIDDEN;
@@ -182,7 +209,7 @@ static bool decide_early(struct pwi_handler_link *link, const struct pwi_request
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_NOT_FOUND};
   else if (!is_allowed(link, request, entry))
     *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_FORBIDDEN};
-  else
+  else if (request->terms.kind != PWI_REQUEST_COLLECT || may_collect(link, request, outcome))
     return is_other_incarnation(link, request, outcome);
   return true;
 }
@@ -545,7 +572,7 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
   take_proof(link, &sections);
   request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};
 
-  const struct pwi_entry *entry = pwi_catalogue_find(link->handler->config.numbers->catalogue, request.terms.vector);
+  const struct pwi_entry *entry = find_entry(link, request.terms.vector);
   struct pwi_outcome outcome;
   if (decide_early(link, &request, entry, &outcome) || decide_other(link, &request, &outcome)) {
     pwi_handler_say(link, request.terms.number, request.task, &outcome);
@@ -595,4 +622,8 @@ void pwi_handler_message_end(struct pwi_handler_link *link, pawl_status status) 
     pwi_net_close(link->handler->config.net, link->link, status);
   }
   pwi_inbox_end(&link->inbox);
+}
+
+void pwi_handler_figures(const struct pwi_handler *handler, struct pwi_handler_figures *figures_out) {
+  *figures_out = (struct pwi_handler_figures){handler->answer_bytes, handler->answers_dropped};
 }

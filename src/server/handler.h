@@ -51,6 +51,9 @@ struct pwi_handler_config {
   struct pwi_chains
       *chains; /* borrowed: only what we head is served, and answers wait for the chain. NULL: everything that
                                 is held is served */
+  uint64_t
+      answers_max; /* bytes of answers that clients have not taken, in all; of that a link has half, and 128 MiB at most, and
+                           all links of one identity three quarters. 0: 512 MiB */
 };
 
 /* The shard may be set after creation, since each needs the other. */
@@ -61,9 +64,17 @@ void pwi_handler_destroy(struct pwi_handler *handler);
 
 /* A link over which requests may come. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link link,
-                                              const struct pwi_peering *peering, const struct pwi_rights *rights,
+                                              const struct pwi_peering *peering, const char *identity,
+                                              const struct pwi_rights *rights,
                                               struct pwi_account *account, /* of its quotas; NULL: none */
                                               struct pwi_handler_link **link_out);
+
+struct pwi_handler_figures {
+  uint64_t answer_bytes;    /* memory for answers, now */
+  uint64_t answers_dropped; /* links that were ended because their clients read too slowly while others lacked room */
+};
+
+void pwi_handler_figures(const struct pwi_handler *handler, struct pwi_handler_figures *figures_out);
 
 /* From `link_down`: ends it. NULL is fine. */
 void pwi_handler_link_down(struct pwi_handler_link *link);

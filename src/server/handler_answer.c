@@ -7,16 +7,15 @@
 #include "wire/values.h"
 
 #define BUFFER_MIN ((size_t)64 << 10)
-#define BUFFERS_MAX 1024               /* of one link: as many requests as a client keeps under way */
-#define LINK_BYTES ((size_t)128 << 20) /* in them, but for a single larger one; a client asks for 32 MiB at a time */
-#define KEEP_MAX ((size_t)64 << 20)    /* a buffer larger than this is not kept */
+#define BUFFERS_MAX 1024            /* of one link: as many requests as a client keeps under way */
+#define KEEP_MAX ((size_t)64 << 20) /* a buffer larger than this is not kept */
 
 /* Room in front of the values that the net copies along with them: table, outcome, and what lies between. */
 #define SMALL_MAX (PWI_NET_COPY_MAX - PWI_ANSWER_PREFIX)
 
-static void close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
+void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer) {
   pwi_net_region_close(link->handler->config.net, buffer->region);
-  link->buffer_bytes -= buffer->size;
+  pwi_handler_discharge(link, buffer);
   buffer->region = NULL;
   buffer->size = 0;
 }
@@ -43,24 +42,21 @@ static struct pwi_handler_buffer *add_buffer(struct pwi_handler_link *link) {
   return buffer;
 }
 
-/* What others need gives way first. */
-static void close_idle(struct pwi_handler_link *link, size_t bytes) {
-  for (size_t i = 0; i < link->buffer_count && link->buffer_bytes + bytes > LINK_BYTES; i++)
-    if (!link->buffers[i]->busy && link->buffers[i]->region) close_buffer(link, link->buffers[i]);
-}
-
 /* A client that does not read its answers must not fill our memory with them: it is told to ask again later. */
 static pawl_status open_region(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer, size_t bytes) {
   size_t size = BUFFER_MIN;
   while (size < bytes && size <= SIZE_MAX / 4) size *= 2;
   if (size < bytes) return PAWL_NO_MEMORY;
-  if (buffer->region) close_buffer(link, buffer);
-  close_idle(link, size);
-  if (link->buffer_bytes > 0 && link->buffer_bytes + size > LINK_BYTES) return PAWL_QUEUE_FULL;
-  pawl_status status = pwi_net_region_open(link->handler->config.net, size, &buffer->region);
+  if (buffer->region) pwi_handler_close_buffer(link, buffer);
+  pawl_status status = pwi_handler_find_room(link, buffer, size);
   if (status) return status;
+  status = pwi_net_region_open(link->handler->config.net, size, &buffer->region);
+  if (status) {
+    if (link->handler->beyond == buffer) link->handler->beyond = NULL;
+    return status;
+  }
   buffer->size = size;
-  link->buffer_bytes += size;
+  pwi_handler_charge(link, size);
   return PAWL_OK;
 }
 
@@ -129,7 +125,7 @@ static void give(struct pwi_handler_link *link, const struct pwi_message_builder
                           .body = builder->parts,
                           .body_count = builder->part_count,
                           .cookie = buffer ? PWI_HANDLER_COOKIE | buffer_index : 0};
-  if (buffer && link->pace) {
+  if (buffer) {
     buffer->sent_at = pwi_net_now(link->handler->config.net);
     buffer->sent_bytes = builder->body_size;
   }
@@ -196,7 +192,6 @@ static void note_carried(struct pwi_handler_link *link, struct pwi_handler_buffe
   if (link->pace->last_done > from) from = link->pace->last_done;
   pwi_adapt_link_report(&link->pace->carrying, buffer->sent_bytes, now - from);
   link->pace->last_done = now;
-  buffer->sent_at = 0;
 }
 
 void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie) {
@@ -205,16 +200,21 @@ void pwi_handler_done(struct pwi_handler_link *link, uint64_t cookie) {
   struct pwi_handler_buffer *buffer = link->buffers[index];
   buffer->busy = false;
   if (link->pace && buffer->sent_at != 0) note_carried(link, buffer);
-  if (buffer->size > KEEP_MAX) close_buffer(link, buffer);
+  buffer->sent_at = 0;
+  link->taken_at = pwi_net_now(link->handler->config.net);
+  if (buffer->size > KEEP_MAX || link->handler->beyond == buffer) pwi_handler_close_buffer(link, buffer);
 }
 
 void pwi_handler_close_buffers(struct pwi_handler_link *link) {
   for (size_t i = 0; i < link->buffer_count; i++)
-    pwi_net_region_close(link->handler->config.net, link->buffers[i]->region);
+    if (link->buffers[i]->region) pwi_handler_close_buffer(link, link->buffers[i]);
 }
 
 void pwi_handler_free_buffers(struct pwi_handler_link *link) {
-  for (size_t i = 0; i < link->buffer_count; i++) pwi_free(link->buffers[i]);
+  for (size_t i = 0; i < link->buffer_count; i++) {
+    if (link->buffers[i]->region) pwi_handler_discharge(link, link->buffers[i]);
+    pwi_free(link->buffers[i]);
+  }
   pwi_free(link->buffers);
 }
 

@@ -1,4 +1,5 @@
-/* Inside server/handler.h: what receiving (server/handler.c), filtering (server/handler_filter.c) and answering (server/handler_answer.c) share. */
+/* Inside server/handler.h: what receiving (server/handler.c), filtering (server/handler_filter.c), answering (server/handler_answer.c) and bounds on answers
+ * (server/handler_bounds.c) share. */
 #ifndef PWI_SERVER_HANDLER_INSIDE_H
 #define PWI_SERVER_HANDLER_INSIDE_H
 
@@ -15,7 +16,7 @@ struct pwi_handler_buffer {
   struct pwi_region *region; /* NULL: closed, the place is free for another */
   size_t size;
   bool busy;
-  int64_t sent_at; /* 0: nobody asks how long it takes */
+  int64_t sent_at; /* 0: it was not sent, or has been taken */
   size_t sent_bytes;
   struct pwi_message_builder builder;
 };
@@ -47,7 +48,10 @@ struct pwi_handler_link {
 
   struct pwi_handler_buffer **buffers;
   size_t buffer_count;
-  size_t buffer_bytes;   /* of their regions */
+  size_t buffer_bytes; /* of their regions */
+  struct pwi_answering *key;
+  int64_t taken_at;      /* when the client last took an answer */
+  bool is_dropped;       /* for being slow */
   size_t put_off_count;  /* answers that wait for chains */
   struct pwi_pace *pace; /* NULL: nobody has left a choice of codecs to us */
 };
@@ -87,6 +91,9 @@ struct pwi_handler {
   struct pwi_reading reading;
   struct pwi_pages stamps; /* of the sum that is being applied */
   struct pwi_handler_filters filters;
+  struct pwi_answering *keys; /* of the links that there are */
+  uint64_t answer_bytes, answers_dropped;
+  const struct pwi_handler_buffer *beyond; /* the one that may be past the bound; NULL: none is */
   char small[PWI_NET_COPY_MAX];
 };
 
@@ -125,7 +132,18 @@ void pwi_handler_keep_payload(struct pwi_put_off *answer);
 /* An answer that is only an outcome. */
 void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome);
 
+void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer);
 void pwi_handler_close_buffers(struct pwi_handler_link *link); /* their regions, */
 void pwi_handler_free_buffers(struct pwi_handler_link *link);  /* and what is ours of them */
+
+/* server/handler_bounds.c. A link is one of its identity's, from its begin to its end. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_handler_enter(struct pwi_handler_link *link, const char *identity);
+void pwi_handler_exit(struct pwi_handler_link *link);
+void pwi_handler_charge(struct pwi_handler_link *link, size_t bytes);                         /* a region was opened */
+void pwi_handler_discharge(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer); /* its region is closed */
+
+/* Whether there may be another region of so many bytes. PAWL_QUEUE_FULL. */
+PAWL_MUST_USE pawl_status pwi_handler_find_room(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer,
+                                                size_t bytes);
 
 #endif

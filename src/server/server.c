@@ -204,6 +204,20 @@ static pawl_status probe(struct pwi_server *server, const void *payload, size_t 
   return PAWL_OK;
 }
 
+/* It has come behind the news of a membership in which these are retired. */
+static pawl_status settle(struct pwi_server *server, const void *payload, size_t size) {
+  struct pwi_settle senders[PWI_SETTLE_MAX];
+  uint64_t number, unsettled[PWI_SETTLE_MAX];
+  size_t count;
+  pawl_status status = pwi_settle_decode(payload, size, &number, senders, &count);
+  if (status) return status;
+  count = pwi_shard_unsettled(server->shard, senders, count, unsettled);
+  pwi_writer_reset(&server->writer);
+  pwi_settled_encode(number, unsettled, count, &server->writer);
+  pwi_server_say_payload(server, server->manager, PWI_SAY_SETTLED);
+  return PAWL_OK;
+}
+
 static pawl_status from_manager(struct pwi_server *server, const struct pwi_control *control, const void *body) {
   struct pwi_joined joined;
   struct pwi_move move;
@@ -228,6 +242,8 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_cont
     return status;
   case PWI_SAY_PROBE:
     return probe(server, payload, size);
+  case PWI_SAY_SETTLE:
+    return settle(server, payload, size);
   case PWI_SAY_SAVE:
     return pwi_server_save_ordered(server, payload, size);
   case PWI_SAY_LEFT:
@@ -265,7 +281,7 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   else
     pwi_account_leave(&server->accounts, account);
   if (!status && !is_server)
-    status = pwi_handler_link_up(server->handler, link, peering, &rights, account, &peer->handler);
+    status = pwi_handler_link_up(server->handler, link, peering, info->identity, &rights, account, &peer->handler);
   if (status) {
     if (!is_server) pwi_server_starve(server);
     pwi_net_close(server->config.net, link, status);
@@ -451,8 +467,11 @@ static pawl_status copy_texts(struct pwi_server *server) {
 }
 
 static pawl_status make_parts(struct pwi_server *server) {
-  struct pwi_handler_config handler = {
-      .net = server->config.net, .numbers = &server->numbers, .log = server->config.log, .chains = &server->chains};
+  struct pwi_handler_config handler = {.net = server->config.net,
+                                       .numbers = &server->numbers,
+                                       .log = server->config.log,
+                                       .chains = &server->chains,
+                                       .answers_max = server->config.answers_max};
   pawl_status status = pwi_handler_create(&handler, &server->handler);
   if (status) return status;
   pwi_log_entries_init(&server->log_entries, server->config.net);
@@ -552,6 +571,8 @@ static uint64_t count_arcs(const struct pwi_server *server) {
 }
 
 void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *state_out) {
+  struct pwi_handler_figures answers;
+  pwi_handler_figures(server->handler, &answers);
   *state_out = (struct pwi_server_state){.node = server->node,
                                          .cluster = server->greeting.cluster,
                                          .epoch = server->numbers.view,
@@ -562,6 +583,8 @@ void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *
                                          .trouble = server->trouble,
                                          .arcs = count_arcs(server),
                                          .links = server->client_links,
+                                         .answer_bytes = answers.answer_bytes,
+                                         .answers_dropped = answers.answers_dropped,
                                          .moves_out = server->moves_out,
                                          .moves_in = server->moves_in};
 }

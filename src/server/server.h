@@ -60,7 +60,8 @@ struct pwi_server_config {
   uint32_t shard_count;
   uint32_t weight;      /* 0: 1 */
   uint64_t memory_max;  /* of this shard; UINT64_MAX: no cap */
-  uint64_t set_aside;   /* of it, for what is being received; rows and lists have the rest */
+  uint64_t set_aside;   /* of it, for what is being received and for answers; rows and lists have the rest */
+  uint64_t answers_max; /* bytes of answers, see server/handler.h */
   uint64_t cache_max;   /* bytes of kept key lists; 0: the shard's default */
   pwi_rights_of rights; /* NULL: everybody may do everything */
   void *rights_context;
@@ -102,6 +103,7 @@ struct pwi_server_state {
   uint64_t arcs;       /* of which we are the head */
   uint64_t links;      /* of clients and servers */
   uint64_t moves_out, moves_in;
+  uint64_t answer_bytes, answers_dropped; /* as in server/handler.h */
 };
 
 void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *state_out);

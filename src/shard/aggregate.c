@@ -179,6 +179,13 @@ bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id 
   return false;
 }
 
+bool pwi_aggregate_has_sender(const struct pwi_shard *shard, struct pwi_sender sender) {
+  for (const struct pwi_gathering *it = shard->gatherings; it; it = it->next)
+    for (size_t i = 0; i < it->count; i++)
+      if (it->parts[i].sender.id == sender.id) return true;
+  return false;
+}
+
 void pwi_aggregate_examine(struct pwi_shard *shard) {
   for (struct pwi_gathering *it = shard->gatherings; it; it = it->next) {
     drop_early_of_the_dead(shard, it);

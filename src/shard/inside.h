@@ -402,6 +402,7 @@ bool pwi_aggregate_has_part(const struct pwi_shard *shard, struct pwi_vector_id 
                             struct pawl_range keys);
 
 /* The membership has changed. */
+bool pwi_aggregate_has_sender(const struct pwi_shard *shard, struct pwi_sender sender); /* in any of them */
 void pwi_aggregate_examine(struct pwi_shard *shard);
 
 /* Parts for these keys have no future here. */

@@ -95,6 +95,11 @@ bool pwi_shard_next(const struct pwi_shard *shard, struct pwi_vector_id *id);
  * looked at again. Before the first call nobody may push. */
 void pwi_shard_set_membership(struct pwi_shard *shard, const struct pwi_membership *membership);
 
+/* For each of these senders, by rising id, of which anything is here later than `settled`, or which the membership does not list as
+ * retired, the id is written to `unsettled`, which has room for all. Returns how many. */
+size_t pwi_shard_unsettled(const struct pwi_shard *shard, const struct pwi_settle *senders, size_t count,
+                           uint64_t *unsettled);
+
 /* The membership that was set has changed in its place. Of each sender that it has forgotten the shard is told before. */
 void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender);
 void pwi_shard_membership_changed(struct pwi_shard *shard);

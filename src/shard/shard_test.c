@@ -610,7 +610,7 @@ static void test_what_a_retired_sender_did_is_kept_until_it_is_forgotten(void **
   for (size_t i = 0; i < 3; i++) assert_int_equal(pwi_read_u64(&reader), pieces[i]);
   assert_int_equal((int32_t)pwi_read_u32(&reader), PAWL_MISMATCH);
   assert_int_equal(pwi_reader_end(&reader), PAWL_OK);
-  assert_int_equal(pwi_membership_forget(&f.membership, push.sender), PAWL_OK);
+  assert_int_equal(pwi_membership_forget(&f.membership, &push.sender, 1), PAWL_OK);
   pwi_shard_set_membership(f.shard, &f.membership);
   assert_served(f.shard, &collect, NULL, PWI_CODE_GONE, PAWL_OK);
   stop(&f);

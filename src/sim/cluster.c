@@ -106,6 +106,7 @@ static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, c
                                      .shard = server->shard,
                                      .shard_count = server->shard_count,
                                      .memory_max = memory_max ? memory_max : UINT64_MAX,
+                                     .answers_max = server->cluster->config.answers_max,
                                      .rights = server->cluster->config.rights,
                                      .disk_queue = server->cluster->config.disk_queue,
                                      .functions = server->cluster->config.functions};

@@ -36,6 +36,7 @@ struct pwi_cluster_config {
   uint32_t replicas;
   uint32_t points;         /* arcs for each shard at first; 0: the manager's default */
   uint64_t memory_max;     /* of each shard; 0: no cap */
+  uint64_t answers_max;    /* likewise; 0: the request handler's default */
   int64_t client_grace_ns; /* 0: the manager's default */
   bool shared_hosts;       /* clients and servers on the same machines: data planes everywhere */
   bool checked_hosts;      /* no data planes at all */

@@ -51,7 +51,7 @@ static struct pwi_link_info info_for(const struct sim_end *end) {
       .peer = end->peer->name,
       .hello = end->peer->hello,
       .hello_size = end->peer->hello_size,
-      .identity = "",
+      .identity = end->net->sim->config.has_identities ? end->peer->node->name : "",
       .accepted = end->accepted,
       .can = end->link->can,
   };

@@ -125,6 +125,7 @@ struct pwi_sim_config {
   struct pwi_sim_delay hang_up; /* until a broken connection is noticed */
   struct pwi_sim_delay late;    /* until a put lands whose link has broken */
 
+  bool has_identities;      /* links tell the name of the node at the other end, as those with keys do */
   double plane_chance;      /* that a pair on different hosts has a data plane */
   double plane_chance_host; /* and on one host */
   bool encrypted;           /* links say PWI_LINK_ENCRYPTED */

@@ -85,7 +85,7 @@ explains 'lda export' --output --counts --json MODEL
 explains convert --output --format --hash-bits --label --vocab --binary --unit-rows --skip-bad --threads --json INPUT
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train lda'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
-  --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows \
+  --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows --scale \
   --format --hash-bits --label --skip-bad --threads --on-worker-loss --drop-slowest --checkpoint --checkpoint-every --resume --log \
   --tensorboard --job --model-format --json --quiet --key-file DATA
 explains 'train svm' --loss --l1 --class-weight --json

@@ -126,6 +126,28 @@ static void test_data_that_is_given_up_while_everything_is_saved_is_saved_as_it_
   saving_close(&scene);
 }
 
+/* Nobody could save what the first server had. It is told soon, and the next checkpoint need not wait for this one. */
+static void test_a_checkpoint_ends_soon_if_keys_wait_for_a_server_that_is_down(void **state) {
+  (void)state;
+  saving_open(&scene, 640, 2, 0);
+  struct pwi_flow *flow = cluster_open_vector(&scene.other, "test/v", 0);
+  uint64_t dead = node_of(&scene.cluster.servers[0]);
+  assert_int_equal(saving_push_all(&scene), PAWL_OK);
+  pwi_sim_kill(scene.cluster.sim, scene.cluster.servers[0].node);
+  cluster_start_late(&scene.cluster, 0);
+  cluster_run_for(&scene.cluster, 4 * PWI_SIM_SECOND);
+  assert_int_equal(saving_ask(&scene, "in_vain", false, 0), PAWL_OK);
+  cluster_run_while(&scene.cluster, saving_is_going, &scene, 15 * PWI_SIM_SECOND);
+  assert_true(
+      saving_status_says(&scene, "keys have no server that could save them: some keys wait for servers that are"));
+  assert_int_equal(give_up(dead), PAWL_OK);
+  assert_int_equal(cluster_ask(&scene.other, PWI_ASK_SYNC, NULL), PAWL_OK);
+  push_to_some(flow);
+  saving_save(&scene, "after", false);
+  assert_saved_as_it_is("after", flow);
+  saving_close(&scene);
+}
+
 static void test_a_checkpoint_whose_base_is_gone_is_no_base(void **state) {
   (void)state;
   saving_open(&scene, 640, 2, 0);
@@ -178,6 +200,7 @@ int main(void) {
       cmocka_unit_test(test_after_data_was_given_up_the_next_checkpoint_stands_alone),
       cmocka_unit_test(test_data_that_is_given_up_while_changes_are_saved_ends_the_checkpoint),
       cmocka_unit_test(test_data_that_is_given_up_while_everything_is_saved_is_saved_as_it_is_now),
+      cmocka_unit_test(test_a_checkpoint_ends_soon_if_keys_wait_for_a_server_that_is_down),
       cmocka_unit_test(test_a_checkpoint_whose_base_is_gone_is_no_base),
       cmocka_unit_test(test_a_row_of_bases_ends_before_it_is_too_long_to_be_read),
   };

@@ -12,6 +12,7 @@
 #include "raw.h"
 #include "protocol/call.h"
 #include "client/callee.h"
+#include "protocol/proof.h"
 
 static struct pwi_cluster cluster;
 static struct raw thief;
@@ -126,6 +127,122 @@ static void test_a_push_under_anothers_id_is_not_applied_by_a_session_that_holds
   assert_int_equal(pulled(&honest, local), 1);
   assert_int_equal(push(&honest, local, 1), PAWL_OK);
   assert_int_equal(pulled(&honest, local), 2);
+  close_scene();
+}
+
+/* --- what others did ---------------------------------------------------------------------------------------------------- */
+
+static void collect(struct raw_link *link, struct pwi_vector_id vector, uint64_t sender, uint64_t other,
+                    const uint8_t *seal) {
+  struct pwi_terms terms = {.kind = PWI_REQUEST_COLLECT,
+                            .vector = vector,
+                            .number = 1,
+                            .other = other,
+                            .rows = 1,
+                            .claim = {0, 100},
+                            .range = {0, 100}};
+  uint8_t bytes[PWI_TERMS_SIZE];
+  pwi_terms_encode(&terms, bytes);
+  struct pwi_message_head head = {.kind = PWI_SAY_REQUEST, .sender = sender};
+  struct pwi_section sections[] = {{.type = PWI_SECTION_TERMS, .count = 1, .length = sizeof bytes},
+                                   {.type = PWI_SECTION_PROOF, .count = 1, .length = PWI_SEAL_SIZE}};
+  const void *data[] = {bytes, seal};
+  thief.outcome = (struct pwi_outcome){0};
+  unsigned heard = thief.heard[PWI_SAY_ANSWER];
+  raw_send(&thief, link, &head, sections, data, seal ? 2 : 1);
+  cluster_run_for(&cluster, 100 * MS);
+  assert_int_equal(thief.heard[PWI_SAY_ANSWER], heard + 1);
+}
+
+/* Only the client that it was is told what a retired sender did: one with the same key, which has proved who it is now. */
+static void test_what_a_sender_did_is_told_to_nobody_else(void **state) {
+  (void)state;
+  struct pwi_cluster_client victim;
+  struct pwi_server_state server;
+  uint8_t secret[PWI_SEAL_SECRET], seal[PWI_SEAL_SIZE];
+  open_scene(false);
+  add_client(&victim, "victim", false);
+  struct pwi_flow *flow = cluster_vector(&victim, "space/v", &counts);
+  assert_int_equal(push(&victim, flow, 1), PAWL_OK);
+  struct pwi_vector_id vector = pwi_flow_entry(flow)->id;
+  uint64_t other = sender_of(&victim);
+  pwi_sim_kill(cluster.sim, victim.node);
+  cluster_run_for(&cluster, 4000 * MS);
+  assert_true(pwi_membership_is_retired(pwi_server_membership(cluster.servers[0].server), (struct pwi_sender){other}));
+
+  struct pwi_join join = {.role = PWI_ROLE_CLIENT, .job = "thief"};
+  assert_int_equal(pwi_seal_draw(secret), PAWL_OK);
+  assert_int_equal(pwi_seal_public(secret, join.key), PAWL_OK);
+  raw_join(&thief, &cluster, &join);
+  uint64_t self = thief.joined.id;
+  pwi_server_state(cluster.servers[0].server, &server);
+  assert_int_equal(pwi_proof_make(secret, thief.joined.cluster, self, server.node, seal), PAWL_OK);
+  struct raw_link *link = raw_connect(&thief, &cluster, cluster.servers[0].address);
+  collect(link, vector, 0, other, NULL); /* a reader */
+  assert_int_equal(thief.outcome.code, PWI_CODE_NOT_HERE);
+  collect(link, vector, self, other, NULL);
+  assert_int_equal(thief.outcome.code, PWI_CODE_UNPROVEN);
+  collect(link, vector, self, other, seal);
+  assert_int_equal(thief.outcome.code, PWI_CODE_FAILED);
+  assert_int_equal(thief.outcome.status, PAWL_FORBIDDEN);
+  assert_int_equal(thief.payload_size, 0);
+  close_scene();
+}
+
+static struct pwi_rights in_space(void *context, const char *identity) {
+  (void)context;
+  struct pwi_rights rights = {.write = true};
+  if (strcmp(identity, "thief") == 0) strcpy(rights.space, "own");
+  return rights;
+}
+
+static void tell_names(struct pwi_sim_config *config, void *context) {
+  (void)context;
+  config->has_identities = true;
+}
+
+/* Ids are small numbers, and easily tried: those of another space are answered as those that nothing has. */
+static void test_ids_of_another_space_are_answered_as_if_there_were_none(void **state) {
+  (void)state;
+  static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PULL,    PWI_REQUEST_PUSH,  PWI_REQUEST_SCAN,
+                                                PWI_REQUEST_COLLECT, PWI_REQUEST_ENTER, PWI_REQUEST_AWAIT};
+  struct pwi_cluster_config config = {
+      .seed = 9, .processes = 1, .shards = 1, .points = 1, .rights = in_space, .tune = tell_names};
+  struct pwi_cluster_client honest;
+  cluster_open(&cluster, &config);
+  raw_open(&thief, &cluster, "thief");
+  add_client(&honest, "honest", false);
+  uint64_t there = pwi_flow_entry(cluster_vector(&honest, "secret/v", &counts))->id.id;
+  join_as_thief("");
+  struct raw_link *link = raw_connect(&thief, &cluster, cluster.servers[0].address);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    struct pwi_outcome outcomes[2];
+    for (int is_there = 0; is_there < 2; is_there++) {
+      for (uint32_t catalogue = 0; catalogue < 2; catalogue++) {
+        struct pwi_terms terms = {.kind = kinds[i],
+                                  .vector = {is_there ? there : there + 1000},
+                                  .number = 1,
+                                  .rows = 1,
+                                  .incarnation = catalogue,
+                                  .claim = {0, 100},
+                                  .range = {0, 1}};
+        uint8_t bytes[PWI_TERMS_SIZE];
+        pwi_terms_encode(&terms, bytes);
+        struct pwi_message_head head = {.kind = PWI_SAY_REQUEST, .catalogue = catalogue * 1000};
+        struct pwi_section section = {.type = PWI_SECTION_TERMS, .count = 1, .length = sizeof bytes};
+        const void *data = bytes;
+        thief.outcome = (struct pwi_outcome){0};
+        raw_send(&thief, link, &head, &section, &data, 1);
+        cluster_run_for(&cluster, 100 * MS);
+        if (is_there)
+          assert_memory_equal(&thief.outcome, &outcomes[catalogue], sizeof thief.outcome);
+        else
+          outcomes[catalogue] = thief.outcome;
+      }
+    }
+    assert_int_equal(outcomes[0].code, PWI_CODE_FAILED);
+    assert_int_equal(outcomes[0].status, PAWL_NOT_FOUND);
+  }
   close_scene();
 }
 
@@ -254,6 +371,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_push_under_anothers_id_is_not_applied),
       cmocka_unit_test(test_a_push_under_anothers_id_is_not_applied_by_a_session_that_holds_the_vector),
+      cmocka_unit_test(test_what_a_sender_did_is_told_to_nobody_else),
+      cmocka_unit_test(test_ids_of_another_space_are_answered_as_if_there_were_none),
       cmocka_unit_test(test_a_call_under_anothers_id_is_not_run),
       cmocka_unit_test(test_answers_that_were_not_asked_for_are_not_taken),
   };

@@ -28,6 +28,7 @@ void scene_begin(struct scene *scene, bool is_secret, void (*edit)(struct node_p
   honest.config.keys = scene->keys;
   honest.config.limits.silence_ns = 2 * PATIENCE_NS;
   honest.connect = node_address(scene->host);
+  honest.insists = true; /* strangers have little time here, and others may have the processor */
   scene->honest = node_open(&honest);
   bool plays = node_wait_pongs(scene->honest, 20);
   if (!plays) kit_log_print();

@@ -13,7 +13,7 @@
 #include "net/key.h"
 #include "net/tcp/tcp.h"
 
-#define KIT_HANG_MS 10000 /* nothing here takes so long unless it hangs; no promise about speed */
+#define KIT_HANG_MS 60000 /* nothing here takes so long unless it hangs; no promise about speed */
 
 /* Ends the program with a message if `ok` is false. */
 void kit_must(bool ok, const char *what);

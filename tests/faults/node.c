@@ -76,6 +76,10 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
 static void link_down(void *self, struct pwi_link link, pawl_status why) {
   struct node *node = self;
   take_region(node, link);
+  if (node->plan.insists && node_ups(node) == 0) {
+    kit_must(pwi_net_connect(node->net, node->plan.connect, &link) == PAWL_OK, "connect again");
+    return;
+  }
   atomic_store(&node->why, (int)why);
   atomic_fetch_add(&node->downs, 1);
 }

@@ -14,6 +14,7 @@ struct node_plan {
   struct pwi_tcp_config config; /* pwi_tcp_config_init first */
   const char *listen;           /* or NULL */
   const char *connect;          /* or NULL */
+  bool insists;                 /* connects again until a link has come up */
   size_t share;                 /* each link is given a region of so many bytes: its token is the first message */
   size_t gather;                /* messages of up to so many bytes are received whole; those beyond a ball are answered
                                    with their last byte. 0: what fits a ball, and the rest is dropped */

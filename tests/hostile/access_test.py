@@ -91,11 +91,24 @@ for line in sys.stdin:
 """
 
 
-class Session(subprocess.Popen):
-    """Somebody who has a session open, and pushes when told to."""
+WAITER = """
+import pawl
+session = pawl.Session(%r, timeout=5)
+group = session.group(%r, size=2)
+print("open", flush=True)
+try:
+    group.barrier()
+    print("passed", flush=True)
+except pawl.Error as error:
+    print(error, flush=True)
+"""
 
-    def __init__(self, cluster, key, vector):
-        super().__init__([sys.executable, "-c", SESSION % (cluster.manager.address, vector)], stdin=subprocess.PIPE,
+
+class Session(subprocess.Popen):
+    """Somebody who has a session open, and pushes when told to; or, with WAITER, waits at a barrier for ever."""
+
+    def __init__(self, cluster, key, vector, program=SESSION):
+        super().__init__([sys.executable, "-c", program % (cluster.manager.address, vector)], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                          env=scene.environment(PAWL_KEY_FILE=key, PYTHONPATH=os.path.join(SOURCE, "python"),
                                                PAWL_LIBRARY=os.path.join(BUILD, "libpawl.so")))
@@ -173,6 +186,28 @@ def test_a_revoked_key_is_shown_out_and_others_stay():
         assert succeed("get", "ads/w", "2", *at, key=kept).split()[-1] == "3"
         stays.end()
         goes.end()
+
+
+def test_calls_of_a_revoked_key_end_at_once():
+    """A barrier without a deadline, to which nobody else comes; of a session that runs, and of one that is stopped meanwhile."""
+    kept, lost = new_key("staying", "--space", "ads"), new_key("leaving", "--space", "ads")
+    with Cluster(kept, lost) as cluster:
+        waiters = [Session(cluster, lost, f"ads/crew{i}", WAITER) for i in range(2)]
+        stays = Session(cluster, kept, "ads/others", WAITER)
+        for session in (*waiters, stays):
+            assert session.says() == "open"
+        waiters[1].send_signal(signal.SIGSTOP)
+        succeed("key", "revoke", cluster.file, name_of(lost))
+        cluster.reload()
+        assert "revoked" in waiters[0].says()
+        waiters[1].send_signal(signal.SIGCONT)
+        assert "revoked" in waiters[1].says()
+        assert stays.poll() is None
+        joins = Session(cluster, kept, "ads/others", WAITER)
+        assert joins.says() == "open"
+        assert joins.says() == "passed" and stays.says() == "passed"
+        for session in (*waiters, stays, joins):
+            session.end()
 
 
 def test_a_bad_file_changes_nothing():

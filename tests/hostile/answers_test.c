@@ -18,13 +18,13 @@ static struct pwi_cluster cluster;
 static struct pwi_cluster_client honest;
 static struct raw deaf;
 
-static void ask(const struct raw_link *link, const struct pwi_entry *entry, uint64_t number) {
+static void ask_rows(const struct raw_link *link, const struct pwi_entry *entry, uint64_t number, uint64_t rows) {
   struct pwi_terms terms = {.kind = PWI_REQUEST_PULL,
                             .vector = entry->id,
                             .number = number,
-                            .rows = ROWS,
-                            .claim = {0, ROWS},
-                            .range = {0, ROWS},
+                            .rows = rows,
+                            .claim = {0, rows},
+                            .range = {0, rows},
                             .incarnation = entry->incarnation};
   uint8_t bytes[PWI_TERMS_SIZE];
   pwi_terms_encode(&terms, bytes);
@@ -32,6 +32,10 @@ static void ask(const struct raw_link *link, const struct pwi_entry *entry, uint
   const void *data = bytes;
   struct pwi_message_head head = {.kind = PWI_SAY_REQUEST};
   raw_send(&deaf, link, &head, &section, &data, 1);
+}
+
+static void ask(const struct raw_link *link, const struct pwi_entry *entry, uint64_t number) {
+  ask_rows(link, entry, number, ROWS);
 }
 
 /* The servers that have the arc of key 0: its head, and the one behind. */
@@ -94,9 +98,73 @@ static void test_answers_that_wait_for_the_chain_are_bounded(void **state) {
   raw_close(&deaf);
 }
 
+/* --- many links --------------------------------------------------------------------------------------------------------- */
+
+#define ALL_BYTES ((uint64_t)16 << 20)
+#define SMALL_ROWS (UINT64_C(1) << 17) /* 1 MiB in an answer */
+#define LINKS 6                        /* to the server */
+#define READ_ROWS ((size_t)1 << 18)    /* that the honest client reads at a time, 2 MiB */
+
+static void tell_names(struct pwi_sim_config *config, void *context) {
+  (void)context;
+  config->has_identities = true;
+}
+
+static struct pwi_flow *open_bounded(void) {
+  struct pwi_cluster_config config = {
+      .seed = 16, .processes = 1, .shards = 1, .answers_max = ALL_BYTES, .checked_hosts = true, .tune = tell_names};
+  struct pawl_vector_options options = {
+      .type = PAWL_I64, .width = 1, .size = READ_ROWS, .layout = PAWL_LAYOUT_DENSE, .placement = PAWL_PLACE_ORDERED};
+  memset(&honest, 0, sizeof honest);
+  strcpy(honest.name, "honest");
+  cluster_open(&cluster, &config);
+  cluster_client_add(&cluster, &honest);
+  cluster_wait_joined(&honest);
+  struct pwi_flow *flow = cluster_vector(&honest, "sim/w", &options);
+  cluster_run_for(&cluster, 500 * MS);
+  raw_open(&deaf, &cluster, "deaf");
+  cluster_run_for(&cluster, 100 * MS);
+  struct pwi_join join = {.role = PWI_ROLE_CLIENT};
+  (void)raw_join(&deaf, &cluster, &join);
+  return flow;
+}
+
+static void ask_much(const struct pwi_entry *entry, struct raw_link *links[LINKS]) {
+  for (size_t i = 0; i < LINKS; i++) links[i] = raw_connect(&deaf, &cluster, cluster.servers[0].address);
+  pwi_sim_slow(cluster.sim, deaf.node, 9e8); /* it says that it is there, and takes nothing in */
+  for (uint64_t n = 0; n < PULLS; n++)
+    for (size_t i = 0; i < LINKS; i++) ask_rows(links[i], entry, n + 1, SMALL_ROWS);
+  cluster_run_for(&cluster, 50 * MS);
+}
+
+static uint64_t answer_bytes(void) {
+  struct pwi_server_state state;
+  pwi_server_state(cluster.servers[0].server, &state);
+  return state.answer_bytes;
+}
+
+/* However many links a key has, it leaves room for others. (That those who do not read go when others lack room: role.handler_bounds.) */
+static void test_answers_of_all_links_of_a_key_are_bounded(void **state) {
+  (void)state;
+  static int64_t values[READ_ROWS];
+  struct raw_link *links[LINKS];
+  struct pwi_flow *flow = open_bounded();
+  ask_much(pwi_flow_entry(flow), links);
+  assert_true(answer_bytes() >= ALL_BYTES / 2);
+  assert_true(answer_bytes() <= ALL_BYTES - ALL_BYTES / 4 + (1 << 20));
+  struct pwi_where where = {.range = {0, READ_ROWS}};
+  for (int i = 0; i < 4; i++)
+    assert_int_equal(cluster_call(&honest, flow, PWI_REQUEST_PULL, &where, NULL, values, NULL), PAWL_OK);
+  assert_true(answer_bytes() <= ALL_BYTES + (2 << 20));
+  assert_int_equal(cluster_call(&honest, flow, PWI_REQUEST_PULL, &where, NULL, values, NULL), PAWL_OK);
+  pwi_cluster_close(&cluster);
+  raw_close(&deaf);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_answers_that_wait_for_the_chain_are_bounded),
+      cmocka_unit_test(test_answers_of_all_links_of_a_key_are_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,15 +13,17 @@ static json_t *pair(const double *values) { return json_pack("[o, o]", number(va
 json_t *linear_about_make(const struct linear_model *model) {
   double class_weights[2];
   for (int i = 0; i < 2; i++) class_weights[i] = model->class_weights[i] != 0 ? model->class_weights[i] : 1;
-  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:I, s:I, s:I, s:s, s:b, s:b, s:o, s:I, s:o}", "loss",
-                   linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels",
-                   model->is_regression ? json_null() : pair(model->labels), "l1", number(model->l1), "l2",
-                   number(model->l2), "class_weights", pair(class_weights), "features", (json_int_t)model->features,
-                   "zero_based", (int)model->zero_based, "bias", model->has_bias ? number(model->bias) : json_null(),
-                   "hash_bits", (json_int_t)model->hash_bits, "columns", (json_int_t)model->columns, "label_column",
-                   (json_int_t)model->label_column, "label_name", model->label_name, "binary", (int)model->binary,
-                   "unit_rows", (int)model->unit_rows, "objective", number(model->objective), "weights",
-                   (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
+  return json_pack(
+      "{s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:b, s:o, s:I, s:I, s:I, s:s, s:b, s:b, s:s, s:o, s:o, s:I, s:o}", "loss",
+      linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels",
+      model->is_regression ? json_null() : pair(model->labels), "l1", number(model->l1), "l2", number(model->l2),
+      "class_weights", pair(class_weights), "features", (json_int_t)model->features, "zero_based",
+      (int)model->zero_based, "bias", model->has_bias ? number(model->bias) : json_null(), "hash_bits",
+      (json_int_t)model->hash_bits, "columns", (json_int_t)model->columns, "label_column",
+      (json_int_t)model->label_column, "label_name", model->label_name, "binary", (int)model->binary, "unit_rows",
+      (int)model->unit_rows, "scale", linear_scale_name(model->scale), "penalty",
+      model->scale ? number(model->penalty) : json_null(), "objective", number(model->objective), "weights",
+      (json_int_t)model->count, "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------------------- */
@@ -73,6 +75,11 @@ static bool take_loss(const json_t *about, enum linear_loss *loss) {
   return false;
 }
 
+static bool take_scale(const json_t *about, enum linear_scale *scale) {
+  const json_t *is = json_object_get(about, "scale");
+  return !is || (json_is_string(is) && linear_scale_parse(json_string_value(is), scale));
+}
+
 static bool take_bias(const json_t *about, struct linear_model *model) {
   const json_t *is = json_object_get(about, "bias");
   if (!is) return true;
@@ -115,6 +122,8 @@ pawl_status linear_about_read(const json_t *about, struct linear_model *model, c
   if (!take_name(about, model)) wrong = "label_name";
   if (!take_bool(about, "binary", &model->binary)) wrong = "binary";
   if (!take_bool(about, "unit_rows", &model->unit_rows)) wrong = "unit_rows";
+  if (!take_scale(about, &model->scale)) wrong = "scale";
+  if (!take_real(about, "penalty", &model->penalty)) wrong = "penalty";
   if (!take_real(about, "objective", &model->objective)) wrong = "objective";
   if (wrong) return apps_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
   model->hash_bits = (uint32_t)hash_bits;
@@ -126,7 +135,7 @@ pawl_status linear_about_parse(const char *text, size_t size, struct linear_mode
   json_error_t problem;
   json_t *about = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
   if (!about) return apps_say(why, PAWL_CORRUPT, "its description is no JSON: %s", problem.text);
-  model->objective = (double)NAN;
+  model->objective = model->penalty = (double)NAN;
   model->class_weights[0] = model->class_weights[1] = 1;
   pawl_status status = linear_about_read(about, model, why);
   if (status)

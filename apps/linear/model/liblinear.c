@@ -263,6 +263,8 @@ static pawl_status read_ours(struct reading *reading) {
   memcpy(model->label_name, said.label_name, sizeof said.label_name);
   model->binary = said.binary;
   model->unit_rows = said.unit_rows;
+  model->scale = said.scale;
+  model->penalty = said.penalty;
   model->objective = said.objective;
   if (said.zero_based) count_from_zero(model);
   if (said.is_regression == model->is_regression) model->loss = said.loss;

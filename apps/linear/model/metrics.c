@@ -45,6 +45,7 @@ static void add(struct sum *sum, double value) {
 static double total(const struct sum *sum) { return isfinite(sum->value) ? sum->value + sum->lost : sum->value; }
 
 static double penalty_of(const struct linear_model *model) {
+  if (model->scale != LINEAR_SCALE_NONE) return model->penalty;
   struct sum l1 = {0}, l2 = {0};
   for (size_t i = 0; i < model->count; i++) {
     add(&l1, fabs(model->weights[i]));

@@ -16,6 +16,20 @@ void linear_model_fini(struct linear_model *model) {
   memset(model, 0, sizeof *model);
 }
 
+const char *linear_scale_name(enum linear_scale scale) {
+  static const char *const names[] = {"none", "max", "deviation"};
+  return (size_t)scale < sizeof names / sizeof *names ? names[scale] : "";
+}
+
+bool linear_scale_parse(const char *name, enum linear_scale *scale_out) {
+  for (int i = LINEAR_SCALE_NONE; i <= LINEAR_SCALE_DEVIATION; i++)
+    if (strcmp(name, linear_scale_name((enum linear_scale)i)) == 0) {
+      *scale_out = (enum linear_scale)i;
+      return true;
+    }
+  return false;
+}
+
 const char *linear_loss_name(enum linear_loss loss) {
   switch (loss) {
   case LINEAR_LOGISTIC:

@@ -26,6 +26,9 @@
 
 enum linear_loss { LINEAR_LOGISTIC = 1, LINEAR_HINGE = 2, LINEAR_SQUARED_HINGE = 3, LINEAR_SQUARED = 4 };
 
+/* What features were divided by while the model was trained: scale.h. Weights are those of features as they are in the files. */
+enum linear_scale { LINEAR_SCALE_NONE = 0, LINEAR_SCALE_MAX = 1, LINEAR_SCALE_DEVIATION = 2 };
+
 enum linear_format { LINEAR_FORMAT_PAWL = 1, LINEAR_FORMAT_LIBLINEAR = 2, LINEAR_FORMAT_NPY = 3 };
 
 struct linear_model {
@@ -42,6 +45,8 @@ struct linear_model {
   uint64_t columns, label_column; /* of csv: how many there were, and which was the label's, from 1; 0: not known */
   char label_name[128];           /* what its head line called that; "": it had none */
   bool binary, unit_rows;         /* how rows were read, and are to be read for prediction */
+  enum linear_scale scale;        /* what was penalised were the weights of scaled features, */
+  double penalty;                 /* by so much at the end; NAN if not known; of no account without a scale */
   double objective;               /* as the training computed it at the end; NAN if not known */
   size_t count;                   /* of weights that are not zero */
   uint64_t *ids;                  /* rising */
@@ -64,6 +69,10 @@ pawl_status linear_model_read(const char *path, struct linear_model *model_out, 
 /* "logistic", "squared hinge" …, and "pawl", "liblinear", "npy"; "" for a number that is none. */
 const char *linear_loss_name(enum linear_loss loss);
 const char *linear_format_name(enum linear_format format);
+
+/* "none", "max", "deviation"; "" for a number that is none. And back; false for other words. */
+const char *linear_scale_name(enum linear_scale scale);
+bool linear_scale_parse(const char *name, enum linear_scale *scale_out);
 
 /* By the end of the name: .npy, .liblinear and .txt; else pawl's own. */
 enum linear_format linear_format_of(const char *path);
@@ -91,7 +100,7 @@ struct linear_figures {
   uint64_t unlabelled; /* without a label: they count in nothing below */
   uint64_t unknown;    /* of a label that is neither class: likewise */
   double loss;         /* the sum of the model's own loss: the objective's first part */
-  double penalty;      /* l1 |w|_1 + l2/2 |w|^2, the bias left out */
+  double penalty;      /* l1 |w|_1 + l2/2 |w|^2, the bias left out; with a scale, as in training */
   double objective;    /* their sum */
   double log_loss;     /* the mean of log(1 + exp(-y score)), in nats; NAN for regression */
   double accuracy;     /* 0 to 1; NAN for regression */

@@ -27,6 +27,8 @@ static const struct linear_model example = {.loss = LINEAR_SQUARED_HINGE,
                                             .hash_bits = 22,
                                             .binary = true,
                                             .unit_rows = true,
+                                            .scale = LINEAR_SCALE_DEVIATION,
+                                            .penalty = 1.0 / 7,
                                             .objective = 10558.72,
                                             .count = 3,
                                             .ids = ids,
@@ -65,6 +67,8 @@ static void same_models(const struct linear_model *a, const struct linear_model 
   assert_int_equal(a->hash_bits, b->hash_bits);
   assert_int_equal(a->binary, b->binary);
   assert_int_equal(a->unit_rows, b->unit_rows);
+  assert_int_equal(a->scale, b->scale);
+  if (a->scale) assert_true(a->penalty == b->penalty);
   same(a->objective, b->objective);
   assert_int_equal(a->count, b->count);
   for (size_t i = 0; i < a->count; i++) {

@@ -422,8 +422,9 @@ pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl
     if (is_fencing && soon < wake_at) wake_at = soon;
     bool has_rung = pwi_job_box_wait(job->box, wake_at < deadline ? wake_at : deadline);
     if (!has_rung && deadline != PWI_NET_NEVER && pwi_host_now() >= deadline)
-      return pwi_error(PAWL_TIMED_OUT, "job %s: a round has not finished after %" PRId64 " ns, it goes on",
-                       job->options.name, timeout_ns);
+      return pwi_session_error(job->session, PAWL_TIMED_OUT,
+                               "job %s: a round has not finished after %" PRId64 " ns, it goes on", job->options.name,
+                               timeout_ns);
   }
 }
 

@@ -212,7 +212,8 @@ static pawl_status join(struct pawl_worker *worker, int64_t deadline) {
     if (!status) status = join_once(worker, deadline);
     if (!status) return PAWL_OK;
     forget_life(worker);
-    if (is_final(status) || status == PAWL_NODE_GONE) return pwi_error_status(status, "worker of %s", worker->name);
+    if (is_final(status) || status == PAWL_NODE_GONE || status == PAWL_LINK_REVOKED)
+      return pwi_error_status(status, "worker of %s", worker->name);
     int64_t now = pwi_host_now();
     if (now >= deadline) return pwi_error(PAWL_TIMED_OUT, "worker of %s: there is no such job", worker->name);
     for (struct pawl_invocation *late; (late = pwi_desk_take(&worker->desk)) != NULL;)
@@ -329,15 +330,17 @@ static void live(struct pawl_worker *worker) {
   }
 }
 
-static bool is_dead(const struct pawl_worker *worker) {
+static bool is_dead(const struct pawl_worker *worker, pawl_status *why_out) {
   struct pwi_client_state state;
   pwi_driver_enter(&worker->session->driver);
   pwi_client_state(worker->session->client, &state);
   pwi_driver_leave(&worker->session->driver);
+  *why_out = state.trouble;
   return state.is_dead;
 }
 
-static pawl_status explain_death(const struct pawl_worker *worker) {
+static pawl_status explain_death(const struct pawl_worker *worker, pawl_status why) {
+  if (why == PAWL_LINK_REVOKED) return pwi_error_status(why, "worker of %s", worker->name);
   return pwi_error(PAWL_NODE_GONE, "worker of %s: the cluster took it for dead, and others have its work",
                    worker->name);
 }
@@ -351,15 +354,16 @@ static pawl_status explain(const struct pawl_worker *worker, pawl_status outcome
 
 /* Who has lost the scheduler and finds itself under another number was taken for dead, and joins once more. */
 static pawl_status run(struct pawl_worker *worker, int64_t deadline) {
+  pawl_status why;
   for (bool is_first = true;; is_first = false) {
     pawl_status status = join(worker, deadline);
-    if (status && is_dead(worker)) return explain_death(worker);
+    if (status && is_dead(worker, &why)) return explain_death(worker, why);
     if (status) return is_first ? status : explain(worker, PAWL_NODE_GONE, false); /* the job has ended meanwhile */
     live(worker);
     bool was_told = worker->is_done, is_lost = !was_told && atomic_load(&worker->over) != PAWL_OK;
     bool is_another = pawl_session_node(worker->session).id != worker->node.id;
     forget_life(worker);
-    if (is_lost && is_dead(worker)) return explain_death(worker);
+    if (is_lost && is_dead(worker, &why)) return explain_death(worker, why);
     if (!is_lost || !is_another)
       return explain(worker, was_told ? worker->outcome : is_lost ? PAWL_NODE_GONE : PAWL_OK, was_told);
     deadline = pwi_host_after(AGAIN_NS);

@@ -5,7 +5,7 @@
 #include <pawl/session.h>
 #include <pawl/task.h>
 
-#include "api/error.h"
+#include "api/session.h"
 #include "api/sketch/sketch_writer.h"
 #include "base/memory.h"
 
@@ -17,7 +17,8 @@ static pawl_status push(struct pawl_sketch_writer *writer, struct pawl_vector *v
   if (status == PAWL_OK) status = pawl_task_finish(task, timeout_ns);
   if (status == PAWL_OK) return PAWL_OK;
   writer->is_stuck |= status == PAWL_TIMED_OUT;
-  return pwi_sketch_writer_fail(writer, pwi_error_status(status, "sketch %s", writer->sketch->info.name));
+  return pwi_sketch_writer_fail(
+      writer, pwi_session_error(writer->sketch->session, status, "sketch %s", writer->sketch->info.name));
 }
 
 /* --- registers -------------------------------------------------------------------------------------------------------------- */
@@ -67,7 +68,7 @@ static pawl_status pull_cells(struct pawl_sketch_writer *writer, void *cells, in
   pawl_status status = pawl_vector_pull(sketch->cells, pawl_at_range(first, first + sketch->banks), cells, &task);
   if (status == PAWL_OK) status = pawl_task_finish(task, timeout_ns);
   if (status == PAWL_OK) return PAWL_OK;
-  return pwi_sketch_writer_fail(writer, pwi_error_status(status, "sketch %s", sketch->info.name));
+  return pwi_sketch_writer_fail(writer, pwi_session_error(sketch->session, status, "sketch %s", sketch->info.name));
 }
 
 static pawl_status offer_candidates(struct pawl_sketch_writer *writer, int64_t timeout_ns) {

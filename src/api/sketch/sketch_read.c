@@ -7,7 +7,7 @@
 #include <pawl/session.h>
 #include <pawl/task.h>
 
-#include "api/error.h"
+#include "api/session.h"
 #include "api/sketch/sketch.h"
 #include "base/checked.h"
 #include "base/hash.h"
@@ -44,7 +44,7 @@ static pawl_status pull(struct rows *rows, struct pawl_where where, int64_t time
   if (status != PAWL_OK) return status;
   status = pawl_task_finish(task, timeout_ns);
   if (status == PAWL_TIMED_OUT) rows->is_lost = true;
-  return status == PAWL_OK ? PAWL_OK : pwi_error_status(status, "sketch");
+  return status == PAWL_OK ? PAWL_OK : pwi_session_error(rows->session, status, "sketch");
 }
 
 static pawl_status pull_slot(struct rows *rows, uint64_t slot, int64_t timeout_ns) {

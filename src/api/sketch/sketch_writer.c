@@ -7,7 +7,7 @@
 #include <pawl/session.h>
 #include <pawl/task.h>
 
-#include "api/error.h"
+#include "api/session.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -41,7 +41,10 @@ static pawl_status say_again(const struct pawl_sketch_writer *writer) {
 static pawl_status reap(struct pawl_sketch_writer *writer, int64_t timeout_ns) {
   struct pwi_underway *oldest = &writer->line[writer->line_first];
   pawl_status status = pawl_task_wait(oldest->task, timeout_ns);
-  if (status == PAWL_TIMED_OUT) return pwi_error_status(status, "push to sketch %s", writer->sketch->info.name);
+  if (status == PAWL_TIMED_OUT) {
+    writer->is_late = true;
+    return pwi_session_error(writer->sketch->session, status, "push to sketch %s", writer->sketch->info.name);
+  }
   if (status != PAWL_OK) {
     char text[256];
     pawl_task_describe(oldest->task, text, sizeof text);
@@ -366,7 +369,7 @@ pawl_status pawl_sketch_writer_close(struct pawl_sketch_writer *writer) {
   pawl_status status = writer->status == PAWL_OK ? PAWL_OK : say_again(writer);
   struct pawl_session *session = writer->sketch->session;
   while (writer->line_count > 0) {
-    pawl_status ended = reap(writer, writer->timeout_ns);
+    pawl_status ended = reap(writer, writer->is_late ? 0 : writer->timeout_ns);
     if (status == PAWL_OK) status = ended;
     if (ended == PAWL_TIMED_OUT) break;
   }

@@ -50,6 +50,7 @@ struct pawl_sketch_writer {
   int64_t timeout_ns;
   pawl_status status; /* the first failure */
   bool is_stuck;      /* a push of what was offered has not been answered in time */
+  bool is_late;       /* nor a push of counts: closing the writer waits no more */
   char failure[256];
   uint64_t window;
 

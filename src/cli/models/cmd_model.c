@@ -94,7 +94,10 @@ static void print_penalty(const struct linear_model *model) {
   if (isnan(model->l1) || isnan(model->l2))
     printf("%-12s %s, how much is not known\n", "penalty", isnan(model->l1) ? "l1" : "l2");
   else
-    printf("%-12s l1 %.9g, l2 %.9g\n", "penalty", model->l1, model->l2);
+    printf("%-12s l1 %.9g, l2 %.9g%s\n", "penalty", model->l1, model->l2,
+           model->scale == LINEAR_SCALE_MAX         ? ", of weights of features divided by their largest value"
+           : model->scale == LINEAR_SCALE_DEVIATION ? ", of weights of features divided by their deviation"
+                                                    : "");
 }
 
 static void print_rows_read(const struct linear_model *model) {
@@ -136,14 +139,14 @@ static json_t *top_json(const struct top *top) {
 
 static json_t *model_json(const struct linear_model *model, const struct top *top) {
   json_t *labels = model->is_regression ? json_null() : json_pack("[f, f]", model->labels[0], model->labels[1]);
-  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:[f, f], s:I, s:b, s:I, s:o, s:I, s:b, s:b, s:o, s:o}", "loss",
+  return json_pack("{s:s, s:b, s:o, s:o, s:o, s:[f, f], s:I, s:b, s:I, s:o, s:I, s:b, s:b, s:s, s:o, s:o}", "loss",
                    linear_loss_name(model->loss), "regression", (int)model->is_regression, "labels", labels, "l1",
                    real(model->l1), "l2", real(model->l2), "class_weights", model->class_weights[0],
                    model->class_weights[1], "features", (json_int_t)linear_model_width(model), "zero_based",
                    (int)model->zero_based, "nnz", (json_int_t)model->count, "bias",
                    model->has_bias ? real(model->bias) : json_null(), "hash_bits", (json_int_t)model->hash_bits,
-                   "binary", (int)model->binary, "unit_rows", (int)model->unit_rows, "objective",
-                   real(model->objective), "top", top_json(top));
+                   "binary", (int)model->binary, "unit_rows", (int)model->unit_rows, "scale",
+                   linear_scale_name(model->scale), "objective", real(model->objective), "top", top_json(top));
 }
 
 struct show {

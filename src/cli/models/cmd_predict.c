@@ -148,6 +148,7 @@ static int open_model(struct run *run) {
   const struct linear_model *model = &run->model;
   if (!isnan(run->l1)) run->model.l1 = run->l1;
   if (!isnan(run->l2)) run->model.l2 = run->l2;
+  if (!isnan(run->l1) || !isnan(run->l2)) run->model.scale = LINEAR_SCALE_NONE; /* it is of the weights as they are */
   if (run->what == PWI_PREDICT_PROBABILITIES && (model->loss != LINEAR_LOGISTIC || model->is_regression))
     return pwi_cli_failure(run->command, "%s was trained with the %s loss: only logistic models have probabilities",
                            run->model_path, linear_loss_name(model->loss));

@@ -38,7 +38,7 @@ struct insert {
   struct pawl_sketch_writer_options options;
   struct pawl_sketch_writer *writer;
   pawl_status status; /* of the first call that failed */
-  char failure[512];  /* and its words */
+  char failure[1024]; /* and its words */
   uint64_t refused;
   int64_t began, shown, flushed;
 };
@@ -124,9 +124,7 @@ static int print_done(const struct insert *insert, double seconds) {
 /* Lines that could not be read do not keep the others from being counted, but are a failure. */
 static int judge(const struct insert *insert, int error) {
   if (error) return pwi_cli_failure(insert->run.command, "cannot read %s: %s", insert->from, strerror(error));
-  if (insert->status != PAWL_OK)
-    return pwi_cli_failure(insert->run.command, "%s",
-                           insert->failure[0] ? insert->failure : pawl_status_text(insert->status));
+  if (insert->status != PAWL_OK) return pwi_session_failure_of(insert->run.command, insert->status, insert->failure);
   if (insert->refused == 0) return PWI_EXIT_OK;
   return pwi_cli_failure(insert->run.command,
                          "%" PRIu64 " of %" PRIu64 " lines could not be read and were left out; all others are counted",
@@ -167,6 +165,7 @@ static int open_sketch(struct insert *insert, const char *name) {
   pawl_sketch_info(run->sketch, &info);
   run->options = info.options;
   insert->input.allows_minus = info.options.kind == PAWL_SKETCH_COUNTSKETCH;
+  insert->options.timeout_ns = timeout;
   status = pawl_sketch_writer_open(run->sketch, &insert->options, &insert->writer);
   return status ? pwi_sketch_run_fail(run, status) : PWI_EXIT_OK;
 }

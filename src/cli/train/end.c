@@ -93,6 +93,7 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
   set_number(object, "gap", result->gap);
   set(object, "advice", text_or_null(result->advice));
   set(object, "method", text_or_null(result->method));
+  set(object, "scale", text_or_null(linear_scale_name(end->options->linear.scale)));
   set_number(object, "l1", at->l1);
   set_number(object, "l2", at->l2);
   set_count(object, "rows", result->rows);

@@ -29,6 +29,9 @@
       {PWI_TRAIN_METHOD, "method", "NAME",                                                                             \
        "newton, blocks, subgradient, sgd, adagrad, ftrl or dual (default: by the\ndata newton or blocks; for the "     \
        "hinge loss dual)"},                                                                                            \
+      {PWI_TRAIN_SCALE, "scale", "HOW",                                                                                \
+       "divide features by their largest value (max) or their standard deviation\n(deviation) while training; the "    \
+       "model is of features as they are,\nthe penalty of scaled ones (default: none)"},                               \
       {PWI_TRAIN_ROUNDS, "rounds", "N", "at most so many (default: 1000); of sgd, adagrad and ftrl:"},                 \
       {PWI_TRAIN_ROUNDS, "passes", "N", "the same: how often all data is seen (default: 1)"},                          \
       {PWI_TRAIN_ROUNDS, "epochs", "N", "the same"},                                                                   \

@@ -93,6 +93,10 @@ static bool read_loss(struct pwi_train_options *options, const char *value) {
   return true;
 }
 
+static bool read_scale(struct pwi_train_options *options, const char *value) {
+  return linear_scale_parse(value, &options->linear.scale);
+}
+
 static bool read_model_format(struct pwi_train_options *options, const char *value) {
   static const struct pwi_train_word words[] = {
       {"pawl", LINEAR_FORMAT_PAWL}, {"liblinear", LINEAR_FORMAT_LIBLINEAR}, {"npy", LINEAR_FORMAT_NPY}, {0}};
@@ -143,6 +147,8 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
     return read_loss(options, value) ? NULL : "hinge or squared-hinge";
   case PWI_TRAIN_METHOD:
     return read_method(options, value) ? NULL : "newton, blocks, subgradient, sgd, adagrad, ftrl or dual";
+  case PWI_TRAIN_SCALE:
+    return read_scale(options, value) ? NULL : "none, max or deviation";
   case PWI_TRAIN_CLASS_WEIGHT:
     return read_classes(options, value) ? NULL : "LABEL=WEIGHT, or two of them with a comma, or balanced";
   case PWI_TRAIN_VALID:

@@ -115,12 +115,13 @@ static int open_session(struct pwi_train_run *run) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   choice->options.listen = run->listen;
   exit_code = pwi_session_start(choice, base->command, &run->session);
+  if (exit_code == PWI_EXIT_OK && base->has_cluster) exit_code = pwi_session_await_whole(choice, base->command);
   if (exit_code != PWI_EXIT_OK || !base->is_launched || base->has_cluster) return exit_code;
   return pwi_train_meet(&run->meeting, base, pawl_session_address(run->session));
 }
 
 static void watch_servers(struct pwi_train_run *run) {
-  if (run->base->has_cluster) return;
+  if (run->base->has_cluster) run->watch.session = run->session;
   run->watch.address = pawl_session_address(run->session);
   run->watch.name = run->base->command->name;
   run->watch.file = run->meeting.path;

@@ -4,12 +4,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <pawl/session.h>
+
 #include "api/embedded.h"
 #include "cli/cli.h"
 #include "cli/spool.h"
 #include "host/clock.h"
 
 #define LOOK_US 200000
+#define LOOKS_BEFORE_WORDS 5
 #define SILENCE_NS (60 * PWI_HOST_SECOND) /* with copies: whether one is left is seen by whether it goes on */
 
 /* One that died while its keys were being copied elsewhere may be survived, so time tells. Without copies there is no hope. */
@@ -28,12 +31,29 @@ static void give_up(const struct pwi_train_watch *watch) {
   _exit(PWI_EXIT_FAILURE);
 }
 
+static void look_at_own(const struct pwi_train_watch *watch) {
+  uint32_t lost, servers;
+  pwi_embedded_look(watch->address, &lost, &servers);
+  if (is_hopeless(watch, lost, servers)) give_up(watch);
+}
+
+/* Once each time; a server that was replaced by another, or is back at once, is not worth a word. */
+static void look_at_others(const struct pwi_train_watch *watch, uint32_t *looks) {
+  if (pawl_session_check(watch->session) != PAWL_CLUSTER_WAITING)
+    *looks = 0;
+  else if ((*looks)++ == LOOKS_BEFORE_WORDS)
+    fprintf(stderr, "%spawl %s: the cluster is not whole, and training waits: %s\n",
+            isatty(STDERR_FILENO) ? "\r\033[K" : "", watch->name, pawl_error_text());
+}
+
 static void *run(void *context) {
   struct pwi_train_watch *watch = context;
-  uint32_t lost, servers;
+  uint32_t looks = 0;
   while (!atomic_load(&watch->is_ending)) {
-    pwi_embedded_look(watch->address, &lost, &servers);
-    if (is_hopeless(watch, lost, servers)) give_up(watch);
+    if (watch->session)
+      look_at_others(watch, &looks);
+    else
+      look_at_own(watch);
     usleep(LOOK_US);
   }
   return NULL;
@@ -59,7 +79,7 @@ void pwi_train_watch_beat(struct pwi_train_watch *watch) { atomic_store(&watch->
 
 /* Looks for itself: a run may be over before the thread looks again. */
 uint32_t pwi_train_watch_lost(const struct pwi_train_watch *watch) {
-  uint32_t lost, servers;
-  pwi_embedded_look(watch->address, &lost, &servers);
+  uint32_t lost = 0, servers;
+  if (!watch->session) pwi_embedded_look(watch->address, &lost, &servers);
   return lost;
 }

@@ -1,5 +1,6 @@
-/* Looks after the servers of a cluster that was started for this run. If one dies whose keys nobody else has, everybody would wait
- * for it for ever: then the command ends, and says why. It has a thread of its own, for all others may be waiting. */
+/* Looks after the servers. If one dies whose keys nobody else has, everybody would wait for it for ever. In a cluster that was
+ * started for this run the command ends, and says why. In any other somebody may bring the server back, or give it up: the command
+ * says whom it waits for, and how to end that. It has a thread of its own, for all others may be waiting. */
 #ifndef PWI_CLI_TRAIN_WATCH_H
 #define PWI_CLI_TRAIN_WATCH_H
 
@@ -8,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pawl_session;
+
 struct pwi_train_watch {
+  struct pawl_session *session; /* of a cluster that is not this run's own; NULL: it is, and what follows is set */
   const char *address;
   const char *name; /* of the command, for what is said */
   const char *file; /* to be removed at such an end; "": none */

@@ -7,3 +7,8 @@ uint64_t pwi_run_inbound(uint64_t memory) {
   if (most < least) most = least;
   return most > PWI_RUN_INBOUND_MAX ? PWI_RUN_INBOUND_MAX : most;
 }
+
+uint64_t pwi_run_answers(uint64_t memory) {
+  uint64_t most = pwi_run_inbound(memory), quarter = memory / 4;
+  return most < quarter ? most : quarter;
+}

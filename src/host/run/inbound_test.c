@@ -16,6 +16,9 @@ static void test_an_eighth_is_set_aside_within_bounds(void **state) {
   assert_int_equal(pwi_run_inbound(64 * MIB), 16 * MIB);
   assert_int_equal(pwi_run_inbound(8 * MIB), 4 * MIB);
   assert_int_equal(pwi_run_inbound(0), 0);
+  assert_int_equal(pwi_run_answers(UINT64_MAX), 512 * MIB);
+  assert_int_equal(pwi_run_answers(64 * MIB), 16 * MIB);
+  assert_int_equal(pwi_run_answers(8 * MIB), 2 * MIB);
 }
 
 int main(void) {

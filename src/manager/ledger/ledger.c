@@ -13,6 +13,7 @@ void pwi_ledger_fini(struct pwi_ledger *ledger) {
   pwi_free(ledger->nodes);
   for (size_t i = 0; i < ledger->sender_count; i++) pwi_free(ledger->senders[i].answers);
   pwi_free(ledger->senders);
+  pwi_rangeset_fini(&ledger->settled);
   *ledger = (struct pwi_ledger){0};
 }
 
@@ -43,6 +44,10 @@ static size_t sender_place(const struct pwi_ledger *ledger, uint64_t id) {
 const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id) {
   size_t place = sender_place(ledger, id);
   return place < ledger->sender_count && ledger->senders[place].id == id ? &ledger->senders[place] : NULL;
+}
+
+bool pwi_ledger_is_settled(const struct pwi_ledger *ledger, uint64_t sender) {
+  return pwi_rangeset_has(&ledger->settled, sender);
 }
 
 /* The first answer to an ask of that number or a later one. */
@@ -111,9 +116,10 @@ void pwi_record_retire(struct pwi_writer *record, uint64_t sender) {
   pwi_write_u64(record, sender);
 }
 
-void pwi_record_forget(struct pwi_writer *record, uint64_t sender) {
-  begin(record, PWI_RECORD_FORGET);
-  pwi_write_u64(record, sender);
+void pwi_record_forget(struct pwi_writer *record, bool settled, const uint64_t *senders, size_t count) {
+  begin(record, settled ? PWI_RECORD_SETTLED : PWI_RECORD_FORGET);
+  pwi_write_u32(record, (uint32_t)count);
+  for (size_t i = 0; i < count; i++) pwi_write_u64(record, senders[i]);
 }
 
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry) {
@@ -296,16 +302,51 @@ static pawl_status apply_retire(struct pwi_ledger *ledger, struct pwi_reader *re
   return status ? status : pwi_membership_retire(&ledger->membership, sender);
 }
 
-static pawl_status apply_forget(struct pwi_ledger *ledger, struct pwi_reader *reader) {
-  struct pwi_sender sender = {pwi_read_u64(reader)};
+/* Both are by rising id: one pass, however many go. */
+static void take_out(struct pwi_ledger *ledger, const struct pwi_sender *gone, size_t count) {
+  size_t kept = sender_place(ledger, gone[0].id), next = 0;
+  for (size_t i = kept; i < ledger->sender_count; i++) {
+    if (next < count && ledger->senders[i].id == gone[next].id) {
+      pwi_free(ledger->senders[i].answers);
+      next++;
+    } else {
+      ledger->senders[kept++] = ledger->senders[i];
+    }
+  }
+  ledger->sender_count = kept;
+  ledger->senders_gone++;
+}
+
+/* The ids and those that were settled before, without the oldest ranges where there are too many. */
+static pawl_status note_settled(const struct pwi_ledger *ledger, const struct pwi_sender *gone, size_t count,
+                                struct pwi_rangeset *settled) {
+  pawl_status status = pwi_rangeset_copy(&ledger->settled, settled);
+  for (size_t i = 0; i < count && !status && gone[i].id < PAWL_KEY_END; i++)
+    status = pwi_rangeset_add(settled, (struct pawl_range){gone[i].id, gone[i].id + 1});
+  while (!status && settled->count > PWI_LEDGER_SETTLED_MAX) status = pwi_rangeset_remove(settled, settled->ranges[0]);
+  return status;
+}
+
+static pawl_status apply_forget(struct pwi_ledger *ledger, struct pwi_reader *reader, bool is_settled) {
+  struct pwi_sender gone[PWI_RECORD_SETTLED_MAX];
+  struct pwi_rangeset settled = {0};
+  size_t count = pwi_read_count(reader, 8);
+  if (count == 0 || count > PWI_RECORD_SETTLED_MAX) return PAWL_CORRUPT;
+  for (size_t i = 0; i < count; i++) {
+    gone[i].id = pwi_read_u64(reader);
+    if (!reader->status && i > 0 && gone[i].id <= gone[i - 1].id) return PAWL_CORRUPT;
+  }
   pawl_status status = pwi_reader_end(reader);
-  if (!status) status = pwi_membership_forget(&ledger->membership, sender);
-  if (status) return status;
-  size_t place = sender_place(ledger, sender.id);
-  pwi_free(ledger->senders[place].answers);
-  ledger->sender_count--;
-  memmove(ledger->senders + place, ledger->senders + place + 1,
-          (ledger->sender_count - place) * sizeof *ledger->senders);
+  if (!status && is_settled) status = note_settled(ledger, gone, count, &settled);
+  if (!status) status = pwi_membership_forget(&ledger->membership, gone, count);
+  if (status) {
+    pwi_rangeset_fini(&settled);
+    return status;
+  }
+  take_out(ledger, gone, count);
+  if (!is_settled) return PAWL_OK;
+  pwi_rangeset_fini(&ledger->settled);
+  ledger->settled = settled;
   return PAWL_OK;
 }
 
@@ -474,7 +515,9 @@ static pawl_status apply(struct pwi_ledger *ledger, uint8_t kind, struct pwi_rea
   case PWI_RECORD_RETIRE:
     return apply_retire(ledger, reader);
   case PWI_RECORD_FORGET:
-    return apply_forget(ledger, reader);
+    return apply_forget(ledger, reader, false);
+  case PWI_RECORD_SETTLED:
+    return apply_forget(ledger, reader, true);
   case PWI_RECORD_ENTRY:
     return apply_entry(ledger, reader, false);
   case PWI_RECORD_PLAIN_ENTRY:

@@ -20,6 +20,7 @@
 #include <pawl/status.h>
 
 #include "base/cursor.h"
+#include "base/rangeset.h"
 #include "ring/view.h"
 #include "protocol/catalogue.h"
 #include "protocol/membership.h"
@@ -64,12 +65,22 @@ struct pwi_ledger {
   size_t node_count, node_room;
   struct pwi_ledger_sender *senders; /* exactly those of the membership, by rising id */
   size_t sender_count, sender_room;
+  uint64_t senders_gone; /* how often some were taken out, since this ledger was made: no part of its state */
+
+  /* Ids that are forgotten and left nothing unsettled: whatever their client has no answer to took no effect. */
+  struct pwi_rangeset settled;
 };
+
+#define PWI_LEDGER_SETTLED_MAX 4096 /* ranges of these; of more the lowest, the oldest, are dropped */
+#define PWI_RECORD_SETTLED_MAX 1024 /* senders in one record */
 
 void pwi_ledger_fini(struct pwi_ledger *ledger);
 
 const struct pwi_ledger_node *pwi_ledger_node(const struct pwi_ledger *ledger, uint64_t id);
 const struct pwi_ledger_sender *pwi_ledger_sender(const struct pwi_ledger *ledger, uint64_t id);
+
+/* It was forgotten, and is known to have left nothing unsettled. */
+bool pwi_ledger_is_settled(const struct pwi_ledger *ledger, uint64_t sender);
 
 /* What ask `number` of a sender came to; NULL if it was not carried out, or the sender has heard it. */
 const struct pwi_ledger_answer *pwi_ledger_answer(const struct pwi_ledger_sender *sender, uint64_t number);
@@ -92,7 +103,7 @@ bool pwi_ledger_refused(pawl_status status);
   X(VIEW, 3, "u64 last move given out; the view")                                                                      \
   X(SENDER, 4, "u64 id, u64 secret, text job, text address, 32 bytes key, text space")                                 \
   X(RETIRE, 5, "u64 sender")                                                                                           \
-  X(FORGET, 6, "u64 sender")                                                                                           \
+  X(FORGET, 6, "u32 count and u64 senders by rising id; all are retired")                                              \
   X(PLAIN_ENTRY, 7, "u64 id, u8 kind, text name, options as they were before there were rules; read only")             \
   X(REMOVE, 8, "u64 id of a vector")                                                                                   \
   X(MEMBER, 9, "u64 group, u32 size, u64 sender")                                                                      \
@@ -102,7 +113,8 @@ bool pwi_ledger_refused(pawl_status status);
   X(RESTORE, 16, "u64 id of a vector, u32 its incarnation from now on")                                                \
   X(ENTRY, 17, "u64 id, u8 kind, text name, options as in protocol/catalogue.h")                                       \
   X(ANSWER, 18,                                                                                                        \
-    "u64 sender, u64 ask, u64 heard, u32 status, u64 id; u32 size and a record that is applied with it, or 0")
+    "u64 sender, u64 ask, u64 heard, u32 status, u64 id; u32 size and a record that is applied with it, or 0")         \
+  X(SETTLED, 19, "as FORGET; and nothing of theirs is unsettled")
 
 enum pwi_record_kind {
 #define PWI_RECORD_ENUM(name, number, fields) PWI_RECORD_##name = (number),
@@ -116,7 +128,7 @@ void pwi_record_view(struct pwi_writer *record, uint64_t last_move, const struct
 void pwi_record_sender(struct pwi_writer *record, uint64_t secret, const char *space,
                        const struct pwi_membership_sender *sender);
 void pwi_record_retire(struct pwi_writer *record, uint64_t sender);
-void pwi_record_forget(struct pwi_writer *record, uint64_t sender);
+void pwi_record_forget(struct pwi_writer *record, bool settled, const uint64_t *senders, size_t count);
 void pwi_record_entry(struct pwi_writer *record, const struct pwi_entry *entry);
 void pwi_record_remove(struct pwi_writer *record, uint64_t vector);
 void pwi_record_restore(struct pwi_writer *record, uint64_t vector, uint32_t incarnation);
@@ -131,7 +143,7 @@ void pwi_record_answer(struct pwi_writer *record, uint64_t sender, uint64_t hear
 
 /* Of a ledger that has a cluster. u64 cluster; u64 last node, process, sender, vector, move; u32 count and per node u64 id,
  * u64 secret, u64 nonce, u32 shard count, u64 memory max; u32 count and per sender u64 id, u64 secret, text space, u64 heard, u32 count
- * and per answer u64 number, u32 status, u64 id; u64 size and the catalogue; u64 size and the membership; the view. Whoever applies it to a ledger of zeros has the same ledger. */
+ * and per answer u64 number, u32 status, u64 id; u32 count and per range of settled ids u64 begin, u64 end; u64 size and the catalogue; u64 size and the membership; the view. Whoever applies it to a ledger of zeros has the same ledger. */
 void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *ledger);
 
 /* What follows the kind, for pwi_ledger_apply. Safe on any bytes; any error but PAWL_NO_MEMORY means that they are no

@@ -10,7 +10,7 @@
 #define ANSWER_BYTES 20 /* and in the answers of one */
 
 /* Whatever a ledger holds must be in its snapshot: a field that is new is written and read here as well. */
-static_assert(sizeof(struct pwi_ledger) == 224, "the snapshot does not hold all of the ledger");
+static_assert(sizeof(struct pwi_ledger) == 256, "the snapshot does not hold all of the ledger");
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
 
@@ -57,6 +57,11 @@ void pwi_record_snapshot(struct pwi_writer *record, const struct pwi_ledger *led
   pwi_write_u32(record, (uint32_t)ledger->sender_count);
   for (size_t i = 0; i < ledger->sender_count; i++) {
     write_sender(record, &ledger->senders[i]);
+  }
+  pwi_write_u32(record, (uint32_t)ledger->settled.count);
+  for (size_t i = 0; i < ledger->settled.count; i++) {
+    pwi_write_u64(record, ledger->settled.ranges[i].begin);
+    pwi_write_u64(record, ledger->settled.ranges[i].end);
   }
   size_t begin = begin_part(record);
   pwi_catalogue_encode(&ledger->catalogue, record);
@@ -123,6 +128,23 @@ static pawl_status read_senders(struct pwi_ledger *ledger, struct pwi_reader *re
   return reader->status;
 }
 
+/* By rising id, and apart: a set has one form. */
+static pawl_status read_settled(struct pwi_ledger *ledger, struct pwi_reader *reader) {
+  uint32_t count = pwi_read_count(reader, 16);
+  if (count > PWI_LEDGER_SETTLED_MAX) return PAWL_CORRUPT;
+  uint64_t above = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    struct pawl_range range = {pwi_read_u64(reader), 0};
+    range.end = pwi_read_u64(reader);
+    if (reader->status) return reader->status;
+    if (range.begin <= above || range.begin >= range.end) return PAWL_CORRUPT;
+    above = range.end;
+    pawl_status status = pwi_rangeset_add(&ledger->settled, range);
+    if (status) return status;
+  }
+  return reader->status;
+}
+
 static const void *read_part(struct pwi_reader *reader, size_t *size_out) {
   uint64_t size = pwi_read_u64(reader);
   if (!reader->status && size > (uint64_t)(reader->end - reader->at)) pwi_reader_fail(reader, PAWL_TRUNCATED);
@@ -149,6 +171,7 @@ static pawl_status read_all(struct pwi_ledger *ledger, struct pwi_reader *reader
   ledger->last_move = pwi_read_u64(reader);
   pawl_status status = read_nodes(ledger, reader);
   if (!status) status = read_senders(ledger, reader);
+  if (!status) status = read_settled(ledger, reader);
   if (!status) status = read_lists(ledger, reader);
   if (status) return status;
   size_t left = (size_t)(reader->end - reader->at);

@@ -171,7 +171,7 @@ static void tell_all(struct story *story) {
   assert_int_equal(apply_last(story), PAWL_OK);
   pwi_record_retire(next_record(story), 3);
   assert_int_equal(apply_last(story), PAWL_OK);
-  pwi_record_forget(next_record(story), 2);
+  pwi_record_forget(next_record(story), false, &(uint64_t){2}, 1);
   assert_int_equal(apply_last(story), PAWL_OK);
   for (uint64_t number = 3; number <= 5; number++) {
     tell_entry(story, 1 + number, PWI_ENTRY_VECTOR, number == 3 ? "a/d" : number == 4 ? "a/e" : "a/f");

@@ -19,7 +19,8 @@
 #include "manager/saving/saving.h"
 
 #define TICK_NS INT64_C(10000000)
-#define STILL_NS (60 * INT64_C(1000000000)) /* without progress: it is given up */
+#define STILL_NS (60 * INT64_C(1000000000))    /* without progress: it is given up */
+#define STRANDED_NS (10 * INT64_C(1000000000)) /* the same, while keys wait for a server that is down */
 
 static const char *const phase_names[] = {"preparing", "saving", "writing", "ending"};
 
@@ -138,8 +139,18 @@ static void begin_orders(struct pwi_checkpointing *saving) {
   tell_asker(saving, PAWL_OK);
 }
 
+/* A server that is down may come back, but soon, or not at all. */
+static void fail_if_still(struct pwi_checkpointing *saving) {
+  struct pwi_manager_figures figures;
+  int64_t still = pwi_net_now(saving->manager->config.net) - saving->moved;
+  if (still <= STRANDED_NS) return;
+  pwi_manager_figures(saving->manager, &figures);
+  if (figures.waiting > 0 || still > STILL_NS)
+    pwi_saving_fail(saving, figures.waiting > 0 ? PAWL_CLUSTER_WAITING : PAWL_TIMED_OUT,
+                    "some keys have no server that could save them", 0);
+}
+
 static void save_on(struct pwi_checkpointing *saving) {
-  struct pwi_manager *manager = saving->manager;
   pwi_saving_look_at_orders(saving);
   if (pwi_saving_base_is_lost(saving)) pwi_saving_fail(saving, PAWL_CLUSTER_LOST, "what it is based on", 0);
   if (!saving->status && pwi_rangeset_contains(&saving->covered, pawl_range_of(0, PWI_RING_END))) {
@@ -149,8 +160,7 @@ static void save_on(struct pwi_checkpointing *saving) {
       return;
     }
   }
-  if (!saving->status && pwi_net_now(manager->config.net) - saving->moved > STILL_NS)
-    pwi_saving_fail(saving, PAWL_TIMED_OUT, "some keys have no server that could save them", 0);
+  if (!saving->status) fail_if_still(saving);
   pawl_status status = saving->status ? PAWL_OK : pwi_saving_order_all(saving);
   if (status) pwi_saving_fail(saving, status, "the manager", 0);
   if (saving->status) give_up(saving);

@@ -6,7 +6,8 @@
  * *leader*, may always go on, also beyond the bound, until its body is complete.
  *
  * While somebody waits, a sender that holds memory has to use it: one that delivers too little in half a second, or takes
- * too long for the whole of a body while it is read from, loses its link. While nobody waits anybody may be slow.
+ * too long for the whole of a body while it is read from, loses its link. While nobody waits anybody may be slow; and so may
+ * those whom we have connected to ourselves, and asked for what they send.
  */
 #include <string.h>
 #include <sys/ioctl.h>
@@ -198,7 +199,7 @@ void pwi_tcp_inbound_check(struct tcp_net *net, int64_t now) {
   }
   for (size_t i = 0; i < net->slot_count; i++) {
     struct tcp_link *link = net->slots[i].link;
-    if (!link || link->is_failed || link->charged == 0 || !is_slow(link, now)) continue;
+    if (!link || link->is_failed || !link->accepted || link->charged == 0 || !is_slow(link, now)) continue;
     net->base.counts.inbound_dropped++;
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "sends too slowly while others wait for memory to be received into");
   }

@@ -356,6 +356,14 @@ static bool beat(struct tcp_link *link, int64_t now) {
   return true;
 }
 
+/* We did not listen, so nobody was silent, and nobody took too long. A link never gets more time than a new one has. */
+void pwi_tcp_link_excuse(struct tcp_link *link, int64_t now, int64_t stopped) {
+  link->heard = now;
+  link->deadline = pwi_tcp_later(link->deadline, now, stopped, link->net->base.limits.greet_ns);
+  if (link->plane_deadline > 0)
+    link->plane_deadline = pwi_tcp_later(link->plane_deadline, now, stopped, PWI_PLANE_PATIENCE);
+}
+
 void pwi_tcp_link_check(struct tcp_link *link, int64_t now) {
   const struct pwi_net_limits *limits = &link->net->base.limits;
   if (link->is_failed) return;

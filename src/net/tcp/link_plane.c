@@ -16,8 +16,6 @@
 #include "base/memory.h"
 #include "net/tcp/world.h"
 
-#define PLANE_PATIENCE (1000 * MILLISECOND)
-
 /* Fields of a PLANE frame: step u32, flags u32, and in an offer: nonce 16 bytes, door 16 bytes, link u64. The body of an
  * offer with a fabric: tag u64, address. */
 enum plane_step {
@@ -160,7 +158,7 @@ static void probed(struct tcp_link *link) {
 /* The connector comes to the acceptor's door; the acceptor waits for it. */
 static void begin_plane(struct tcp_link *link) {
   link->stage = STAGE_PLANE;
-  link->plane_deadline = pwi_tcp_now() + PLANE_PATIENCE;
+  link->plane_deadline = pwi_tcp_now() + PWI_PLANE_PATIENCE;
   if (link->accepted) {
     pwi_tcp_meet_wait(link);
   } else if (pwi_tcp_meet_begin(link, link->fields + 24, pwi_get_u64(link->fields + 40)) != PAWL_OK) {

@@ -104,9 +104,13 @@ void pwi_tcp_door_close(struct tcp_net *net) {
   net->door = -1;
 }
 
-void pwi_tcp_door_check(struct tcp_net *net, int64_t now) {
-  for (size_t i = 0; net->guest_count > 0 && i < PWI_GUESTS_MAX; i++)
-    if (net->guests[i].socket >= 0 && now > net->guests[i].deadline) send_away(net, i);
+void pwi_tcp_door_check(struct tcp_net *net, int64_t now, int64_t stopped) {
+  for (size_t i = 0; net->guest_count > 0 && i < PWI_GUESTS_MAX; i++) {
+    struct pwi_guest *guest = &net->guests[i];
+    if (guest->socket < 0) continue;
+    if (stopped > 0) guest->deadline = pwi_tcp_later(guest->deadline, now, stopped, DOOR_PATIENCE);
+    if (now > guest->deadline) send_away(net, i);
+  }
 }
 
 /* A place for one more; if there is none, that of whoever has been waiting longest. */

@@ -188,14 +188,14 @@ static void fire_timers(struct tcp_net *net, int64_t now) {
 static void tick(struct tcp_net *net, int64_t now) {
   const struct pwi_net_limits *limits = &net->base.limits;
   if (now < net->next_tick) return;
-  bool was_stopped = now - net->last_tick > 2 * limits->beat_ns;
+  int64_t stopped = now - net->last_tick > 2 * limits->beat_ns ? now - net->last_tick : 0;
   for (size_t i = 0; i < net->slot_count; i++) {
     struct tcp_link *link = net->slots[i].link;
     if (!link) continue;
-    if (was_stopped) link->heard = now; /* we did not listen, so nobody was silent */
+    if (stopped > 0) pwi_tcp_link_excuse(link, now, stopped);
     pwi_tcp_link_check(link, now);
   }
-  pwi_tcp_door_check(net, now);
+  pwi_tcp_door_check(net, now, stopped);
   pwi_tcp_inbound_check(net, now);
   net->last_tick = now;
   net->next_tick = now + limits->beat_ns / 2;

@@ -39,7 +39,8 @@
 #define PWI_DOOR_SIZE 16 /* bytes of a door's name: meet.c */
 #define PWI_NONCE_SIZE 16
 #define PWI_PROOF_SIZE 32
-#define PWI_GUESTS_MAX 64 /* at the door at once */
+#define PWI_GUESTS_MAX 64                       /* at the door at once */
+#define PWI_PLANE_PATIENCE (1000 * MILLISECOND) /* until a connector does without a plane */
 
 /* What an event of the net's epoll is about, besides links, whose numbers are smaller than all of these. */
 #define PWI_EVENT_WAKER UINT64_MAX
@@ -323,7 +324,16 @@ void pwi_tcp_link_refuse(struct tcp_link *link, pawl_status why, const char *det
 void pwi_tcp_link_come_up(struct tcp_link *link);
 void pwi_tcp_link_check_bye(struct tcp_link *link);
 void pwi_tcp_link_check(struct tcp_link *link, int64_t now); /* deadlines and heartbeats */
-void pwi_tcp_link_beat(struct tcp_link *link, int64_t now);  /* a heartbeat alone, at once */
+
+/* This node has stood still for `stopped` ns, until now: what has a deadline gets that time back. */
+void pwi_tcp_link_excuse(struct tcp_link *link, int64_t now, int64_t stopped);
+
+/* A deadline that much later, and at most `most` from now; never an earlier one. */
+static inline int64_t pwi_tcp_later(int64_t deadline, int64_t now, int64_t stopped, int64_t most) {
+  int64_t later = deadline + stopped < now + most ? deadline + stopped : now + most;
+  return later > deadline ? later : deadline;
+}
+void pwi_tcp_link_beat(struct tcp_link *link, int64_t now); /* a heartbeat alone, at once */
 void pwi_tcp_link_step_closing(struct tcp_link *link);
 void pwi_tcp_close(struct pwi_net *base, struct pwi_link link, pawl_status why);
 
@@ -340,8 +350,8 @@ void pwi_tcp_identify_host(uint8_t host[16]);
 pawl_status pwi_tcp_door_open(struct tcp_net *net);
 void pwi_tcp_door_close(struct tcp_net *net);
 void pwi_tcp_door_accept(struct tcp_net *net);
-void pwi_tcp_door_guest(struct tcp_net *net, size_t index); /* has something to say */
-void pwi_tcp_door_check(struct tcp_net *net, int64_t now);  /* deadlines */
+void pwi_tcp_door_guest(struct tcp_net *net, size_t index);                 /* has something to say */
+void pwi_tcp_door_check(struct tcp_net *net, int64_t now, int64_t stopped); /* deadlines */
 pawl_status pwi_tcp_meet_begin(struct tcp_link *link, const uint8_t door[PWI_DOOR_SIZE], uint64_t number);
 void pwi_tcp_meet_continue(struct tcp_link *link); /* the door has something to say */
 void pwi_tcp_meet_wait(struct tcp_link *link);     /* for the connector to come to our door */

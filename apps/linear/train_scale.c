@@ -1,0 +1,89 @@
+/* Features divided by their size, the scheduler's side: see scale.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "apps/linear/scale.h"
+#include "apps/linear/train_inside.h"
+
+enum { ROWS_AT_ONCE = 1 << 16 };
+
+/* Pulls rows of `width` values. */
+static pawl_status pull(struct pawl_vector *vector, const uint64_t *keys, size_t count, double *values) {
+  struct pawl_task *task = NULL;
+  pawl_status status = count ? pawl_vector_pull(vector, pawl_at_keys(keys, count), values, &task) : PAWL_OK;
+  return status ? status : pawl_task_finish(task, PAWL_FOREVER);
+}
+
+/* From some features' `most` and sums to their divisors, which take the place of `most`. Adds the squares of the values as they will be. */
+static void divide(const struct linear_run *run, size_t count, double *most, const double *sums, double *squares) {
+  for (size_t i = 0; i < count; i++) {
+    struct linear_spread spread = {most[i], sums[2 * i], sums[2 * i + 1]};
+    most[i] = linear_scale_of(run->spec.scale, &spread, run->order.rows);
+    *squares += spread.squares / most[i] / most[i];
+  }
+}
+
+static pawl_status make_scales(struct linear_run *run, struct pawl_vector *largest, struct pawl_vector *added,
+                               double *squares) {
+  uint64_t *keys = malloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
+  double *most = malloc(ROWS_AT_ONCE * sizeof *most), *sums = malloc(2 * ROWS_AT_ONCE * sizeof *sums);
+  size_t count = 0;
+  pawl_status status = keys && most && sums ? PAWL_OK : PAWL_NO_MEMORY;
+  while (!status && next < run->order.features) {
+    struct pawl_range rest = {next, run->order.features};
+    struct pawl_task *task = NULL;
+    status = pawl_vector_scan(largest, rest, ROWS_AT_ONCE, keys, most, PAWL_FOREVER, &count, &next);
+    if (!status) status = pull(added, keys, count, sums);
+    if (status || count == 0) continue;
+    divide(run, count, most, sums, squares);
+    status = pawl_vector_push(run->scales, pawl_at_keys(keys, count), most, &task);
+    if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
+  }
+  free(keys);
+  free(most);
+  free(sums);
+  return status;
+}
+
+/* One round of the workers, whose figures go to vectors of its own: of one that not all took part in, nothing is kept. */
+static pawl_status measure_once(struct linear_run *run, bool *whole_out, double *squares) {
+  struct pawl_vector *largest = NULL, *added = NULL;
+  struct linear_reply sum;
+  run->order.what = LINEAR_MEASURE;
+  run->order.serial++;
+  pawl_status status = linear_make_vector(run, LINEAR_MOST, &largest);
+  if (!status) status = linear_make_vector(run, LINEAR_SUMS, &added);
+  if (!status) status = linear_round(run, &sum, whole_out);
+  if (!status && *whole_out) status = make_scales(run, largest, added, squares);
+  pawl_vector_close(largest);
+  pawl_vector_close(added);
+  linear_delete_vector(run, &run->order, LINEAR_MOST);
+  linear_delete_vector(run, &run->order, LINEAR_SUMS);
+  return status;
+}
+
+pawl_status linear_scale_open(struct linear_run *run) {
+  if (run->spec.scale == LINEAR_SCALE_NONE || run->scales) return PAWL_OK;
+  return linear_make_vector(run, LINEAR_SCALES, &run->scales);
+}
+
+pawl_status linear_scale_settle(struct linear_run *run) {
+  bool is_whole = false;
+  double squares = 0;
+  if (run->spec.scale == LINEAR_SCALE_NONE) return PAWL_OK;
+  pawl_status status = linear_scale_open(run);
+  while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
+  if (status)
+    return linear_fail(run, status, "features cannot be scaled: %s",
+                       *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
+  linear_settle_rate(run, squares);
+  run->order.rate = run->control.rate;
+  return PAWL_OK;
+}
+
+pawl_status linear_scale_pull(struct linear_run *run, const uint64_t *keys, size_t count, double *scales) {
+  pawl_status status = run->scales ? pull(run->scales, keys, count, scales) : PAWL_OK;
+  for (size_t i = 0; i < count && !status; i++)
+    if (!run->scales || scales[i] == 0) scales[i] = 1;
+  return status;
+}

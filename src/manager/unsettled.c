@@ -1,0 +1,245 @@
+/* Which retired senders need to be kept: those that may have left something unsettled.
+ *
+ * The clocks of a retired sender are kept for its client, which may be alive and want to know what of its pushes took effect.
+ * Most clients that are lost have pushed nothing, or have had all their answers. So, once a sender is retired, all request handlers are
+ * asked (SETTLE): every server of the view that is a member of a chain, and every client that listens, because it may hold
+ * vectors of its own. If none has anything of the sender beyond what the sender is known to have had answers to, nothing of it
+ * is unsettled and nothing ever will be, for a request handler that answers has the membership in which it is retired. It is forgotten, and
+ * its id noted as settled: a client that comes back under this id is told that what it had no answer to took no effect.
+ *
+ * An answer is true of the view that it names. If another view has come before all have answered, a member may still take in
+ * what one that was dropped had sent before: everybody is asked again. The same holds when somebody is lost meanwhile.
+ *
+ * Senders of which something is unsettled are kept for `keep_retired_ns`, and so are those that were retired before this
+ * manager started, and those whose clients are back and collecting. All that are due about the same time are forgotten with
+ * one record: each record is a pass over all senders.
+ */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "manager/inside.h"
+
+#define GATHER_NS INT64_C(100000000) /* that senders wait for one another */
+#define AGAIN_NS INT64_C(1000000000) /* until the next attempt, where somebody was missing */
+#define BATCHES 64 /* in which those are forgotten whose time is over, in the time that they are kept */
+
+static bool is_candidate(const struct pwi_manager *manager, uint64_t id) {
+  const struct sender *sender = pwi_manager_sender(manager, id);
+  return sender && !sender->is_wanted &&
+         pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id});
+}
+
+static void look_later(struct pwi_manager *manager, int64_t delay) {
+  struct settling *settling = &manager->settling;
+  if (settling->timer.id != 0 || settling->number != 0 || pwi_fifo_count(&settling->candidates) == 0) return;
+  pwi_manager_timer_set(manager, delay, TIMER_SETTLE, 0, &settling->timer);
+}
+
+/* Without memory for it, it is kept for as long as any. */
+static void add_candidate(struct pwi_manager *manager, uint64_t id) {
+  uint64_t *place = pwi_fifo_push(&manager->settling.candidates);
+  if (place) *place = id;
+}
+
+void pwi_manager_settle_later(struct pwi_manager *manager, uint64_t sender) {
+  add_candidate(manager, sender);
+  look_later(manager, GATHER_NS);
+}
+
+/* --- who is asked --------------------------------------------------------------------------------------------------- */
+
+static bool is_in_a_chain(const struct pwi_view *view, struct pwi_node node) {
+  for (size_t i = 0; i < view->arc_count; i++)
+    if (pwi_arc_find(&view->arcs[i], node) != PWI_CHAIN_MAX) return true;
+  return false;
+}
+
+static bool is_here(const struct peer *peer) { return peer && peer->state == PEER_IN; }
+
+/* All that could hold something are here. */
+static bool are_handlers_here(const struct pwi_manager *manager) {
+  const struct pwi_view *view = manager->ledger.view;
+  const struct pwi_membership *membership = &manager->ledger.membership;
+  for (size_t i = 0; i < view->node_count; i++) {
+    const struct node *node = pwi_manager_node(manager, view->nodes[i].node.id);
+    if (!is_here(node->peer) && is_in_a_chain(view, view->nodes[i].node)) return false;
+  }
+  for (size_t i = 0; i < membership->sender_count; i++) {
+    const struct pwi_membership_sender *sender = &membership->senders[i];
+    if (sender->retired || !sender->address[0]) continue;
+    if (!is_here(pwi_manager_sender(manager, sender->sender.id)->peer)) return false;
+  }
+  return true;
+}
+
+static bool is_handler(const struct pwi_manager *manager, const struct peer *peer) {
+  if (!is_here(peer)) return false;
+  if (peer->is_server) return true;
+  const struct pwi_membership_sender *sender =
+      pwi_membership_find(&manager->ledger.membership, (struct pwi_sender){peer->id});
+  return sender && sender->address[0];
+}
+
+static void ask_handlers(struct pwi_manager *manager) {
+  struct settling *settling = &manager->settling;
+  struct pwi_writer payload = {0};
+  pwi_settle_encode(settling->number, settling->senders, settling->count, &payload);
+  for (struct peer *peer = manager->first_peer, *next; peer; peer = next) {
+    next = peer->next;
+    if (!is_handler(manager, peer)) continue;
+    peer->settle = settling->number;
+    settling->awaited++;
+    pwi_manager_say(manager, peer, PWI_SAY_SETTLE, 0, &payload);
+  }
+  pwi_writer_fini(&payload);
+}
+
+static int compare(const void *a, const void *b) {
+  const struct pwi_settle *one = a, *other = b;
+  return (one->sender > other->sender) - (one->sender < other->sender);
+}
+
+/* Whoever was declared dead twice is asked about once. */
+static void leave_out_doubles(struct settling *settling) {
+  size_t kept = 0;
+  for (size_t i = 0; i < settling->count; i++)
+    if (i == 0 || settling->senders[i].sender != settling->senders[kept - 1].sender)
+      settling->senders[kept++] = settling->senders[i];
+  settling->count = kept;
+}
+
+static void gather(struct pwi_manager *manager) {
+  struct settling *settling = &manager->settling;
+  settling->count = 0;
+  while (pwi_fifo_count(&settling->candidates) > 0 && settling->count < PWI_SETTLE_MAX) {
+    uint64_t id = *(uint64_t *)pwi_fifo_at(&settling->candidates, 0);
+    pwi_fifo_pop(&settling->candidates);
+    if (!is_candidate(manager, id)) continue;
+    settling->senders[settling->count++] = (struct pwi_settle){id, pwi_manager_sender(manager, id)->settled};
+  }
+  qsort(settling->senders, settling->count, sizeof *settling->senders, compare);
+  leave_out_doubles(settling);
+}
+
+/* --- rounds --------------------------------------------------------------------------------------------------------- */
+
+/* What is not known yet is asked again. */
+static void ask_again(struct pwi_manager *manager, int64_t delay) {
+  struct settling *settling = &manager->settling;
+  settling->number = 0;
+  for (size_t i = 0; i < settling->count; i++) add_candidate(manager, settling->senders[i].sender);
+  settling->count = 0;
+  look_later(manager, delay);
+}
+
+static pawl_status decide_settled(struct pwi_manager *manager, struct decision *decision) {
+  struct settling *settling = &manager->settling;
+  uint64_t gone[PWI_SETTLE_MAX];
+  size_t count = 0;
+  if (decision->id != settling->number || manager->ledger.view->epoch != settling->epoch) return PAWL_OK;
+  for (size_t i = 0; i < settling->count; i++)
+    if (is_candidate(manager, settling->senders[i].sender)) gone[count++] = settling->senders[i].sender;
+  if (count > 0) pwi_record_forget(&manager->record, true, gone, count);
+  return PAWL_OK;
+}
+
+static void conclude_settled(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  (void)status;
+  if (decision->id == manager->settling.number)
+    ask_again(manager, GATHER_NS); /* those that are forgotten are no candidates any more */
+}
+
+static void end_round(struct pwi_manager *manager) {
+  struct settling *settling = &manager->settling;
+  if (settling->epoch != manager->ledger.view->epoch) {
+    ask_again(manager, AGAIN_NS);
+    return;
+  }
+  pwi_manager_queue(manager,
+                    &(struct decision){.decide = decide_settled, .conclude = conclude_settled, .id = settling->number});
+}
+
+void pwi_manager_settle_timer(struct pwi_manager *manager) {
+  struct settling *settling = &manager->settling;
+  settling->timer.id = 0;
+  if (settling->number != 0 || manager->stopped) return;
+  if (!are_handlers_here(manager)) {
+    look_later(manager, AGAIN_NS);
+    return;
+  }
+  gather(manager);
+  if (settling->count == 0) {
+    look_later(manager, GATHER_NS);
+    return;
+  }
+  settling->number = ++settling->last_number;
+  settling->epoch = manager->ledger.view->epoch;
+  settling->awaited = 0;
+  ask_handlers(manager);
+  if (settling->awaited == 0) end_round(manager);
+}
+
+/* Of those that were asked about, some are unsettled there: they are kept. */
+static void strike_unsettled(struct settling *settling, const uint64_t *unsettled, size_t count) {
+  size_t kept = 0, next = 0;
+  for (size_t i = 0; i < settling->count; i++) {
+    while (next < count && unsettled[next] < settling->senders[i].sender) next++;
+    bool is_unsettled = next < count && unsettled[next] == settling->senders[i].sender;
+    if (!is_unsettled) settling->senders[kept++] = settling->senders[i];
+  }
+  settling->count = kept;
+}
+
+bool pwi_manager_hear_settled(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size) {
+  struct settling *settling = &manager->settling;
+  uint64_t number, unsettled[PWI_SETTLE_MAX];
+  size_t count;
+  if (pwi_settled_decode(payload, size, &number, unsettled, &count)) return false;
+  if (number != peer->settle || number != settling->number || number == 0) return true; /* of an earlier round */
+  peer->settle = 0;
+  if (peer->is_server && peer->control.head.view != (uint32_t)settling->epoch) {
+    ask_again(manager, AGAIN_NS);
+    return true;
+  }
+  strike_unsettled(settling, unsettled, count);
+  if (--settling->awaited == 0) end_round(manager);
+  return true;
+}
+
+void pwi_manager_settle_lost(struct pwi_manager *manager, const struct peer *peer) {
+  if (peer->settle != 0 && peer->settle == manager->settling.number) ask_again(manager, AGAIN_NS);
+}
+
+/* --- those whose time is over --------------------------------------------------------------------------------------- */
+
+static pawl_status decide_expiry(struct pwi_manager *manager, struct decision *decision) {
+  (void)decision;
+  uint64_t gone[PWI_RECORD_SETTLED_MAX];
+  size_t count = 0;
+  int64_t soon = pwi_net_now(manager->config.net) + manager->config.keep_retired_ns / BATCHES;
+  for (size_t i = 0; i < manager->sender_count && count < PWI_RECORD_SETTLED_MAX; i++) {
+    const struct sender *sender = &manager->senders[i];
+    if (sender->peer || sender->forget_at == 0 || sender->forget_at > soon) continue;
+    if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id}))
+      gone[count++] = sender->id;
+  }
+  if (count > 0) pwi_record_forget(&manager->record, false, gone, count);
+  return PAWL_OK;
+}
+
+static void conclude_expiry(struct pwi_manager *manager, const struct decision *decision, pawl_status status) {
+  (void)decision, (void)status;
+  manager->settling.is_expiring = false;
+}
+
+void pwi_manager_expire(struct pwi_manager *manager) {
+  if (manager->settling.is_expiring) return;
+  manager->settling.is_expiring = true;
+  pwi_manager_queue(manager, &(struct decision){.decide = decide_expiry, .conclude = conclude_expiry});
+}
+
+void pwi_manager_settle_begin(struct pwi_manager *manager) {
+  pwi_fifo_init(&manager->settling.candidates, sizeof(uint64_t));
+}
+
+void pwi_manager_settle_fini(struct pwi_manager *manager) { pwi_fifo_fini(&manager->settling.candidates); }

@@ -1,0 +1,211 @@
+/* Sessions whose key is revoked, or may write no more, while calls of theirs are under way that nothing else would end: a push that
+ * waits for a group, a barrier that nobody else comes to, a question to a manager. Each ends at once and says why.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/cursor.h"
+#include "cluster.h"
+
+#define GROUP "a/.crew"
+#define CALLS 3
+
+static struct {
+  struct pwi_cluster cluster;
+  struct pwi_cluster_client worker, other;
+  struct pwi_flow *flow, *group, *other_flow;
+  struct pwi_task tasks[CALLS];
+  size_t over;
+  pawl_status statuses[CALLS];
+  struct pwi_asking asking;
+  bool is_answered;
+  pawl_status answer;
+  int64_t values[4];
+} scene;
+
+static struct pwi_rights worker_rights;
+
+static struct pwi_rights rights(void *context, const char *identity) {
+  (void)context;
+  struct pwi_rights all = {.write = true};
+  return strcmp(identity, "worker") == 0 ? worker_rights : all;
+}
+
+static void finished(struct pwi_task *task) {
+  size_t index = (size_t)(task - scene.tasks);
+  scene.statuses[index] = task->status;
+  scene.over++;
+}
+
+static void replied(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
+  (void)asking, (void)payload, (void)size;
+  scene.answer = status;
+  scene.is_answered = true;
+}
+
+static void must(pawl_status status) { cluster_check(&scene.cluster, status, "calling"); }
+
+static void tell_names(struct pwi_sim_config *config, void *context) {
+  (void)context;
+  config->has_identities = true;
+}
+
+static void open_scene(void) {
+  struct pwi_cluster_config config = {
+      .seed = 5, .processes = 2, .shards = 1, .replicas = 1, .rights = rights, .tune = tell_names};
+  struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 100};
+  memset(&scene, 0, sizeof scene);
+  worker_rights = (struct pwi_rights){.write = true};
+  scene.worker = (struct pwi_cluster_client){.name = "worker", .job = "job"};
+  scene.other = (struct pwi_cluster_client){.name = "other", .job = "job"};
+  cluster_open(&scene.cluster, &config);
+  cluster_client_add(&scene.cluster, &scene.worker);
+  cluster_client_add(&scene.cluster, &scene.other);
+  cluster_wait_joined(&scene.worker);
+  cluster_wait_joined(&scene.other);
+  scene.flow = cluster_vector(&scene.worker, "a/w", &options);
+  cluster_run_for(&scene.cluster, 50 * MS);
+  scene.other_flow = cluster_open_vector(&scene.other, "a/w", 0);
+}
+
+static void join_group(void) {
+  struct pwi_writer writer = {0};
+  pwi_write_text(&writer, GROUP);
+  pwi_write_u32(&writer, 2);
+  must(cluster_ask(&scene.worker, PWI_ASK_GROUP, &writer));
+  pwi_writer_fini(&writer);
+  scene.group = cluster_open_vector(&scene.worker, GROUP, 0);
+  scene.tasks[0] = (struct pwi_task){.finished = finished};
+  must(pwi_client_enter(scene.worker.client, &scene.tasks[0], scene.group));
+  cluster_run_for(&scene.cluster, 100 * MS);
+  assert_int_equal(scene.over, 1);
+  scene.over = 0;
+}
+
+/* Nobody else is in the group, which is to be of two: these wait for ever. */
+static void begin_calls(void) {
+  static const int64_t ones[4] = {1, 1, 1, 1};
+  static const uint64_t keys[4] = {1, 2, 60, 70};
+  join_group();
+  struct pwi_where aggregate = {.keys = keys, .count = 4, .aggregate = pwi_flow_entry(scene.group)->id.id, .tick = 1};
+  struct pwi_where where = {.keys = keys, .count = 4};
+  for (size_t i = 0; i < CALLS; i++) scene.tasks[i] = (struct pwi_task){.finished = finished};
+  must(pwi_client_await(scene.worker.client, &scene.tasks[0], scene.group, 1));
+  must(pwi_client_start(scene.worker.client, &scene.tasks[1], scene.flow, PWI_REQUEST_PUSH, &aggregate, ones, NULL));
+  must(pwi_client_start(scene.worker.client, &scene.tasks[2], scene.flow, PWI_REQUEST_PUSH, &where, ones, NULL));
+  cluster_run_for(&scene.cluster, 500 * MS);
+  assert_int_equal(scene.over, 0);
+}
+
+static void review(bool manager, bool servers) {
+  if (manager) pwi_manager_review(scene.cluster.manager);
+  for (size_t i = 0; i < scene.cluster.server_count && servers; i++) pwi_server_review(scene.cluster.servers[i].server);
+}
+
+static void assert_others_go_on(void) {
+  static const int64_t ones[1] = {1};
+  static const uint64_t keys[1] = {5};
+  struct pwi_where where = {.keys = keys, .count = 1};
+  assert_int_equal(cluster_call(&scene.other, scene.other_flow, PWI_REQUEST_PUSH, &where, ones, NULL, NULL), PAWL_OK);
+}
+
+static void assert_all_ended(void) {
+  assert_int_equal(scene.over, CALLS);
+  for (size_t i = 0; i < CALLS; i++) assert_int_equal(scene.statuses[i], PAWL_LINK_REVOKED);
+}
+
+static void assert_is_over(void) {
+  static const uint64_t keys[1] = {5};
+  struct pwi_client_state state;
+  struct pwi_where where = {.keys = keys, .count = 1};
+  struct pwi_task task = {.finished = finished};
+  pwi_client_state(scene.worker.client, &state);
+  assert_true(state.is_dead);
+  assert_int_equal(state.trouble, PAWL_LINK_REVOKED);
+  assert_int_equal(
+      pwi_client_start(scene.worker.client, &task, scene.flow, PWI_REQUEST_PULL, &where, NULL, scene.values),
+      PAWL_LINK_REVOKED);
+}
+
+/* Whoever reads its keys anew first, the manager, the servers, or both. */
+static void test_calls_of_a_revoked_key_end_at_once(void **state) {
+  (void)state;
+  for (int who = 1; who <= 3; who++) {
+    open_scene();
+    begin_calls();
+    scene.asking.replied = replied;
+    worker_rights.is_nobody = true;
+    review(who & 1, who & 2);
+    if (who & 1) must(pwi_client_ask(scene.worker.client, &scene.asking, PWI_ASK_SYNC, NULL, 0));
+    cluster_run_for(&scene.cluster, 10 * MS);
+    assert_all_ended();
+    if (who & 1) assert_true(scene.is_answered && scene.answer == PAWL_LINK_REVOKED);
+    assert_is_over();
+    assert_others_go_on();
+    cluster_run_for(&scene.cluster, 5000 * MS);
+    pwi_cluster_close(&scene.cluster);
+  }
+}
+
+/* It was cut off just then, and hears of it when it is back. */
+static void test_who_was_away_hears_of_it_on_its_return(void **state) {
+  (void)state;
+  open_scene();
+  begin_calls();
+  for (size_t i = 0; i <= scene.cluster.server_count; i++) {
+    struct pwi_sim_node node =
+        i < scene.cluster.server_count ? scene.cluster.servers[i].node : scene.cluster.manager_node;
+    pwi_sim_cut(scene.cluster.sim, scene.worker.node, node);
+    pwi_sim_cut(scene.cluster.sim, node, scene.worker.node);
+  }
+  cluster_run_for(&scene.cluster, 1000 * MS);
+  worker_rights.is_nobody = true;
+  review(true, true);
+  cluster_run_for(&scene.cluster, 1000 * MS);
+  assert_int_equal(scene.over, 0);
+  for (size_t i = 0; i <= scene.cluster.server_count; i++) {
+    struct pwi_sim_node node =
+        i < scene.cluster.server_count ? scene.cluster.servers[i].node : scene.cluster.manager_node;
+    pwi_sim_mend(scene.cluster.sim, scene.worker.node, node);
+    pwi_sim_mend(scene.cluster.sim, node, scene.worker.node);
+  }
+  cluster_run_for(&scene.cluster, 2500 * MS);
+  assert_all_ended();
+  assert_is_over();
+  assert_others_go_on();
+  pwi_cluster_close(&scene.cluster);
+}
+
+/* The key is there, and may only read: what writes ends, and reading goes on. */
+static void test_pushes_of_a_key_that_may_write_no_more_end_too(void **state) {
+  (void)state;
+  static const uint64_t keys[1] = {5};
+  struct pwi_where where = {.keys = keys, .count = 1};
+  open_scene();
+  begin_calls();
+  worker_rights.write = false;
+  review(true, true);
+  cluster_run_for(&scene.cluster, 2000 * MS);
+  assert_int_equal(scene.over, CALLS);
+  for (size_t i = 0; i < CALLS; i++) assert_int_equal(scene.statuses[i], PAWL_FORBIDDEN);
+  assert_others_go_on();
+  assert_int_equal(cluster_call(&scene.worker, scene.flow, PWI_REQUEST_PULL, &where, NULL, scene.values, NULL),
+                   PAWL_OK);
+  assert_int_equal(scene.values[0], 1);
+  assert_int_equal(cluster_call(&scene.worker, scene.flow, PWI_REQUEST_PUSH, &where, scene.values, NULL, NULL),
+                   PAWL_FORBIDDEN);
+  pwi_cluster_close(&scene.cluster);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_calls_of_a_revoked_key_end_at_once),
+      cmocka_unit_test(test_who_was_away_hears_of_it_on_its_return),
+      cmocka_unit_test(test_pushes_of_a_key_that_may_write_no_more_end_too),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
