@@ -10,6 +10,7 @@ Pages are README.md, CONTRIBUTING.md, docs/*.md, and the README.md of each folde
   - A link with #anchor leads to a heading of that page, spelled as GitHub makes anchors from headings.
   - `folder/file.c`, in backquotes, is a file: below the root, src/, include/, or beside the page.
   - `file.c` is a file in the folder of that README.md; on other pages, one of that name is somewhere in the tree.
+  - The README.md of a folder names every .c and .h in it, tests apart; `file.h` stands for file.c as well.
   - `folder/file.c:function` is a function that is defined in that file. architecture.md follows a push and a training
     round by such names.
 
@@ -105,10 +106,21 @@ def check_source(root, names, page, text):
     return None
 
 
+def check_listing(root, page):
+    """A folder's README.md names its sources."""
+    if page.name != 'README.md' or page.parent in (root, root / 'docs'):
+        return []
+    stems = {Path(name).stem for name in re.findall(r'[\w./-]+\.[ch]\b', page.read_text(encoding='utf-8'))
+             if '/' not in name}
+    found = sorted(path.name for path in page.parent.glob('*.[ch]') if not re.search(r'_test(ing)?\.[ch]$', path.name))
+    return [f'{page.relative_to(root)}: does not name {name}' for name in found if Path(name).stem not in stems]
+
+
 def check(root):
     mistakes, functions, names = [], 0, names_of_sources(root)
     for page in pages(root):
         name = page.relative_to(root)
+        mistakes += check_listing(root, page)
         for number, line, fenced in lines_of(page):
             if fenced:
                 continue
@@ -128,6 +140,8 @@ PLANTED = {
     'docs/a.md': '# A\n## The first, `part`\n[x](#nowhere) [y](../README.md#top) `src/m/one.c` `m/two.c` `six.c` `one.c`\n',
     'docs/architecture.md': '`src/m/one.c:there`\n' * WALK_MIN + '`src/m/one.c:declared`\n',
     'src/m/README.md': '`one.c` `three.c`\n',
+    'src/m/four.c': 'int four;\n',
+    'src/m/four_test.c': 'int five;\n',
     'src/m/one.c': 'int declared(void);\nstatic int there(int a,\n                 int b) {\n  return a + b;\n}\n',
 }
 EXPECTED = [
@@ -136,6 +150,7 @@ EXPECTED = [
     'docs/a.md:3: m/two.c: no such file',
     'docs/a.md:3: six.c: no such file',
     f'docs/architecture.md:{WALK_MIN + 1}: src/m/one.c:declared: no such function',
+    'src/m/README.md: does not name four.c',
     'src/m/README.md:1: three.c: no such file',
 ]
 
