@@ -1,7 +1,7 @@
 /* Dual coordinate ascent where all rows are here: passes come to the optimum, and rows that are left out are those that stay where they are. */
 #include "apps/linear/ascent.h"
 
-#include "apps/linear/train_test.h"
+#include "apps/linear/train/train_test.h"
 
 static struct rows rows;
 static double w[FEATURES_MOST + 1];

@@ -1,5 +1,5 @@
 /* Derivatives at the weights that the servers hold, written plainly and in double precision: what Newton steps are made of
- * (train_newton.c), and what says how far the weights are from the optimum (certificate.h).
+ * (apps/linear/train/newton.c), and what says how far the weights are from the optimum (certificate.h).
  *
  *   g_j = sum_i c_i x_ij loss'(z_i)          h_jk = sum_i c_i x_ij x_ik loss''(z_i)
  *

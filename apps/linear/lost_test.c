@@ -1,5 +1,5 @@
 /* Trainings whose workers are processes that are killed in the middle, and whose servers are: the optimum is the same. */
-#include "apps/linear/train_test.h"
+#include "apps/linear/train/train_test.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* The other methods, against a serial solver: the dual one to the optimum, gradients and streams near it. */
-#include "apps/linear/train_test.h"
+#include "apps/linear/train/train_test.h"
 
 static struct rows rows;
 static struct linear_options options;

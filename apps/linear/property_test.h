@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#include "apps/linear/train_test.h"
+#include "apps/linear/train/train_test.h"
 
 enum kind { PLAIN, DUPLICATED, CORRELATED, UNBALANCED, SEPARABLE, UNSCALED, CONSTANT, RARE, KINDS };
 

@@ -7,7 +7,7 @@
  * value instead, and one that is 0 wherever it is written stays as it is.
  *
  * Workers push what they see of each feature, the servers take the largest and add up, and the scheduler makes of it the vector of divisors
- * (train_scale.c). That stays on the servers as long as the job does, and in its checkpoints: whoever takes over rows divides them by the same. Weights on the
+ * (apps/linear/train/scale.c). That stays on the servers as long as the job does, and in its checkpoints: whoever takes over rows divides them by the same. Weights on the
  * servers, and the penalty, are those of scaled features; a model has the weights of features as they are in the files, w_j / s_j.
  */
 #ifndef LINEAR_SCALE_H

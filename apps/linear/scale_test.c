@@ -2,7 +2,7 @@
  * number of workers; and the model is of the features as they were. */
 #include "apps/linear/scale.h"
 
-#include "apps/linear/train_test.h"
+#include "apps/linear/train/train_test.h"
 
 static struct rows raw, scaled;
 static struct linear_options options;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "apps/linear/losses.h"
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 
 void linear_split(const struct linear_options *options, enum pawl_data_part part, struct pawl_data_options *reading) {
   if (options->valid_split == 0) return;

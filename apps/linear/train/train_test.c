@@ -1,5 +1,5 @@
 /* Whole trainings on a cluster of processes, with threads as workers, against a serial solver. */
-#include "apps/linear/train_test.h"
+#include "apps/linear/train/train_test.h"
 
 static struct rows rows, numbers, small;
 static struct linear_options options;
@@ -310,5 +310,5 @@ int main(void) {
       cmocka_unit_test(test_a_run_goes_on_from_its_checkpoint),
       cmocka_unit_test(test_what_cannot_be_learned_is_said),
   };
-  return cmocka_run_group_tests_name("apps.linear.train", tests, begin, close_cluster);
+  return cmocka_run_group_tests_name("apps.linear.train.train", tests, begin, close_cluster);
 }

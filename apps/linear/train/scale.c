@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "apps/linear/scale.h"
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 
 enum { ROWS_AT_ONCE = 1 << 16 };
 

@@ -1,12 +1,12 @@
 /* The scheduler of linear methods: who works, on what, and in which order. See linear.h and inside.h; one point of the path of
- * penalties is in train_point.c. */
+ * penalties is in apps/linear/train/point.c. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 #include "apps/common/news.h"
 
 /* --- what others see ------------------------------------------------------------------------------------------------------------ */

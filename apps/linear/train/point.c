@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 
 /* --- vectors ---------------------------------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 
 static bool state_path(const struct linear_run *run, const char *suffix, char *path, size_t size) {
   int length = snprintf(path, size, "%s/%s.json%s", run->options->checkpoints, run->spec.job, suffix);

@@ -1,6 +1,6 @@
 /* What the tests of whole trainings share: data that is made up, a serial solver to compare with, and a cluster with workers. */
-#ifndef LINEAR_TRAIN_TEST_H
-#define LINEAR_TRAIN_TEST_H
+#ifndef APPS_LINEAR_TRAIN_TRAIN_TEST_H
+#define APPS_LINEAR_TRAIN_TRAIN_TEST_H
 
 #include <math.h>
 #include <pthread.h>

@@ -19,7 +19,7 @@
 
 #include "apps/linear/certificate.h"
 #include "apps/linear/quadratic.h"
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 
 #define RIDGE_MOST 1e12
 #define RIDGE_NONE 1e-6  /* of curvatures: with no more the quadratic is as good as without */

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 
 enum { ROWS_AT_ONCE = 1 << 16, NAMED_WEIGHTS = 1 << 20 };
 

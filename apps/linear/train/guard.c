@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "apps/linear/certificate.h"
-#include "apps/linear/train_inside.h"
+#include "apps/linear/train/inside.h"
 
 enum { ROWS_AT_ONCE = 1 << 16 };
 

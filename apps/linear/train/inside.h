@@ -1,6 +1,6 @@
-/* The scheduler of a linear job, inside: what train.c, train_point.c, train_state.c and validate.c share. */
-#ifndef LINEAR_TRAIN_INSIDE_H
-#define LINEAR_TRAIN_INSIDE_H
+/* The scheduler of a linear job, inside: what train.c, apps/linear/train/point.c, train_state.c and validate.c share. */
+#ifndef APPS_LINEAR_TRAIN_INSIDE_H
+#define APPS_LINEAR_TRAIN_INSIDE_H
 
 #include "apps/linear/control.h"
 #include "apps/linear/inside.h"
@@ -44,7 +44,7 @@ struct linear_run {
   struct linear_validation validation;
   struct pawl_vector *weights, *bias, *alpha;
   struct pawl_vector *scales;   /* NULL: features are as they are */
-  struct linear_kept kept;      /* train_guard.c */
+  struct linear_kept kept;      /* apps/linear/train/guard.c */
   struct linear_newton *newton; /* NULL before the first Newton step */
   bool has_vectors;
   struct linear_progress progress;
@@ -95,7 +95,7 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
 /* The penalty of the weights that the servers hold. */
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);
 
-/* The best weights so far are kept, and gone back to: train_guard.c. */
+/* The best weights so far are kept, and gone back to: apps/linear/train/guard.c. */
 pawl_status linear_keep(struct linear_run *run);
 pawl_status linear_go_back(struct linear_run *run);
 pawl_status linear_end_with_the_best(struct linear_run *run);
@@ -107,14 +107,14 @@ pawl_status linear_measure(struct linear_run *run, double *gap_out, double *viol
 /* Whether the result is what was asked for, and what to try if it is not. */
 void linear_judge_end(struct linear_run *run);
 
-/* A Newton step: train_newton.c. */
+/* A Newton step: apps/linear/train/newton.c. */
 pawl_status linear_newton_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome);
 void linear_newton_end(struct linear_run *run);
 
 /* Trains for the order's point: rounds until it is done, then evaluation, and `found`. */
 pawl_status linear_train_point(struct linear_run *run, size_t point, bool resumes);
 
-/* Features divided by their size: train_scale.c. The divisors are measured, or opened where a run goes on; and read, by rising key. */
+/* Features divided by their size: apps/linear/train/scale.c. The divisors are measured, or opened where a run goes on; and read, by rising key. */
 pawl_status linear_scale_settle(struct linear_run *run);
 pawl_status linear_scale_open(struct linear_run *run);
 pawl_status linear_scale_pull(struct linear_run *run, const uint64_t *keys, size_t count, double *scales);
