@@ -1,11 +1,12 @@
 #include "base/memory.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+
+#define FIRST_ROOM 8 /* elements of a growing array */
 
 static void *libc_resize(void *context, void *block, size_t size) {
   (void)context;
@@ -63,6 +64,21 @@ void *pwi_resize_array(void *block, size_t count, size_t size) {
   size_t bytes;
   if (!pwi_mul_size(count, size, &bytes)) return NULL;
   return pwi_resize(block, bytes);
+}
+
+/* The pointer is copied with memcpy, because its type is not known here. */
+bool pwi_grow(void *array, size_t *room, size_t count, size_t size) {
+  if (count <= *room) return true;
+  size_t larger = *room ? *room : FIRST_ROOM;
+  while (larger < count)
+    if (!pwi_mul_size(larger, 2, &larger)) return false;
+  void *block;
+  memcpy(&block, array, sizeof block);
+  block = pwi_resize_array(block, larger, size);
+  if (!block) return false;
+  memcpy(array, &block, sizeof block);
+  *room = larger;
+  return true;
 }
 
 char *pwi_copy_string(const char *string) {

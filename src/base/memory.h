@@ -6,6 +6,7 @@
 #ifndef PWI_BASE_MEMORY_H
 #define PWI_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,15 @@ void *pwi_resize(void *block, size_t size);
 
 /* `count` elements of `size` bytes; NULL as pwi_resize, also when the product overflows. */
 void *pwi_resize_array(void *block, size_t count, size_t size);
+
+/* Makes room for at least `count` elements in a growing array: PWI_GROW(list->items, list->room, list->count + 1).
+ * `array` is the pointer to the elements and `room`, a size_t, the number of elements it has room for; both are
+ * updated, and are NULL and 0 at first. The room at least doubles, so that appending one by one is cheap. Returns
+ * false if there is no memory; the array is then unchanged. */
+#define PWI_GROW(array, room, count) pwi_grow(&(array), &(room), (count), sizeof *(array))
+
+/* The function behind PWI_GROW. `array` is the address of the pointer, `size` the bytes of one element. */
+PAWL_MUST_USE bool pwi_grow(void *array, size_t *room, size_t count, size_t size);
 
 /* A copy of a string; NULL if there is no memory. */
 char *pwi_copy_string(const char *string);

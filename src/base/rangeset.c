@@ -6,8 +6,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-
-#define SMALLEST_ROOM 4
+#include "base/search.h"
 
 void pwi_rangeset_init(struct pwi_rangeset *set) { *set = (struct pwi_rangeset){0}; }
 
@@ -20,50 +19,23 @@ void pwi_rangeset_clear(struct pwi_rangeset *set) { set->count = 0; }
 
 /* The index of the first range whose end lies past `key`; `count` if there is none. */
 static size_t first_ending_after(const struct pwi_rangeset *set, uint64_t key) {
-  size_t low = 0;
-  size_t high = set->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (set->ranges[middle].end > key)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  struct pwi_search search = {.high = set->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, set->ranges[search.middle].end <= key);
+  return search.low;
 }
 
 /* The index of the first range whose begin lies past `key`; `count` if there is none. */
 static size_t first_beginning_after(const struct pwi_rangeset *set, uint64_t key) {
-  size_t low = 0;
-  size_t high = set->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (set->ranges[middle].begin > key)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
-}
-
-static pawl_status make_room(struct pwi_rangeset *set, size_t count) {
-  if (count <= set->room) return PAWL_OK;
-  size_t room = set->room ? set->room : SMALLEST_ROOM;
-  while (room < count)
-    if (!pwi_mul_size(room, 2, &room)) return PAWL_NO_MEMORY;
-  struct pawl_range *ranges = pwi_resize_array(set->ranges, room, sizeof *ranges);
-  if (!ranges) return PAWL_NO_MEMORY;
-  set->ranges = ranges;
-  set->room = room;
-  return PAWL_OK;
+  struct pwi_search search = {.high = set->count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, set->ranges[search.middle].begin <= key);
+  return search.low;
 }
 
 /* Puts `count` ranges in the place of [first, last). */
 static pawl_status replace(struct pwi_rangeset *set, size_t first, size_t last, const struct pawl_range *by,
                            size_t count) {
   size_t behind = set->count - last;
-  pawl_status status = make_room(set, first + count + behind);
-  if (status) return status;
+  if (!PWI_GROW(set->ranges, set->room, first + count + behind)) return PAWL_NO_MEMORY;
   if (behind && first + count != last) memmove(set->ranges + first + count, set->ranges + last, behind * sizeof *by);
   for (size_t i = 0; i < count; i++) set->ranges[first + i] = by[i];
   set->count = first + count + behind;
@@ -103,8 +75,7 @@ static pawl_status room_for_both(const struct pwi_rangeset *a, const struct pwi_
   pwi_rangeset_init(&result);
   size_t count;
   if (!pwi_add_size(a->count, b->count, &count)) return PAWL_NO_MEMORY;
-  pawl_status status = make_room(&result, count);
-  if (status) return status;
+  if (!PWI_GROW(result.ranges, result.room, count)) return PAWL_NO_MEMORY;
   *result_out = result;
   return PAWL_OK;
 }
@@ -164,8 +135,7 @@ pawl_status pwi_rangeset_remove_all(struct pwi_rangeset *set, const struct pwi_r
 
 pawl_status pwi_rangeset_copy(const struct pwi_rangeset *set, struct pwi_rangeset *copy_out) {
   if (copy_out == set) return PAWL_OK;
-  pawl_status status = make_room(copy_out, set->count);
-  if (status) return status;
+  if (!PWI_GROW(copy_out->ranges, copy_out->room, set->count)) return PAWL_NO_MEMORY;
   if (set->count) memcpy(copy_out->ranges, set->ranges, set->count * sizeof *set->ranges);
   copy_out->count = set->count;
   return PAWL_OK;

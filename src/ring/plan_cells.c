@@ -27,13 +27,7 @@ struct sweep {
 
 static pawl_status append(struct sweep *sweep, uint64_t begin, const uint64_t *load) {
   struct pwi_planner *planner = sweep->planner;
-  if (planner->cell_count == planner->cell_room) {
-    size_t room = planner->cell_room ? 2 * planner->cell_room : 256;
-    void *cells = pwi_resize_array(planner->cells, room, sizeof *planner->cells);
-    if (!cells) return PAWL_NO_MEMORY;
-    planner->cells = cells;
-    planner->cell_room = room;
-  }
+  if (!PWI_GROW(planner->cells, planner->cell_room, planner->cell_count + 1)) return PAWL_NO_MEMORY;
   uint32_t owner = planner->bases[sweep->base].owner;
   planner->cells[planner->cell_count++] = (struct pwi_plan_cell){
       .begin = begin,

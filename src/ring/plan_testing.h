@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "ring/place.h"
 #include "ring/plan.h"
 
@@ -39,15 +40,9 @@ static inline void testing_cluster_init(struct testing_cluster *cluster, size_t 
 }
 
 static inline size_t testing_arc_of(const struct pwi_plan *plan, uint64_t position) {
-  size_t low = 0, high = plan->arc_count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (plan->arcs[middle].begin <= position)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
+  struct pwi_search search = {.low = 1, .high = plan->arc_count}; /* the first arc begins at 0 */
+  while (pwi_search_next(&search)) pwi_search_told(&search, plan->arcs[search.middle].begin <= position);
+  return search.low - 1;
 }
 
 /* What each process has, and the most any of them has relative to the mean over those that are up. */

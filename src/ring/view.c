@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "ring/place.h"
 
 /* `view` comes first, so that a pointer to it is one to the block. */
@@ -31,14 +32,9 @@ const char *pwi_node_state_text(enum pwi_node_state state) {
 
 size_t pwi_view_arc_of(const struct pwi_view *view, uint64_t position) {
   assert(view->arc_count > 0 && position < PWI_RING_END);
-  size_t low = 0; /* arcs[low].begin <= position, always: the first begins at 0 */
-  size_t size = view->arc_count;
-  while (size > 1) {
-    size_t half = size / 2;
-    if (view->arcs[low + half].begin <= position) low += half;
-    size -= half;
-  }
-  return low;
+  struct pwi_search search = {.low = 1, .high = view->arc_count}; /* the first arc begins at 0 */
+  while (pwi_search_next(&search)) pwi_search_told(&search, view->arcs[search.middle].begin <= position);
+  return search.low - 1;
 }
 
 struct pawl_range pwi_view_arc_range(const struct pwi_view *view, size_t arc) {
@@ -51,15 +47,10 @@ const struct pwi_view_node *pwi_view_head(const struct pwi_view *view, size_t ar
 }
 
 const struct pwi_view_node *pwi_view_find(const struct pwi_view *view, struct pwi_node node) {
-  size_t low = 0, high = view->node_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (view->nodes[middle].node.id < node.id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < view->node_count && view->nodes[low].node.id == node.id ? &view->nodes[low] : NULL;
+  struct pwi_search search = {.high = view->node_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, view->nodes[search.middle].node.id < node.id);
+  if (search.low == view->node_count || view->nodes[search.low].node.id != node.id) return NULL;
+  return &view->nodes[search.low];
 }
 
 size_t pwi_arc_full(const struct pwi_arc *arc) {

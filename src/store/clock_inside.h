@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "base/search.h"
 #include "store/clock.h"
 
 /* The sender has this time from `begin` on, up to the next step. */
@@ -40,16 +41,9 @@ static inline bool pwi_line_is_blank(const struct pwi_clock_line *line) {
 
 /* The step that `key` lies in; the first begins at 0. */
 static inline size_t pwi_step_at(const struct pwi_clock_step *steps, size_t count, uint64_t key) {
-  size_t low = 0;
-  size_t high = count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (steps[middle].begin > key)
-      high = middle;
-    else
-      low = middle;
-  }
-  return low;
+  struct pwi_search search = {.low = 1, .high = count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, steps[search.middle].begin <= key);
+  return search.low - 1;
 }
 
 /* Appends a step to those of a line that is being made, unless it goes on with the same time. */

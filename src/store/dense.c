@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/pages.h"
+#include "base/search.h"
 #include "store/kernels.h"
 
 #define LEAD 16 /* a cache line of the narrowest rows */
@@ -69,20 +70,6 @@ static void dense_destroy(struct pwi_table *table) {
 
 /* --- taking pieces ---------------------------------------------------------------------------------------------- */
 
-/* The number of the first of `count` rising keys that is not below `end`. */
-static size_t first_past(const uint64_t *keys, size_t count, uint64_t end) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (keys[middle] < end) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /* The keys of the list, from number `from` on, that lie in one piece with the first of them: up to which number, and
  * in which piece. */
 static size_t same_piece(const struct dense *dense, const uint64_t *keys, size_t from, size_t count,
@@ -91,7 +78,7 @@ static size_t same_piece(const struct dense *dense, const uint64_t *keys, size_t
   uint64_t last = key_of(dense, piece_end(dense, piece) - 1); /* the end itself need not be a key */
   *piece_out = piece;
   if (keys[count - 1] <= last) return count;
-  return from + first_past(keys + from, count - from, last + 1);
+  return from + pwi_first_not_below(keys + from, count - from, last + 1);
 }
 
 static pawl_status allow_pieces(const struct dense *dense, size_t wanted) {

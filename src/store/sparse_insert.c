@@ -81,13 +81,7 @@ static struct job next_job(const struct pwi_sparse *sparse, const uint64_t *keys
 }
 
 static pawl_status add_job(struct plan *plan, const struct job *job) {
-  if (plan->count == plan->room) {
-    size_t room = plan->room ? plan->room * 2 : 16;
-    struct job *grown = pwi_resize_array(plan->jobs, room, sizeof *grown);
-    if (!grown) return PAWL_NO_MEMORY;
-    plan->jobs = grown;
-    plan->room = room;
-  }
+  if (!PWI_GROW(plan->jobs, plan->room, plan->count + 1)) return PAWL_NO_MEMORY;
   plan->jobs[plan->count++] = *job;
   plan->more += job->wanted - job->leaves;
   return PAWL_OK;

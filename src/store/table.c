@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "store/kernels.h"
 
 #define ROW_BYTES_MAX ((uint64_t)1 << 30)
@@ -193,16 +194,10 @@ pawl_status pwi_table_refresh(struct pwi_table *table, const uint64_t *keys, siz
 
 /* The run that holds key number `index`. */
 static size_t run_of(const struct pwi_slots *slots, size_t index) {
-  size_t low = 0, high = slots->run_count;
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-    if (slots->runs[middle].start <= index) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  if (slots->run_count == 0) return 0;
+  struct pwi_search search = {.low = 1, .high = slots->run_count};
+  while (pwi_search_next(&search)) pwi_search_told(&search, slots->runs[search.middle].start <= index);
+  return search.low - 1;
 }
 
 /* Part of a run: rows of consecutive slots, and of consecutive keys of the list. */

@@ -117,16 +117,6 @@ static pawl_status check_function(const struct pawl_server_function *ours, struc
   return check_parameters(ours, problem);
 }
 
-static pawl_status make_room(struct pwi_function_set *set) {
-  if (set->count < set->room) return PAWL_OK;
-  size_t room = set->room ? 2 * set->room : 8;
-  struct pawl_server_function **grown = pwi_resize_array(set->added, room, sizeof(*grown));
-  if (!grown) return PAWL_NO_MEMORY;
-  set->added = grown;
-  set->room = room;
-  return PAWL_OK;
-}
-
 pawl_status pwi_function_set_add(struct pwi_function_set *set, const struct pawl_server_function *theirs,
                                  struct pwi_function_problem *problem_out) {
   struct pawl_server_function ours;
@@ -135,7 +125,8 @@ pawl_status pwi_function_set_add(struct pwi_function_set *set, const struct pawl
   if (status != PAWL_OK) return status;
   if (pwi_function_named(set, ours.name))
     return pwi_function_say(problem_out, PAWL_EXISTS, "there is a function '%s' already", ours.name);
-  struct pawl_server_function *copy = make_room(set) == PAWL_OK ? pwi_alloc(sizeof *copy) : NULL;
+  bool has_room = PWI_GROW(set->added, set->room, set->count + 1);
+  struct pawl_server_function *copy = has_room ? pwi_alloc(sizeof *copy) : NULL;
   if (!copy) return pwi_function_say(problem_out, PAWL_NO_MEMORY, "out of memory");
   *copy = ours;
   set->added[set->count++] = copy;
