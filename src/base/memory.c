@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 
-#define FIRST_ROOM 8 /* elements of a growing array */
+#define FIRST_ROOM 4 /* elements of a growing array */
 
 static void *libc_resize(void *context, void *block, size_t size) {
   (void)context;
