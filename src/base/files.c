@@ -1,4 +1,4 @@
-/* What is the same for every implementation: checks, lists of names, and what can be said in terms of the operations.
+/* The part that all implementations share: checks, lists of names, and functions built from the operations.
  */
 #include "base/files.h"
 
@@ -97,7 +97,7 @@ pawl_status pwi_files_sync_directory(struct pwi_files *files, const char *path) 
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Sorted here, so that no role comes to depend on the order one file system happens to give. */
+/* Names are sorted here, so that no caller depends on the order of a particular file system. */
 pawl_status pwi_files_list(struct pwi_files *files, const char *path, struct pwi_names *names_out) {
   if (!directory_is_valid(path)) return PAWL_INVALID;
   struct pwi_names names = {0};

@@ -44,7 +44,8 @@ static bool must_fail(void) {
 
 void *pwi_resize(void *block, size_t size) {
   if (must_fail()) return NULL;
-  /* Never a size of zero: realloc, and an allocator that follows it, may then free the block and return NULL. */
+  /* Never a size of zero: realloc, and an allocator that follows it, may then free the block and return
+   * NULL. */
   void *moved = current.resize(current.context, block, size ? size : 1);
   if (!moved) return NULL;
   atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);

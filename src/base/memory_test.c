@@ -1,4 +1,4 @@
-/* Memory: the allocator that was set is the one in use, counts are right, and failures come when ordered. */
+/* Memory: the configured allocator is used, counters are right, and injected failures happen once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

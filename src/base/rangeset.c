@@ -1,5 +1,5 @@
-/* Every change finds the run of ranges it concerns, [first, last), and puts at most two others in their place. The
- * union and the difference of two sets would move the tail once per range that way; they build a new array instead. */
+/* A change finds the affected ranges [first, last) and replaces them by at most two others. For the union and
+ * the difference of two sets this would move the tail once per range; they build a new array instead. */
 #include "base/rangeset.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static size_t first_beginning_after(const struct pwi_rangeset *set, uint64_t key
   return search.low;
 }
 
-/* Puts `count` ranges in the place of [first, last). */
+/* Replaces the ranges [first, last) by `count` others. */
 static pawl_status replace(struct pwi_rangeset *set, size_t first, size_t last, const struct pawl_range *by,
                            size_t count) {
   size_t behind = set->count - last;
@@ -68,7 +68,7 @@ pawl_status pwi_rangeset_remove(struct pwi_rangeset *set, struct pawl_range rang
   return replace(set, first, last, kept, count);
 }
 
-/* A fresh array for the result of two sets: neither union nor difference has more ranges than both together. */
+/* Allocates the result of a union or difference, which never has more ranges than both sets in total. */
 static pawl_status room_for_both(const struct pwi_rangeset *a, const struct pwi_rangeset *b,
                                  struct pwi_rangeset *result_out) {
   struct pwi_rangeset result;
@@ -107,8 +107,8 @@ pawl_status pwi_rangeset_add_all(struct pwi_rangeset *set, const struct pwi_rang
   return PAWL_OK;
 }
 
-/* Appends what is left of `range`. `*at` is the first range of `other` that may reach into it, and only moves on: a
- * range of `other` that ends past this one may reach into the next as well. */
+/* Appends the part of `range` that is not in `other`. `*at` is the first range of `other` that may overlap
+ * it, and only advances: a range of `other` that ends after this one may overlap the next as well. */
 static void append_rest(struct pwi_rangeset *set, struct pawl_range range, const struct pwi_rangeset *other,
                         size_t *at) {
   while (*at < other->count && other->ranges[*at].begin < range.end) {
@@ -148,7 +148,7 @@ bool pwi_rangeset_has(const struct pwi_rangeset *set, uint64_t key) {
   return at < set->count && set->ranges[at].begin <= key;
 }
 
-/* Ranges of the set never touch, so a range without gaps can lie in one of them only. */
+/* Ranges of the set never touch, so only one of them can contain `range`. */
 bool pwi_rangeset_contains(const struct pwi_rangeset *set, struct pawl_range range) {
   if (pawl_range_is_empty(range)) return true;
   size_t at = first_ending_after(set, range.begin);
