@@ -94,12 +94,12 @@ struct pawl_data_options {
   uint32_t hash_bits;             /* bits of hashed names; default 22, at most 62 */
   const char *label;              /* csv: the label column, by name or by number from 1; NULL: the first */
   char separator;                 /* csv: separator of columns; 0: comma, semicolon or tab, detected from the
-                                   first lines */
+                                     first lines */
   bool labels_optional;           /* see above */
   uint64_t columns;               /* csv with labels_optional: number of columns including the label; 0: not
-                                   known */
+                                     known */
   uint64_t label_column;          /* csv with labels_optional: number of the label column, from 1, if the file
-                                   lacks it */
+                                     lacks it */
   bool binary;                    /* every value becomes 1 */
   bool unit_rows;                 /* scale every row to length 1, after `binary` */
   uint64_t piece_bytes;           /* approximate bytes of text in a piece; 0: chosen by size, between 256 kB

@@ -49,7 +49,8 @@
 extern "C" {
 #endif
 
-/* Characters of a name: lower-case letters, digits and '_', beginning with a letter. The same for parameters. */
+/* Characters of a name: lower-case letters, digits and '_', beginning with a letter. The same for
+ * parameters. */
 #define PAWL_FUNCTION_NAME_MAX 31
 #define PAWL_FUNCTION_PARAMETERS_MAX 16 /* of one function */
 

@@ -235,9 +235,9 @@ struct pawl_lda_options {
   double kappa, offset; /* SVI: step sizes are (offset + t)^-kappa; default 0.6 and 1 */
 
   const char *directory;   /* absolute path of the run's directory, which all workers see and which holds the
-                            topics of tokens. Created if it does not exist */
+                              topics of tokens. Created if it does not exist */
   bool resume;             /* continue the run in the directory: PAWL_NOT_FOUND if there is none. Without this
-                            option the directory must not contain a run: PAWL_EXISTS */
+                              option the directory must not contain a run: PAWL_EXISTS */
   bool check;              /* count the corpus again at the end: PAWL_CORRUPT if the model disagrees with
                               it */
   uint64_t measure_every;  /* sweeps between measurements of the likelihood; default 10 */

@@ -45,8 +45,8 @@ struct pawl_session_options {
   const char *job;     /* name of the work of this process, shown by `pawl status`; NULL: "default" */
   bool read_only;      /* the session only pulls; it gets no sender id and no process waits for it */
   const char *listen;  /* address at which other nodes reach local vectors and offered functions of this
-                         session, such as "127.0.0.1:0"; NULL: none. The nodes of an embedded cluster listen
-                         on the same host */
+                          session, such as "127.0.0.1:0"; NULL: none. The nodes of an embedded cluster listen
+                          on the same host */
   bool tcp_only;       /* do not use shared memory with servers on this machine */
   bool stays_dead;     /* if the cluster declares this session dead, it does not join again: all calls in
                           progress and all later calls fail with PAWL_NODE_GONE. For programs whose work is

@@ -23,8 +23,8 @@ struct pwi_writer {
   size_t size;
   size_t room;
   bool is_fixed;      /* the memory belongs to the caller and does not grow */
-  pawl_status status; /* PAWL_OK, PAWL_NO_MEMORY, or PAWL_TOO_LARGE for a string of 2^16 bytes or more, or if fixed
-                 memory is full */
+  pawl_status status; /* PAWL_OK, PAWL_NO_MEMORY, or PAWL_TOO_LARGE for a string of 2^16 bytes or more, or if
+                         fixed memory is full */
 };
 
 void pwi_writer_fini(struct pwi_writer *writer);
