@@ -1,5 +1,6 @@
-/* The list is never walked key by key: the end of an arc is found by galloping, doubling steps until past it and
- * halving back, which costs the logarithm of the part's length and touches little memory. */
+/* The list is never scanned key by key. The end of an arc is found by galloping: the step doubles until it is
+ * past the end, then a binary search follows. The cost is logarithmic in the length of the part, and little
+ * memory is touched. */
 #include "ring/cut.h"
 
 #include <assert.h>
@@ -31,7 +32,7 @@ void pwi_cut_init(struct pwi_cut *cut, const struct pwi_view *view, const struct
 
 void pwi_cut_every_arc(struct pwi_cut *cut) { cut->every = true; }
 
-/* The next stored key that has to be visited, if there is one. */
+/* Finds the next stored key to visit; false if there is none. */
 static bool next_key(const struct pwi_cut *cut, uint64_t *key_out) {
   if (cut->keys && !cut->every) {
     if (cut->at == cut->end) return false;
@@ -81,7 +82,7 @@ void pwi_cut_gathering_fini(struct pwi_cut_gathering *gathering) {
   *gathering = (struct pwi_cut_gathering){0};
 }
 
-/* All parts in the order of arcs, and room for them in the other two arrays. */
+/* Collects all parts in the order of arcs, and makes room for them in the other two arrays. */
 static pawl_status collect(struct pwi_cut *cut, struct pwi_cut_gathering *gathering, size_t *count_out) {
   struct pwi_cut_part part;
   size_t count = 0;

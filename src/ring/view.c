@@ -1,4 +1,5 @@
-/* Making, sharing and searching views. A view is one block: the struct, the nodes, the arcs, the heads, the texts. */
+/* Creating, sharing and searching views. A view is one block of memory: the struct, the nodes, the arcs, the
+ * heads and the strings. */
 #include "ring/view.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 #include "base/search.h"
 #include "ring/place.h"
 
-/* `view` comes first, so that a pointer to it is one to the block. */
+/* `view` is the first field, so that a pointer to it is a pointer to the block. */
 struct shared_view {
   struct pwi_view view;
   atomic_size_t references;
@@ -74,8 +75,8 @@ size_t pwi_view_under_replicated(const struct pwi_view *view, unsigned replicas)
 
 static size_t text_size(const char *text) { return text ? strlen(text) + 1 : 1; }
 
-/* The block, with room for everything and nothing in it but the counts. The counts are within the limits, and texts are
- * in memory already, so no sum overflows. */
+/* Allocates the block and sets the counts. The counts are within the limits, and the strings are in memory
+ * already, so no sum overflows. */
 static struct shared_view *make_block(const struct pwi_view_node *nodes, size_t node_count, size_t arc_count) {
   size_t texts = 0;
   for (size_t i = 0; i < node_count; i++) {
@@ -132,7 +133,7 @@ bool pwi_arc_same_chain(const struct pwi_arc *a, const struct pwi_arc *b) {
   return true;
 }
 
-/* An arc that has neither new bounds nor a new chain keeps its age. */
+/* An arc with unchanged bounds and chain keeps its `since`. */
 static void date_arcs(const struct pwi_view *previous, struct shared_view *shared) {
   size_t old = 0;
   for (size_t i = 0; i < shared->view.arc_count; i++) {
@@ -145,14 +146,14 @@ static void date_arcs(const struct pwi_view *previous, struct shared_view *share
   }
 }
 
-/* Fault and status of the view in the block; `previous` may be NULL. */
+/* Checks the view in the block; `previous` may be NULL. */
 static pawl_status check(const struct pwi_view *previous, const struct shared_view *shared,
                          struct pwi_view_fault *fault_out) {
   pawl_status status = pwi_view_check(&shared->view, fault_out);
   return status || !previous ? status : pwi_view_check_next(previous, &shared->view, fault_out);
 }
 
-/* What both kinds of creation share. */
+/* The common part of both creation functions. */
 static pawl_status create(const struct pwi_view *previous, uint64_t epoch, const struct pwi_view_node *nodes,
                           size_t node_count, const struct pwi_arc *arcs, size_t arc_count,
                           struct pwi_view_fault *fault_out, struct pwi_view **view_out) {

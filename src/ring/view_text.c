@@ -16,7 +16,7 @@
 struct text {
   char *bytes;
   size_t size, room;
-  bool failed; /* out of memory at some point: nothing is added any more */
+  bool failed; /* memory ran out; nothing more is added */
 };
 
 static bool make_room(struct text *text, size_t more) {
