@@ -10,7 +10,7 @@ class Error(Exception):
     status       the number, as in <pawl/status.h>
     name         its name there, such as "UNSORTED"
     group        the largest thing that broke: "argument", "operation", "link", "node" or "cluster"
-    text         what the status means, such as "keys do not rise strictly"
+    text         what the status means, such as "keys are not in strictly ascending order"
     particulars  what happened, such as "push to a/b: key 7 at position 2 does not rise"; may be ""
     """
 

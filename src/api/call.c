@@ -74,7 +74,7 @@ static size_t add(char *text, size_t size, size_t used, const char *format, ...)
   return more > 0 ? used + (size_t)more : used;
 }
 
-/* "call of count at node 7: no such thing; at node 9: …", and in a graph with the call's number. */
+/* "call of count at node 7: not found; at node 9: …", and in a graph with the call's number. */
 void pwi_called_describe(const struct pawl_task *task, char *text, size_t size) {
   const struct pwi_called *called = task->called;
   size_t used = add(text, size, 0, "%s %s", task->what, task->subject), failures = 0;

@@ -92,8 +92,8 @@ static void test_a_failure_goes_through_a_long_row_and_is_named_at_its_end(void 
   end(tasks[0], PAWL_NODE_FULL);
   for (int i = 1; i < LENGTH; i++) assert_int_equal(tasks[i]->inner.status, PAWL_CANCELLED);
   pawl_task_describe(tasks[LENGTH - 1], text, sizeof text);
-  assert_string_equal(text, "task join: cancelled: call 1, task first, failed: the server has no memory left for it: "
-                            "'pawl status' shows more");
+  assert_string_equal(text, "task join: cancelled: call 1, task first, failed: the server has no memory left: "
+                            "see 'pawl status'");
   for (int i = 0; i < LENGTH; i++) pawl_task_release(tasks[i]);
   close_scene();
 }

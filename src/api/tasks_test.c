@@ -112,7 +112,7 @@ static void test_failures_are_told_with_their_ranges(void **state) {
   assert_int_equal(why, PAWL_NODE_FULL);
   assert_int_equal(pawl_task_failure(task, 1, &range, &why), PAWL_NOT_FOUND);
   pawl_task_describe(task, text, sizeof text);
-  assert_string_equal(text, "push to ads/w: [3, 9) the server has no memory left for it: 'pawl status' shows more");
+  assert_string_equal(text, "push to ads/w: [3, 9) the server has no memory left: see 'pawl status'");
   pawl_task_describe(task, text, 10);
   assert_string_equal(text, "push to a");
   pawl_task_release(task);

@@ -541,7 +541,7 @@ static void test_a_call_comes_after_tasks_and_fails_with_them(void **state) {
   must(pawl_call(session, pawl_to_node(node), "nobody/has-this", NULL, 0, &first));
   must(pawl_call(session, pawl_to_after(pawl_to_node(node), &first, 1), "echo", NULL, 0, &then));
   must(pawl_call(session, pawl_to_after(pawl_to_node(node), &then, 1), "echo", NULL, 0, &last));
-  must_fail(pawl_task_wait(last, PATIENCE), PAWL_CANCELLED, "call of nobody/has-this, failed: no such thing");
+  must_fail(pawl_task_wait(last, PATIENCE), PAWL_CANCELLED, "call of nobody/has-this, failed: not found");
   assert_int_equal(pawl_answer_count(last), 0);
   pawl_task_release(first);
   pawl_task_release(then);

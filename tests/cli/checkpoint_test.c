@@ -61,7 +61,7 @@ static void test_checkpoints_are_listed(void **state) {
   assert_int_equal(json_integer_value(json_object_get(object, "vectors")), 4);
   json_decref(object);
   assert_int_equal(pawl("checkpoint list nowhere"), 1);
-  said("no such thing");
+  said("not found");
 }
 
 static void test_vectors_of_a_checkpoint_are_listed(void **state) {
@@ -170,7 +170,7 @@ static void test_what_cannot_be_exported_is_named(void **state) {
   assert_int_equal(pawl("checkpoint export more test/none x.npy"), 1);
   said("there is no vector test/none in more");
   assert_int_equal(pawl("checkpoint export more test/dense nowhere/x.npy"), 1);
-  said("nowhere: no such thing");
+  said("nowhere: not found");
 }
 
 int main(void) {

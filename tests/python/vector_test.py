@@ -182,7 +182,7 @@ class VectorTest(scene.Test):
         w = self.vector(size=10)
         said = self.refused("UNSORTED", "key 3 at position 1 does not rise", w.push, [1, 2], [5, 3])
         self.assertIsInstance(said, ValueError)
-        self.assertEqual((said.group, said.text), ("argument", "keys do not rise strictly"))
+        self.assertEqual((said.group, said.text), ("argument", "keys are not in strictly ascending order"))
         self.refused("UNSORTED", "does not rise", w.pull, [5, 5])
         self.refused("UNSORTED", "", w.prepare, [5, 3])
         self.refused("OUT_OF_SPAN", "key 10 at position 1 lies outside the span [0, 10)", w.pull, [5, 10])

@@ -113,7 +113,7 @@ static void test_a_manager_with_a_store_says_whether_it_leads(void **state) {
   page.trouble = PAWL_LINK_REFUSED;
   pwi_text_clear(&text);
   assert_int_equal(pwi_run_manager_health(&page, NOW, &text), 503);
-  assert_non_null(strstr(pwi_text_view(&text), "is away: nobody listens"));
+  assert_non_null(strstr(pwi_text_view(&text), "is away: no process listens"));
   pwi_text_fini(&text);
 }
 
@@ -144,7 +144,7 @@ static void test_a_server_shows_every_shard_and_vector(void **state) {
 
 static void test_one_shard_that_is_not_well_is_named(void **state) {
   (void)state;
-  static const char *const words[] = {"does not move", "leaving", "not in the cluster: nobody listens",
+  static const char *const words[] = {"does not move", "leaving", "not in the cluster: no process listens",
                                       "no link to the manager", "no arcs"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     struct pwi_run_shard_page first = well(), second = well();
