@@ -1,11 +1,11 @@
 /* Plain text: any bytes, hashed and looked up in a vocabulary that is made of it.
  *
- * covers: src/data/formats/text.c src/data/formats/text_cut.c src/data/formats/utf8.c src/data/tally.c
+ * covers: src/data/formats/text.c src/data/formats/tokenizer.c src/data/formats/utf8.c src/data/tally.c
  */
 #include "rows.h"
 
 #include "data/tally.h"
-#include "data/formats/text.h"
+#include "data/formats/tokenizer.h"
 #include "data/formats/utf8.h"
 #include "data/words.h"
 

@@ -1,4 +1,4 @@
-/* The calls of <pawl/call.h> that begin here: calls, graphs, triggers, tasks of others. What is offered is in functions.c. */
+/* The calls of <pawl/call.h> that begin here: calls, graphs, triggers, tasks of others. What is offered is in offered_functions.c. */
 #include <pawl/call.h>
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 
 #include "api/error.h"
 #include "data/data.h"
-#include "data/formats/names.h"
+#include "data/names.h"
 #include "data/formats/table.h"
 
 static pawl_status say(pawl_status status, const struct pwi_fault *fault) {

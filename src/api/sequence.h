@@ -12,7 +12,7 @@
 #ifndef PWI_API_SEQUENCE_H
 #define PWI_API_SEQUENCE_H
 
-#include "api/tasks.h"
+#include "api/task_pool.h"
 #include "sync/order.h"
 
 /* What a call needs to start. The list is retained; everything else is the caller's until the task has finished. */

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "data/tally.h"
-#include "data/formats/text.h"
+#include "data/formats/tokenizer.h"
 #include "data/formats/utf8.h"
 
 #define WORDS ((size_t)1 << 23)

@@ -1,6 +1,6 @@
 /* The worker's side of <pawl/job.h>.
  *
- * Orders come in at a desk (api/functions.h), where the thread in pawl_worker_run waits: it does the session's work meanwhile, and so
+ * Orders come in at a desk (api/offered_functions.h), where the thread in pawl_worker_run waits: it does the session's work meanwhile, and so
  * meets an order without a change of threads. What becomes of the scheduler is seen by a task of the scheduler's, which we wait for:
  * it ends when we are not needed any more, or with the job, or is lost with the scheduler. A worker that was taken for dead loses it
  * too; it finds itself under another number then, and joins once more. If its session stays dead it has no number any more, and is done.

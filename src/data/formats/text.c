@@ -1,5 +1,5 @@
 /* Plain text: a document a line. Words are looked up in a vocabulary; without one they are hashed, as vw's names without a space. */
-#include "data/formats/text.h"
+#include "data/formats/tokenizer.h"
 
 #include <string.h>
 

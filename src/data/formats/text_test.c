@@ -1,5 +1,5 @@
 /* Plain text: how it is cut into words, and documents of it. */
-#include "data/formats/text.h"
+#include "data/formats/tokenizer.h"
 
 #include "data/scene_test.h"
 #include "data/formats/utf8.h"

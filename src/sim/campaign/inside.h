@@ -291,7 +291,7 @@ static inline size_t pwi_campaign_vector_count(const struct campaign *campaign) 
   return campaign->config.filters ? VECTORS : FILTERED;
 }
 
-/* functions.c: the function that campaigns have. PAWL_NO_MEMORY. */
+/* server_function.c: the function that campaigns have. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_campaign_functions(struct campaign *campaign);
 
 /* A rule is broken, or there is no memory: the run ends. */

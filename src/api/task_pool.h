@@ -12,8 +12,8 @@
  *
  * The *line* lists tasks that have not finished in the order of their start: for flushing, and for closing.
  */
-#ifndef PWI_API_TASKS_H
-#define PWI_API_TASKS_H
+#ifndef PWI_API_TASK_POOL_H
+#define PWI_API_TASK_POOL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -65,10 +65,10 @@ struct pawl_task {
   struct pwi_clock_list clocks; /* that came with its answers */
 
   uint64_t serial;
-  struct pwi_step issued;          /* its place below the call that it was started by (api/functions.h); 0: none */
+  struct pwi_step issued;          /* its place below the call that it was started by (api/offered_functions.h); 0: none */
   struct pwi_called *called;       /* of a call: what was called, and the results */
   struct pwi_trigger *trigger;     /* of a trigger: goes with the task */
-  struct pawl_task *told_next;     /* among those that others are to be told of (api/functions.h) */
+  struct pawl_task *told_next;     /* among those that others are to be told of (api/offered_functions.h) */
   struct pawl_task *next, *before; /* in the line; the first also on the pool's lists */
   struct pwi_task_line *line;      /* valid until it has finished */
   struct pwi_task_pool *pool;

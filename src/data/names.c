@@ -1,4 +1,4 @@
-#include "data/formats/names.h"
+#include "data/names.h"
 
 #include <stdio.h>
 #include <string.h>

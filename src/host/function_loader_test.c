@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/functions.h"
+#include "host/function_loader.h"
 
 static char directory[64];
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "api/tasks.h"
+#include "api/task_pool.h"
 #include "base/memory.h"
 #include "net/net_ops.h"
 

@@ -3,8 +3,8 @@
  * A name is a vw feature's `space^name`, or the name alone in the space without one; the head line's name of a csv column, and for words
  * `column=word`; of Criteo's log `I1` … and `C1=word` ….
  */
-#ifndef PWI_DATA_FORMATS_NAMES_H
-#define PWI_DATA_FORMATS_NAMES_H
+#ifndef PWI_DATA_NAMES_H
+#define PWI_DATA_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Loading shared objects. */
-#include "host/functions.h"
+#include "host/function_loader.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

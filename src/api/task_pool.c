@@ -1,10 +1,10 @@
 /* The pool, the line, and the end of a task. */
-#include "api/tasks.h"
+#include "api/task_pool.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "api/functions.h"
+#include "api/offered_functions.h"
 #include "api/sequence.h"
 #include "base/memory.h"
 

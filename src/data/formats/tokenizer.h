@@ -6,8 +6,8 @@
  *
  * Pure; one text belongs to one thread at a time.
  */
-#ifndef PWI_DATA_FORMATS_TEXT_H
-#define PWI_DATA_FORMATS_TEXT_H
+#ifndef PWI_DATA_FORMATS_TOKENIZER_H
+#define PWI_DATA_FORMATS_TOKENIZER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "api/functions.h"
+#include "api/offered_functions.h"
 
 #include <assert.h>
 #include <inttypes.h>

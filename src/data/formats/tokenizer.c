@@ -1,5 +1,5 @@
 /* Cutting text into words. Most characters are ASCII, of which eight are told at once; the others by libunistring. */
-#include "data/formats/text.h"
+#include "data/formats/tokenizer.h"
 
 #include <unicase.h>
 #include <unictype.h>

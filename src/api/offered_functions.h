@@ -5,17 +5,17 @@
  * whenever none is idle, up to PAWL_CALL_THREADS; they end with the session.
  *
  * Tasks that such a thread starts are noted as subtasks of what it runs: pwi_functions_adopt. When a task of the session has
- * finished, the line says so (api/tasks.h), and whoever waits for it is told: the call that it belongs to, and callers of
+ * finished, the line says so (api/task_pool.h), and whoever waits for it is told: the call that it belongs to, and callers of
  * ".wait" (pawl_task_elsewhere).
  *
  * All functions here but the first two, and those of desks, are for inside the gate.
  */
-#ifndef PWI_API_FUNCTIONS_H
-#define PWI_API_FUNCTIONS_H
+#ifndef PWI_API_OFFERED_FUNCTIONS_H
+#define PWI_API_OFFERED_FUNCTIONS_H
 
 #include <pawl/call.h>
 
-#include "api/tasks.h"
+#include "api/task_pool.h"
 
 struct pwi_functions;
 

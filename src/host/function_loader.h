@@ -8,8 +8,8 @@
  *
  * Objects stay loaded until pwi_host_functions_fini. Threads: loading and ending in one; the set may be read by many.
  */
-#ifndef PWI_HOST_FUNCTIONS_H
-#define PWI_HOST_FUNCTIONS_H
+#ifndef PWI_HOST_FUNCTION_LOADER_H
+#define PWI_HOST_FUNCTION_LOADER_H
 
 #include <stddef.h>
 
