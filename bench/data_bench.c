@@ -307,11 +307,11 @@ int main(int argc, char **argv) {
   write_vw();
   measure("vw", &rule);
   rule.format = PAWL_DATA_CRITEO;
-  rule.table = (struct pwi_table){.separator = '\t', .columns = PWI_CRITEO_COLUMNS};
+  rule.table = (struct pwi_table_layout){.separator = '\t', .columns = PWI_CRITEO_COLUMNS};
   write_criteo();
   measure("criteo", &rule);
   rule.format = PAWL_DATA_CSV;
-  rule.table = (struct pwi_table){.separator = ',', .columns = 26};
+  rule.table = (struct pwi_table_layout){.separator = ',', .columns = 26};
   write_csv();
   measure("csv", &rule);
   measure_documents(rule);

@@ -53,8 +53,8 @@ size_t pawl_data_column_name(const struct pawl_data *data, uint64_t column, char
   struct pwi_field field;
   size_t length = 0;
   if (!source->head || source->rule.format != PAWL_DATA_CSV || column < 1 || column > SIZE_MAX) return 0;
-  if (!pwi_table_name(source->head, source->head + source->head_size, source->rule.table.separator, (size_t)column - 1,
-                      &field))
+  if (!pwi_csv_name(source->head, source->head + source->head_size, source->rule.table.separator, (size_t)column - 1,
+                    &field))
     return 0;
   for (const char *at = field.begin; at < field.end; at++) {
     if (field.is_quoted && *at == '"') at++; /* one of the two */

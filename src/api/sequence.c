@@ -25,7 +25,7 @@ static void fail(struct pawl_task *task, pawl_status status) {
 }
 
 /* Of those that it waited for, the one that the order blames. */
-static struct pwi_cause find_cause(const struct pwi_held *held, struct pwi_step step) {
+static struct pwi_cause find_cause(const struct pwi_dependent *held, struct pwi_step step) {
   struct pwi_cause found = {0};
   for (size_t i = 0; i < held->after_count; i++) {
     if (!is_done(held->after[i]) || !held->after[i]->inner.status) continue;
@@ -38,7 +38,7 @@ static struct pwi_cause find_cause(const struct pwi_held *held, struct pwi_step 
 /* --- held calls --------------------------------------------------------------------------------------------------------- */
 
 static void let_go(struct pwi_sequence *sequence, struct pawl_task *task) {
-  struct pwi_held *held = task->held;
+  struct pwi_dependent *held = task->held;
   if (!held) return;
   task->held = NULL;
   sequence->held--;
@@ -164,8 +164,9 @@ static const struct pawl_task *find_failed(const struct pwi_after *after) {
 
 /* Those that have not finished are put into the order: their steps come out at the end of the new struct. */
 static pawl_status make_held(struct pwi_sequence *sequence, const struct pwi_held_call *call,
-                             const struct pwi_after *after, struct pwi_held **held_out, struct pwi_step **steps_out) {
-  struct pwi_held *held = NULL;
+                             const struct pwi_after *after, struct pwi_dependent **held_out,
+                             struct pwi_step **steps_out) {
+  struct pwi_dependent *held = NULL;
   struct pwi_step *steps = pwi_alloc_zero(after->count + 1, sizeof *steps);
   size_t bytes;
   if (pwi_mul_size(after->count, sizeof *held->after, &bytes) && pwi_add_size(bytes, sizeof *held, &bytes))
@@ -190,7 +191,7 @@ static pawl_status make_held(struct pwi_sequence *sequence, const struct pwi_hel
   return PAWL_OK;
 }
 
-static void hold(struct pwi_sequence *sequence, struct pawl_task *task, struct pwi_held *held,
+static void hold(struct pwi_sequence *sequence, struct pawl_task *task, struct pwi_dependent *held,
                  struct pawl_task *parent) {
   for (size_t i = 0; i < held->after_count; i++) atomic_fetch_add(&held->after[i]->references, 1);
   if (held->call.where.list) pwi_keylist_retain(held->call.where.list);
@@ -210,7 +211,7 @@ static void undo_hold(struct pwi_sequence *sequence, struct pawl_task *task) {
 
 pawl_status pwi_sequence_hold(struct pwi_sequence *sequence, struct pawl_task *task, const struct pwi_held_call *call,
                               const struct pwi_after *after) {
-  struct pwi_held *held;
+  struct pwi_dependent *held;
   struct pwi_step *steps, parent = after->parent ? after->parent->step : (struct pwi_step){0};
   pawl_status status = check(task, after);
   if (status) return status;
@@ -252,7 +253,7 @@ pawl_status pwi_sequence_hold_behind(struct pwi_sequence *sequence, struct pawl_
   return status;
 }
 
-void pwi_held_describe(const struct pwi_held *held, char *text, size_t size) {
+void pwi_dependent_describe(const struct pwi_dependent *held, char *text, size_t size) {
   const struct pawl_task *first = NULL;
   size_t more = 0;
   for (size_t i = 0; i < held->after_count; i++) {

@@ -27,7 +27,7 @@ struct pwi_held_call {
                        struct pawl_task *task); /* starts it in another way; NULL: by its kind */
 };
 
-struct pwi_held {
+struct pwi_dependent {
   struct pwi_held_call call;
   size_t after_count;
   struct pawl_task *after[]; /* with a reference each */
@@ -68,6 +68,6 @@ PAWL_MUST_USE pawl_status pwi_sequence_own(struct pwi_sequence *sequence, struct
 void pwi_sequence_ended(struct pwi_sequence *sequence, struct pawl_task *task);
 
 /* What a held call waits for, as text: "call 7, push to ads/w, and 2 more". */
-void pwi_held_describe(const struct pwi_held *held, char *text, size_t size);
+void pwi_dependent_describe(const struct pwi_dependent *held, char *text, size_t size);
 
 #endif

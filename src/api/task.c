@@ -103,7 +103,7 @@ static void describe_open(const struct pawl_task *task, char *text, size_t size)
   struct pwi_driver *driver = task->line->driver;
   pwi_driver_enter(driver);
   bool is_held = task->held, has_ended = task->has_ended;
-  if (is_held) pwi_held_describe(task->held, waits, sizeof waits);
+  if (is_held) pwi_dependent_describe(task->held, waits, sizeof waits);
   pwi_driver_leave(driver);
   if (is_held)
     add(text, size, 0, "%s %s: waits for %s", task->what, task->subject, waits);

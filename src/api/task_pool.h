@@ -26,7 +26,7 @@
 #include "sync/order.h"
 
 struct pwi_task_line;
-struct pwi_held;
+struct pwi_dependent;
 
 /* Why a task failed that did nothing wrong itself: another one that did. */
 struct pwi_cause {
@@ -52,9 +52,9 @@ struct pawl_task {
   /* Its place among others (api/sequence.h); inside the gate. */
   struct pwi_step step;
   bool is_in_order, is_own, has_ended;
-  struct pwi_held *held;    /* NULL: it has started, or is the caller's own */
-  struct pawl_task *parent; /* with a reference; NULL: none */
-  pawl_status part_status;  /* the first failure of a part of it */
+  struct pwi_dependent *held; /* NULL: it has started, or is the caller's own */
+  struct pawl_task *parent;   /* with a reference; NULL: none */
+  pawl_status part_status;    /* the first failure of a part of it */
   struct pwi_cause cause;
 
   /* Inside the gate, when it has finished and nobody was told yet. NULL: nothing. */
@@ -65,10 +65,10 @@ struct pawl_task {
   struct pwi_clock_list clocks; /* that came with its answers */
 
   uint64_t serial;
-  struct pwi_step issued;          /* its place below the call that it was started by (api/offered_functions.h); 0: none */
-  struct pwi_called *called;       /* of a call: what was called, and the results */
-  struct pwi_trigger *trigger;     /* of a trigger: goes with the task */
-  struct pawl_task *told_next;     /* among those that others are to be told of (api/offered_functions.h) */
+  struct pwi_step issued;      /* its place below the call that it was started by (api/offered_functions.h); 0: none */
+  struct pwi_called *called;   /* of a call: what was called, and the results */
+  struct pwi_trigger *trigger; /* of a trigger: goes with the task */
+  struct pawl_task *told_next; /* among those that others are to be told of (api/offered_functions.h) */
   struct pawl_task *next, *before; /* in the line; the first also on the pool's lists */
   struct pwi_task_line *line;      /* valid until it has finished */
   struct pwi_task_pool *pool;

@@ -170,7 +170,7 @@ pawl_status pwi_saved_export_safetensors(const struct pwi_saved *saved, const st
   struct exporting exporting;
   const struct pwi_manifest *manifest = pwi_saved_newest(saved);
   char cluster[20], keys_name[PAWL_NAME_MAX + 8], values_name[PAWL_NAME_MAX + 8];
-  const struct pwi_note notes[] = {
+  const struct pwi_export_metadata metadata[] = {
       {"pawl.cluster", cluster}, {"pawl.checkpoint", manifest->name}, {"pawl.vector", vector->name}};
   pawl_status status = start(&exporting, saved, vector, problem);
   bool sparse = is_sparse(&exporting);
@@ -181,7 +181,8 @@ pawl_status pwi_saved_export_safetensors(const struct pwi_saved *saved, const st
   arrays[0].name = keys_name;
   arrays[1].name = values_name;
   if (status == PAWL_OK)
-    status = pwi_safetensors_begin(file, arrays + !sparse, sparse ? 2 : 1, notes, sizeof notes / sizeof *notes);
+    status =
+        pwi_safetensors_begin(file, arrays + !sparse, sparse ? 2 : 1, metadata, sizeof metadata / sizeof *metadata);
   if (status == PAWL_OK && sparse) status = write_keys(&exporting, file, &arrays[0]);
   exporting.values = arrays[1];
   if (status == PAWL_OK) status = write_rows(&exporting, file);

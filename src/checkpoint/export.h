@@ -35,13 +35,13 @@ struct pwi_array {
 PAWL_MUST_USE pawl_status pwi_npy_begin(struct pwi_file *file, struct pwi_array *array);
 
 /* Something to say about the file, besides: text by text. */
-struct pwi_note {
+struct pwi_export_metadata {
   const char *name, *text;
 };
 
 /* The same. Names of arrays are UTF-8, no two are the same, and none is "__metadata__". */
 PAWL_MUST_USE pawl_status pwi_safetensors_begin(struct pwi_file *file, struct pwi_array *arrays, size_t count,
-                                                const struct pwi_note *notes, size_t note_count);
+                                                const struct pwi_export_metadata *metadata, size_t metadata_count);
 
 /* Writes `count` rows from number `row` on. PAWL_INVALID if there are not so many. */
 PAWL_MUST_USE pawl_status pwi_array_write(struct pwi_file *file, const struct pwi_array *array, uint64_t row,

@@ -27,11 +27,11 @@ static bool put_array(json_t *object, const struct pwi_array *array, uint64_t be
   return json_object_set_new(object, array->name, about) == 0;
 }
 
-static bool put_notes(json_t *object, const struct pwi_note *notes, size_t count) {
-  json_t *metadata = count > 0 ? json_object() : NULL;
-  bool good = count == 0 || json_object_set_new(object, "__metadata__", metadata) == 0;
+static bool put_metadata(json_t *object, const struct pwi_export_metadata *metadata, size_t count) {
+  json_t *texts = count > 0 ? json_object() : NULL;
+  bool good = count == 0 || json_object_set_new(object, "__metadata__", texts) == 0;
   for (size_t i = 0; i < count && good; i++)
-    good = json_object_set_new(metadata, notes[i].name, json_string(notes[i].text)) == 0;
+    good = json_object_set_new(texts, metadata[i].name, json_string(metadata[i].text)) == 0;
   return good;
 }
 
@@ -80,11 +80,11 @@ static pawl_status write_head(struct pwi_file *file, const json_t *object, uint6
 }
 
 pawl_status pwi_safetensors_begin(struct pwi_file *file, struct pwi_array *arrays, size_t count,
-                                  const struct pwi_note *notes, size_t note_count) {
+                                  const struct pwi_export_metadata *metadata, size_t metadata_count) {
   json_t *object = json_object();
   uint64_t bytes = 0;
   size_t size = 0;
-  pawl_status status = object && put_notes(object, notes, note_count) ? PAWL_OK : PAWL_NO_MEMORY;
+  pawl_status status = object && put_metadata(object, metadata, metadata_count) ? PAWL_OK : PAWL_NO_MEMORY;
   if (status == PAWL_OK) status = put_arrays(object, arrays, count, &bytes);
   if (status == PAWL_OK) status = write_head(file, object, bytes, &size);
   for (size_t i = 0; i < count && status == PAWL_OK; i++) arrays[i].offset += size;

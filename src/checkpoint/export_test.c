@@ -96,8 +96,8 @@ static void test_safetensors_heads_name_every_array(void **state) {
   struct pwi_array arrays[] = {{"ads/w.keys", PWI_SCALAR_U64, 3, 0, 0},
                                {"ads/w.values", PWI_SCALAR_F32, 3, 5, 0},
                                {"empty", PWI_SCALAR_I64, 0, 2, 0}};
-  const struct pwi_note notes[] = {{"vector", "ads/w"}, {"cluster", "\"quoted\""}};
-  assert_int_equal(pwi_safetensors_begin(&file.base, arrays, 3, notes, 2), PAWL_OK);
+  const struct pwi_export_metadata metadata[] = {{"vector", "ads/w"}, {"cluster", "\"quoted\""}};
+  assert_int_equal(pwi_safetensors_begin(&file.base, arrays, 3, metadata, 2), PAWL_OK);
   size_t length = (size_t)pwi_get_u64(bytes);
   assert_int_equal(length % 8, 0);
   assert_int_equal(bytes[8], '{');
@@ -120,7 +120,7 @@ static void test_safetensors_heads_name_every_array(void **state) {
   assert_int_equal(pwi_get_u64(bytes + arrays[0].offset + 16), 77);
 }
 
-static void test_safetensors_without_notes_have_no_metadata(void **state) {
+static void test_safetensors_without_metadata_have_no_such_field(void **state) {
   (void)state;
   struct memory_file file = new_file(ROOM);
   struct pwi_array array = {"x", PWI_SCALAR_F64, 2, 1, 0};
@@ -170,7 +170,7 @@ int main(void) {
       cmocka_unit_test(test_npy_heads_are_as_numpy_writes_them),
       cmocka_unit_test(test_rows_may_come_in_any_order_and_the_last_one_counts),
       cmocka_unit_test(test_safetensors_heads_name_every_array),
-      cmocka_unit_test(test_safetensors_without_notes_have_no_metadata),
+      cmocka_unit_test(test_safetensors_without_metadata_have_no_such_field),
       cmocka_unit_test(test_what_no_file_can_hold_is_refused),
       cmocka_unit_test(test_a_full_disk_is_told),
       cmocka_unit_test(test_running_out_of_memory_is_told),

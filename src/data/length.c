@@ -17,7 +17,7 @@
 
 #define CHUNK ((size_t)1 << 18)
 
-static pawl_status count_all(const char *path, enum pwi_packing packing, uint64_t *length_out,
+static pawl_status count_all(const char *path, enum pwi_compression packing, uint64_t *length_out,
                              struct pwi_fault *fault) {
   struct pwi_stream *stream;
   size_t got = 0;
@@ -108,17 +108,17 @@ static pawl_status add_frames(const char *path, uint64_t *length_out, bool *is_k
   return PAWL_OK;
 }
 
-pawl_status pwi_stream_length(const char *path, enum pwi_packing packing, uint64_t *length_out,
+pawl_status pwi_stream_length(const char *path, enum pwi_compression packing, uint64_t *length_out,
                               struct pwi_fault *fault) {
   bool is_known = false;
   pawl_status status = PAWL_OK;
-  if (packing == PWI_PACKING_PLAIN) {
+  if (packing == PWI_COMPRESSION_PLAIN) {
     int descriptor;
     status = pwi_file_descriptor(path, &descriptor, length_out, fault);
     if (!status) close(descriptor);
     return status;
   }
-  if (packing == PWI_PACKING_ZSTD) status = add_frames(path, length_out, &is_known, fault);
+  if (packing == PWI_COMPRESSION_ZSTD) status = add_frames(path, length_out, &is_known, fault);
   if (status || is_known) return status;
   return count_all(path, packing, length_out, fault);
 }

@@ -46,12 +46,12 @@ static size_t copy_field(struct pwi_field field, char *to, size_t room) {
 
 static size_t column_name(const struct pwi_source *source, size_t column, char *to, size_t room) {
   struct pwi_field field;
-  const struct pwi_table *table = &source->rule.table;
+  const struct pwi_table_layout *table = &source->rule.table;
   if (source->rule.format == PAWL_DATA_CRITEO)
     return (size_t)snprintf(to, room, "%c%zu", column <= PWI_CRITEO_COUNTS ? 'I' : 'C',
                             column <= PWI_CRITEO_COUNTS ? column : column - PWI_CRITEO_COUNTS);
   if (source->head &&
-      pwi_table_name(source->head, source->head + source->head_size, table->separator, column - 1, &field))
+      pwi_csv_name(source->head, source->head + source->head_size, table->separator, column - 1, &field))
     return copy_field(field, to, room);
   return (size_t)snprintf(to, room, "%zu", column);
 }

@@ -173,7 +173,9 @@ struct queue {
   bool is_busy;
 };
 
-static bool in_order(const struct pwi_source *source) { return !source->cache && source->packing != PWI_PACKING_PLAIN; }
+static bool in_order(const struct pwi_source *source) {
+  return !source->cache && source->packing != PWI_COMPRESSION_PLAIN;
+}
 
 struct crew {
   struct pawl_data *data;

@@ -32,32 +32,32 @@ static struct text random_text(struct pwi_random *random, size_t rows) {
   return text;
 }
 
-static size_t pack(const char *bytes, size_t size, enum pwi_packing packing, bool says_size, unsigned char *to,
+static size_t pack(const char *bytes, size_t size, enum pwi_compression packing, bool says_size, unsigned char *to,
                    size_t room) {
   switch (packing) {
-  case PWI_PACKING_GZIP:
+  case PWI_COMPRESSION_GZIP:
     return pack_gzip(bytes, size, to, room);
-  case PWI_PACKING_XZ:
+  case PWI_COMPRESSION_XZ:
     return pack_xz(bytes, size, to, room);
-  case PWI_PACKING_BZIP2:
+  case PWI_COMPRESSION_BZIP2:
     return pack_bzip2(bytes, size, to, room);
   default:
     return pack_zstd(bytes, size, says_size, to, room);
   }
 }
 
-static const char *write_packed(struct text text, enum pwi_packing packing, bool says_size) {
+static const char *write_packed(struct text text, enum pwi_compression packing, bool says_size) {
   size_t room = text.size + text.size / 2 + 1024;
   unsigned char *packed = malloc(2 * room);
   size_t half = text.size / 3;
   assert_non_null(packed);
-  if (packing == PWI_PACKING_PLAIN) {
+  if (packing == PWI_COMPRESSION_PLAIN) {
     free(packed);
     return write_bytes("plain", text.bytes, text.size);
   }
   size_t first = pack(text.bytes, half, packing, says_size, packed, room);
   size_t second = pack(text.bytes + half, text.size - half, packing, says_size, packed + first, room);
-  const char *name = packing == PWI_PACKING_ZSTD && !says_size ? "zstd-unsaid" : pwi_packing_name(packing);
+  const char *name = packing == PWI_COMPRESSION_ZSTD && !says_size ? "zstd-unsaid" : pwi_compression_name(packing);
   const char *path = write_bytes(name, packed, first + second);
   free(packed);
   return path;
@@ -82,7 +82,8 @@ static void test_pieces_tile_the_rows(void **state) {
     struct pwi_batch *whole = read_whole(data);
     pwi_data_close(data);
     for (int packing = 0; packing < 6; packing++) {
-      const char *path = write_packed(text, packing == 5 ? PWI_PACKING_ZSTD : (enum pwi_packing)packing, packing != 5);
+      const char *path =
+          write_packed(text, packing == 5 ? PWI_COMPRESSION_ZSTD : (enum pwi_compression)packing, packing != 5);
       for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         options.piece_bytes = sizes[i];
         data = opened(path, &options);
@@ -107,8 +108,8 @@ static void test_pieces_of_packed_files_can_be_read_in_any_order(void **state) {
   struct pawl_data_options options = default_options();
   options.piece_bytes = 500;
   options.format = PAWL_DATA_LIBSVM;
-  struct pawl_data *plain = opened(write_packed(text, PWI_PACKING_PLAIN, true), &options);
-  struct pawl_data *packed = opened(write_packed(text, PWI_PACKING_ZSTD, true), &options);
+  struct pawl_data *plain = opened(write_packed(text, PWI_COMPRESSION_PLAIN, true), &options);
+  struct pawl_data *packed = opened(write_packed(text, PWI_COMPRESSION_ZSTD, true), &options);
   assert_int_equal(plain->pieces, packed->pieces);
   for (int i = 0; i < 200; i++) {
     size_t piece = pwi_random_below(&random, plain->pieces);
@@ -155,8 +156,9 @@ static struct pawl_data *open_three(struct text text, uint64_t piece_bytes) {
   struct pwi_fault fault;
   options.piece_bytes = piece_bytes;
   options.format = PAWL_DATA_LIBSVM;
-  const char *paths[] = {write_packed(text, PWI_PACKING_GZIP, true), write_packed(text, PWI_PACKING_PLAIN, true),
-                         write_packed(text, PWI_PACKING_ZSTD, true)};
+  const char *paths[] = {write_packed(text, PWI_COMPRESSION_GZIP, true),
+                         write_packed(text, PWI_COMPRESSION_PLAIN, true),
+                         write_packed(text, PWI_COMPRESSION_ZSTD, true)};
   assert_int_equal(pwi_data_open(paths, 3, &options, &data, &fault), PAWL_OK);
   return data;
 }
@@ -331,9 +333,9 @@ static void test_a_bad_row_is_named_by_line_and_column(void **state) {
   for (int i = 0; i < 5000; i++) text.size += (size_t)sprintf(text.bytes + text.size, "1 1:1 2:2\r\n");
   text.size += (size_t)sprintf(text.bytes + text.size, "1 1:1 2:x\n1 1:1\n");
   options.piece_bytes = 1000;
-  assert_string_equal(why_not(write_packed(text, PWI_PACKING_PLAIN, true), &options, &status),
+  assert_string_equal(why_not(write_packed(text, PWI_COMPRESSION_PLAIN, true), &options, &status),
                       "plain:5001:9: this is not a number");
-  assert_string_equal(why_not(write_packed(text, PWI_PACKING_GZIP, true), &options, &status),
+  assert_string_equal(why_not(write_packed(text, PWI_COMPRESSION_GZIP, true), &options, &status),
                       "gzip:5001:9: this is not a number");
   assert_int_equal(status, PAWL_CORRUPT);
   free(text.bytes);
@@ -418,7 +420,8 @@ static void test_packed_files_that_are_cut_off_or_damaged_are_said(void **state)
   struct text text = random_text(&random, 100);
   options.format = PAWL_DATA_LIBSVM;
   for (int packing = 1; packing < 6; packing++) {
-    const char *path = write_packed(text, packing == 5 ? PWI_PACKING_ZSTD : (enum pwi_packing)packing, packing != 5);
+    const char *path =
+        write_packed(text, packing == 5 ? PWI_COMPRESSION_ZSTD : (enum pwi_compression)packing, packing != 5);
     FILE *file = fopen(path, "rb");
     unsigned char *bytes = malloc(2 * text.size + 4096);
     size_t size = fread(bytes, 1, 2 * text.size + 4096, file);
@@ -570,8 +573,9 @@ static void test_without_memory_opening_and_reading_say_so(void **state) {
   (void)state;
   pwi_random_init(&random, SEED, 5);
   struct text text = random_text(&random, 40);
-  const char *paths[] = {write_packed(text, PWI_PACKING_GZIP, true), write_packed(text, PWI_PACKING_PLAIN, true),
-                         write_packed(text, PWI_PACKING_ZSTD, true)};
+  const char *paths[] = {write_packed(text, PWI_COMPRESSION_GZIP, true),
+                         write_packed(text, PWI_COMPRESSION_PLAIN, true),
+                         write_packed(text, PWI_COMPRESSION_ZSTD, true)};
   uint64_t live = pwi_memory_counts().live;
   for (uint64_t n = 0;; n++) {
     struct pawl_data_options options = default_options();

@@ -19,7 +19,7 @@ static pawl_status shorter(const struct pwi_source *source, struct pwi_fault *fa
 }
 
 pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fault *fault) {
-  unsigned char magic[PWI_PACKING_MAGIC];
+  unsigned char magic[PWI_COMPRESSION_MAGIC];
   size_t got = 0;
   int descriptor;
   memset(source, 0, sizeof *source);
@@ -31,7 +31,7 @@ pawl_status pwi_source_init(struct pwi_source *source, char *path, struct pwi_fa
   close(descriptor);
   if (status) return status;
   if (got == 0) return pwi_fault(fault, PAWL_TRUNCATED, "%s: the file is empty", path);
-  source->packing = pwi_packing_of(magic, got);
+  source->packing = pwi_compression_of(magic, got);
   return PAWL_OK;
 }
 
@@ -106,7 +106,7 @@ static pawl_status fetch_packed(struct fetch *fetch, uint64_t from, char *buffer
 static pawl_status fetch_begin(struct fetch *fetch, struct pwi_source *source, struct pwi_fault *fault) {
   uint64_t size;
   *fetch = (struct fetch){.source = source, .fault = fault, .descriptor = -1};
-  if (source->packing != PWI_PACKING_PLAIN) {
+  if (source->packing != PWI_COMPRESSION_PLAIN) {
     pthread_mutex_lock(&source->lock);
     return PAWL_OK;
   }
@@ -117,7 +117,7 @@ static pawl_status fetch_begin(struct fetch *fetch, struct pwi_source *source, s
 
 static pawl_status fetch_bytes(struct fetch *fetch, uint64_t from, char *buffer, size_t size) {
   if (size == 0) return PAWL_OK;
-  if (fetch->source->packing == PWI_PACKING_PLAIN) return fetch_plain(fetch, from, buffer, size);
+  if (fetch->source->packing == PWI_COMPRESSION_PLAIN) return fetch_plain(fetch, from, buffer, size);
   return fetch_packed(fetch, from, buffer, size);
 }
 
@@ -138,7 +138,7 @@ static void keep(struct pwi_source *source, const char *bytes, size_t size) {
  * none. */
 static void fetch_end(struct fetch *fetch, pawl_status status, uint64_t end, const char *tail, size_t tail_size) {
   struct pwi_source *source = fetch->source;
-  if (source->packing == PWI_PACKING_PLAIN) {
+  if (source->packing == PWI_COMPRESSION_PLAIN) {
     if (fetch->descriptor >= 0) close(fetch->descriptor);
     return;
   }

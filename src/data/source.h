@@ -33,7 +33,7 @@ struct pwi_source {
   uint64_t mark;       /* bytes of the byte order mark; 0 without one */
   char *head;          /* of a table: the head line, without its line break; NULL: it has none */
   size_t head_size;
-  enum pwi_packing packing;
+  enum pwi_compression packing;
   struct pwi_parse_rule rule;
   struct pwi_cache *cache; /* NULL: it is text */
   size_t first_piece, pieces;

@@ -15,7 +15,7 @@
 struct pwi_stream {
   const char *path;
   int descriptor;
-  enum pwi_packing packing;
+  enum pwi_compression packing;
   uint64_t taken, position; /* bytes of the file, and of the text */
   struct pwi_unpacker *unpacker;
   bool in_midst; /* of a member, frame or stream, which must go on */
@@ -78,7 +78,7 @@ static pawl_status refill(struct pwi_stream *stream, struct pwi_fault *fault) {
 
 static pawl_status explain(struct pwi_stream *stream, pawl_status status, const char *why, struct pwi_fault *fault) {
   uint64_t at = stream->taken - (stream->input_size - stream->input_at);
-  const char *name = pwi_packing_name(stream->packing);
+  const char *name = pwi_compression_name(stream->packing);
   if (status == PAWL_NO_MEMORY) return pwi_fault_plain(fault, status, stream->path);
   if (status != PAWL_CORRUPT)
     return pwi_fault(fault, status, "%s: the %s data cannot be read: %s", stream->path, name, why);
@@ -113,7 +113,7 @@ static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, 
     if (status) return status;
     if (ended && made == 0 && stream->in_midst)
       return pwi_fault(fault, PAWL_TRUNCATED, "%s: the %s data ends too early; the file is cut off", stream->path,
-                       pwi_packing_name(stream->packing));
+                       pwi_compression_name(stream->packing));
   }
   *made_out = made;
   return PAWL_OK;
@@ -122,12 +122,12 @@ static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, 
 /* --- streams ---------------------------------------------------------------------------------------------------------------- */
 
 static bool start_decoder(struct pwi_stream *stream) {
-  if (stream->packing == PWI_PACKING_PLAIN) return true;
+  if (stream->packing == PWI_COMPRESSION_PLAIN) return true;
   stream->input = pwi_alloc(INPUT);
   return stream->input && pwi_unpacker_create(stream->packing, &stream->unpacker) == PAWL_OK;
 }
 
-pawl_status pwi_stream_open(const char *path, enum pwi_packing packing, struct pwi_stream **stream_out,
+pawl_status pwi_stream_open(const char *path, enum pwi_compression packing, struct pwi_stream **stream_out,
                             struct pwi_fault *fault) {
   uint64_t size;
   struct pwi_stream *stream = pwi_alloc_zero(1, sizeof *stream);
@@ -158,7 +158,7 @@ void pwi_stream_close(struct pwi_stream *stream) {
 pawl_status pwi_stream_read(struct pwi_stream *stream, void *buffer, size_t size, size_t *read_out,
                             struct pwi_fault *fault) {
   size_t done = 0, made = 0;
-  if (stream->packing == PWI_PACKING_PLAIN) {
+  if (stream->packing == PWI_COMPRESSION_PLAIN) {
     pawl_status status = pwi_read_at(stream->descriptor, stream->path, stream->position, buffer, size, &done, fault);
     if (status) return status;
   } else {

@@ -30,8 +30,8 @@ PAWL_MUST_USE pawl_status pwi_read_at(int descriptor, const char *path, uint64_t
                                       size_t *read_out, struct pwi_fault *fault);
 
 /* The path is borrowed for as long as the stream lives. */
-PAWL_MUST_USE pawl_status pwi_stream_open(const char *path, enum pwi_packing packing, struct pwi_stream **stream_out,
-                                          struct pwi_fault *fault);
+PAWL_MUST_USE pawl_status pwi_stream_open(const char *path, enum pwi_compression packing,
+                                          struct pwi_stream **stream_out, struct pwi_fault *fault);
 void pwi_stream_close(struct pwi_stream *stream); /* NULL is fine */
 
 /* The next `size` bytes of the text, fewer only where it ends. */
@@ -43,7 +43,7 @@ uint64_t pwi_stream_position(const struct pwi_stream *stream);
 
 /* How long the text is. For zstd frames that say their length, the headers are read; everything else that is
  * compressed is decompressed once. */
-PAWL_MUST_USE pawl_status pwi_stream_length(const char *path, enum pwi_packing packing, uint64_t *length_out,
+PAWL_MUST_USE pawl_status pwi_stream_length(const char *path, enum pwi_compression packing, uint64_t *length_out,
                                             struct pwi_fault *fault);
 
 #endif

@@ -15,7 +15,7 @@
 #define XZ_MEMORY ((uint64_t)1 << 30) /* `xz -9` needs 65 MB; a file that asks for more than this was made to harm */
 
 struct pwi_unpacker {
-  enum pwi_packing packing;
+  enum pwi_compression packing;
   bool is_open; /* of gzip, xz and bzip2 */
   ZSTD_DStream *zstd;
   z_stream gzip;
@@ -33,21 +33,21 @@ static bool is_bzip2(const unsigned char *bytes, size_t size) {
           memcmp(bytes + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
 }
 
-enum pwi_packing pwi_packing_of(const unsigned char *bytes, size_t size) {
-  if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return PWI_PACKING_GZIP;
-  if (size < 4) return PWI_PACKING_PLAIN;
+enum pwi_compression pwi_compression_of(const unsigned char *bytes, size_t size) {
+  if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) return PWI_COMPRESSION_GZIP;
+  if (size < 4) return PWI_COMPRESSION_PLAIN;
   uint32_t magic = pwi_get_u32(bytes);
   if (magic == ZSTD_MAGICNUMBER || (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START)
-    return PWI_PACKING_ZSTD;
+    return PWI_COMPRESSION_ZSTD;
   if (size >= 6 && memcmp(bytes,
                           "\xfd"
                           "7zXZ\0",
                           6) == 0)
-    return PWI_PACKING_XZ;
-  return is_bzip2(bytes, size) ? PWI_PACKING_BZIP2 : PWI_PACKING_PLAIN;
+    return PWI_COMPRESSION_XZ;
+  return is_bzip2(bytes, size) ? PWI_COMPRESSION_BZIP2 : PWI_COMPRESSION_PLAIN;
 }
 
-const char *pwi_packing_name(enum pwi_packing packing) {
+const char *pwi_compression_name(enum pwi_compression packing) {
   static const char *const names[] = {"", "gzip", "zstd", "xz", "bzip2"};
   return (size_t)packing < sizeof names / sizeof *names ? names[packing] : "";
 }
@@ -76,15 +76,15 @@ static void give_back(void *context, void *block) {
 
 static bool begin(struct pwi_unpacker *unpacker) {
   switch (unpacker->packing) {
-  case PWI_PACKING_GZIP:
+  case PWI_COMPRESSION_GZIP:
     unpacker->gzip = (z_stream){.zalloc = lend_gzip, .zfree = give_back};
     return unpacker->is_open = inflateInit2(&unpacker->gzip, 15 + 16) == Z_OK; /* gzip's header, and no other */
-  case PWI_PACKING_XZ:
+  case PWI_COMPRESSION_XZ:
     unpacker->xz_memory = (lzma_allocator){.alloc = lend_xz, .free = give_back};
     unpacker->xz = (lzma_stream)LZMA_STREAM_INIT;
     unpacker->xz.allocator = &unpacker->xz_memory;
     return unpacker->is_open = lzma_stream_decoder(&unpacker->xz, XZ_MEMORY, LZMA_CONCATENATED) == LZMA_OK;
-  case PWI_PACKING_BZIP2:
+  case PWI_COMPRESSION_BZIP2:
     unpacker->bzip2 = (bz_stream){.bzalloc = lend_bzip2, .bzfree = give_back};
     return unpacker->is_open = BZ2_bzDecompressInit(&unpacker->bzip2, 0, 0) == BZ_OK;
   default:
@@ -93,7 +93,7 @@ static bool begin(struct pwi_unpacker *unpacker) {
   }
 }
 
-pawl_status pwi_unpacker_create(enum pwi_packing packing, struct pwi_unpacker **unpacker_out) {
+pawl_status pwi_unpacker_create(enum pwi_compression packing, struct pwi_unpacker **unpacker_out) {
   struct pwi_unpacker *unpacker = pwi_alloc_zero(1, sizeof *unpacker);
   if (!unpacker) return PAWL_NO_MEMORY;
   unpacker->packing = packing;
@@ -108,9 +108,9 @@ pawl_status pwi_unpacker_create(enum pwi_packing packing, struct pwi_unpacker **
 void pwi_unpacker_destroy(struct pwi_unpacker *unpacker) {
   if (!unpacker) return;
   ZSTD_freeDStream(unpacker->zstd);
-  if (unpacker->is_open && unpacker->packing == PWI_PACKING_GZIP) inflateEnd(&unpacker->gzip);
-  if (unpacker->is_open && unpacker->packing == PWI_PACKING_XZ) lzma_end(&unpacker->xz);
-  if (unpacker->is_open && unpacker->packing == PWI_PACKING_BZIP2) BZ2_bzDecompressEnd(&unpacker->bzip2);
+  if (unpacker->is_open && unpacker->packing == PWI_COMPRESSION_GZIP) inflateEnd(&unpacker->gzip);
+  if (unpacker->is_open && unpacker->packing == PWI_COMPRESSION_XZ) lzma_end(&unpacker->xz);
+  if (unpacker->is_open && unpacker->packing == PWI_COMPRESSION_BZIP2) BZ2_bzDecompressEnd(&unpacker->bzip2);
   pwi_free(unpacker);
 }
 
@@ -204,11 +204,11 @@ pawl_status pwi_unpacker_step(struct pwi_unpacker *unpacker, struct pwi_unpack *
   step->taken = step->made = 0;
   step->why = "";
   switch (unpacker->packing) {
-  case PWI_PACKING_GZIP:
+  case PWI_COMPRESSION_GZIP:
     return step_gzip(unpacker, step);
-  case PWI_PACKING_XZ:
+  case PWI_COMPRESSION_XZ:
     return step_xz(unpacker, step);
-  case PWI_PACKING_BZIP2:
+  case PWI_COMPRESSION_BZIP2:
     return step_bzip2(unpacker, step);
   default:
     return step_zstd(unpacker, step);

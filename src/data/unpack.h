@@ -13,15 +13,21 @@
 #include <pawl/export.h>
 #include <pawl/status.h>
 
-enum pwi_packing { PWI_PACKING_PLAIN, PWI_PACKING_GZIP, PWI_PACKING_ZSTD, PWI_PACKING_XZ, PWI_PACKING_BZIP2 };
+enum pwi_compression {
+  PWI_COMPRESSION_PLAIN,
+  PWI_COMPRESSION_GZIP,
+  PWI_COMPRESSION_ZSTD,
+  PWI_COMPRESSION_XZ,
+  PWI_COMPRESSION_BZIP2
+};
 
-#define PWI_PACKING_MAGIC 10 /* bytes of a file that pwi_packing_of wants to see */
+#define PWI_COMPRESSION_MAGIC 10 /* bytes of a file that pwi_compression_of wants to see */
 
 /* By the first bytes of a file. */
-enum pwi_packing pwi_packing_of(const unsigned char *bytes, size_t size);
+enum pwi_compression pwi_compression_of(const unsigned char *bytes, size_t size);
 
 /* "gzip", "zstd", "xz", "bzip2"; "" for a plain one. */
-const char *pwi_packing_name(enum pwi_packing packing);
+const char *pwi_compression_name(enum pwi_compression packing);
 
 struct pwi_unpacker;
 
@@ -38,7 +44,7 @@ struct pwi_unpack {
 };
 
 /* PAWL_NO_MEMORY. `packing` is not PLAIN. */
-PAWL_MUST_USE pawl_status pwi_unpacker_create(enum pwi_packing packing, struct pwi_unpacker **unpacker_out);
+PAWL_MUST_USE pawl_status pwi_unpacker_create(enum pwi_compression packing, struct pwi_unpacker **unpacker_out);
 void pwi_unpacker_destroy(struct pwi_unpacker *unpacker); /* NULL is fine */
 
 /* PAWL_CORRUPT, PAWL_NO_MEMORY, PAWL_TOO_LARGE (an xz file that asks for more than 1 GB of memory). */

@@ -22,12 +22,12 @@
 #define AGGREGATE 16 /* words that are looked up at a time: while one is fetched from memory the others are asked for */
 
 /* The next words of a line, at most TOGETHER; how many. */
-static pawl_status tally_some(struct pwi_text *text, struct pwi_tally *tally, size_t *count_out) {
-  char words[AGGREGATE][PWI_TEXT_ROOM];
+static pawl_status tally_some(struct pwi_tokenizer *text, struct pwi_tally *tally, size_t *count_out) {
+  char words[AGGREGATE][PWI_TOKENIZER_ROOM];
   size_t lengths[AGGREGATE], count = 0;
   uint64_t hashes[AGGREGATE];
   pawl_status status = PAWL_OK;
-  for (; count < AGGREGATE && (lengths[count] = pwi_text_next(text, words[count])); count++) {
+  for (; count < AGGREGATE && (lengths[count] = pwi_tokenizer_next(text, words[count])); count++) {
     hashes[count] = pwi_word_hash(words[count], lengths[count]);
     pwi_tally_fetch_slot(tally, hashes[count]);
   }
@@ -38,7 +38,7 @@ static pawl_status tally_some(struct pwi_text *text, struct pwi_tally *tally, si
 }
 
 static pawl_status tally_line(struct pwi_parse *parse, const char *line_end, struct pwi_tally *tally) {
-  struct pwi_text text = {.at = parse->at, .end = line_end};
+  struct pwi_tokenizer text = {.at = parse->at, .end = line_end};
   size_t count = AGGREGATE;
   pawl_status status = PAWL_OK;
   const char *wrong = pwi_utf8_wrong(parse->at, line_end);

@@ -5,7 +5,7 @@
  * from -3 to millions. A category is the feature XXH3-64 of its text, seeded with c, of value 1. Columns are numbered
  * from 1 without Id and label.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -74,7 +74,7 @@ static pawl_status read_label(struct row *row, const char *begin, const char *en
 }
 
 static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
-  const struct pwi_table *table = &row->rule->table;
+  const struct pwi_table_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t i = 0; i < table->columns; i++, at++) {
     const char *end = at <= line_end ? memchr(at, table->separator, (size_t)(line_end - at)) : NULL;

@@ -3,7 +3,7 @@
  * hash of the word, XXH3-64 seeded with the column's number. Empty fields and zeros are left out. Fields may stand in
  * quotes, with doubled quotes inside; a line break ends a row even there, so that a file can be read from anywhere.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static uint64_t hash_word(const struct pwi_field *field, size_t column) {
 static pawl_status add_field(struct row *row, size_t column, const struct pwi_field *field) {
   double value;
   if (field->begin == field->end) return PAWL_OK;
-  if (pwi_table_number(row->rule->table.separator, *field, &value)) {
+  if (pwi_csv_number(row->rule->table.separator, *field, &value)) {
     if (!isfinite((float)value))
       return pwi_parse_wrong(row->parse, field->begin, "the value is not a finite number that a float holds");
     if (value != 0) add(row, column, (float)value);
@@ -64,7 +64,7 @@ static pawl_status read_label(struct row *row, const struct pwi_field *field, fl
   if (is_empty && !row->rule->labels_optional) return pwi_parse_wrong(row->parse, field->begin, "no label");
   if (is_empty) *label_out = (float)NAN;
   if (is_empty) return PAWL_OK;
-  if (pwi_table_number(row->rule->table.separator, *field, &value) && isfinite((float)value)) {
+  if (pwi_csv_number(row->rule->table.separator, *field, &value) && isfinite((float)value)) {
     *label_out = (float)value;
     return PAWL_OK;
   }
@@ -73,13 +73,13 @@ static pawl_status read_label(struct row *row, const struct pwi_field *field, fl
 }
 
 static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
-  const struct pwi_table *table = &row->rule->table;
+  const struct pwi_table_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t column = 0;; column++, at++) {
     struct pwi_field field;
     const char *begin = at;
     if (column == table->columns) return pwi_parse_wrong(row->parse, at, "more columns than the first line has");
-    if (!pwi_table_field(table->separator, &at, line_end, &field))
+    if (!pwi_csv_field(table->separator, &at, line_end, &field))
       return pwi_parse_wrong(row->parse, begin, "a quote is not closed, or something follows the field behind it");
     pawl_status status = column == table->label && !table->lacks_label
                              ? read_label(row, &field, label_out)

@@ -117,7 +117,7 @@ static bool has_tabs(struct line line) {
 static enum pawl_data_format guess(struct line line) {
   if (memchr(line.begin, '|', (size_t)(line.end - line.begin))) return PAWL_DATA_VW;
   if (count(line, '\t') == PWI_CRITEO_COLUMNS - 1) return PAWL_DATA_CRITEO;
-  if (pwi_table_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
+  if (pwi_csv_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
   const char *comment = memchr(line.begin, '#', (size_t)(line.end - line.begin));
   struct line before = {line.begin, comment ? comment : line.end};
   if (count(before, ',') > 0 || count(before, ';') > 0) return PAWL_DATA_CSV;
@@ -147,9 +147,9 @@ pawl_status pwi_detect(const char *head, size_t size, const char *label, struct 
     return say(why_out, PAWL_CORRUPT,
                "not UCI's bag of words: its first three lines are the numbers of documents, words and entries");
   case PAWL_DATA_CRITEO:
-    return pwi_table_criteo(&rule->table, head, line.begin, line.end, why_out);
+    return pwi_table_layout_of_criteo(&rule->table, head, line.begin, line.end, why_out);
   case PAWL_DATA_CSV:
-    return pwi_table_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
+    return pwi_table_layout_of_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
   default:
     return say(why_out, PAWL_CORRUPT,
                "its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name the "

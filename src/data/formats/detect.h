@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 /* Looks at the head of a text, `size` bytes with slack behind them, of which the last line may be cut off.
  * `rule->format` is AUTO or what was asked for. Writes format and table. PAWL_CORRUPT: it is none that is known, or

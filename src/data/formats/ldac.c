@@ -1,5 +1,5 @@
 /* LDA-C's text: `number id:count id:count …`, a document a line, with as many pairs as the number says. */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <inttypes.h>
 #include <string.h>

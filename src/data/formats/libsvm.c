@@ -3,7 +3,7 @@
  * Rows are read in one pass, without looking for their ends first: each line ends with a line break, at which every
  * number and every search for a blank stops.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <string.h>

@@ -17,7 +17,7 @@ static const char *find(const char *at, const char *end, char c) {
 
 static bool is_blank(char c, char separator) { return (c == ' ' || c == '\t') && c != separator; }
 
-bool pwi_table_field(char separator, const char **at, const char *line_end, struct pwi_field *field_out) {
+bool pwi_csv_field(char separator, const char **at, const char *line_end, struct pwi_field *field_out) {
   const char *begin = *at, *end;
   if (begin < line_end && *begin == '"') {
     end = begin + 1;
@@ -57,16 +57,16 @@ static bool comma_number(struct pwi_field field, double *value_out) {
   return pwi_number(copy, &stop, value_out) && stop == copy + size;
 }
 
-bool pwi_table_number(char separator, struct pwi_field field, double *value_out) {
+bool pwi_csv_number(char separator, struct pwi_field field, double *value_out) {
   const char *stop;
   if (field.begin == field.end) return false;
   if (pwi_number(field.begin, &stop, value_out) && stop == field.end) return true;
   return separator == ';' && comma_number(field, value_out);
 }
 
-static bool is_number(const struct pwi_table *table, struct pwi_field field) {
+static bool is_number(const struct pwi_table_layout *table, struct pwi_field field) {
   double value;
-  return field.begin == field.end || pwi_table_number(table->separator, field, &value);
+  return field.begin == field.end || pwi_csv_number(table->separator, field, &value);
 }
 
 /* Where the line ends for the table: its line break included. */
@@ -76,17 +76,17 @@ static size_t length_to(const char *head, const char *end) {
 
 /* --- criteo ----------------------------------------------------------------------------------------------------------------- */
 
-bool pwi_table_is_criteo_head(const char *begin, const char *end) {
+bool pwi_csv_is_criteo_head(const char *begin, const char *end) {
   char separator = find(begin, end, '\t') ? '\t' : ',';
   static const char *const words[] = {"Label", "I1", "I2"};
   struct pwi_field field;
   const char *at = begin;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (!pwi_table_field(separator, &at, end, &field)) return false;
+    if (!pwi_csv_field(separator, &at, end, &field)) return false;
     if (i == 0 && is_word(field, "Id")) {
       if (at == end) return false;
       at++;
-      if (!pwi_table_field(separator, &at, end, &field)) return false;
+      if (!pwi_csv_field(separator, &at, end, &field)) return false;
     }
     if (!is_word(field, words[i]) || at == end) return false;
     at++;
@@ -94,16 +94,16 @@ bool pwi_table_is_criteo_head(const char *begin, const char *end) {
   return true;
 }
 
-pawl_status pwi_table_criteo(struct pwi_table *table, const char *head, const char *begin, const char *end,
-                             const char **why_out) {
+pawl_status pwi_table_layout_of_criteo(struct pwi_table_layout *table, const char *head, const char *begin,
+                                       const char *end, const char **why_out) {
   struct pwi_field field;
   const char *at = begin;
   table->separator = find(begin, end, '\t') ? '\t' : ',';
-  table->has_head = pwi_table_is_criteo_head(begin, end);
+  table->has_head = pwi_csv_is_criteo_head(begin, end);
   table->lacks_label = false;
   table->columns = 1;
   for (const char *c = begin; c < end; c++) table->columns += *c == table->separator;
-  table->label = table->has_head && pwi_table_field(table->separator, &at, end, &field) && is_word(field, "Id");
+  table->label = table->has_head && pwi_csv_field(table->separator, &at, end, &field) && is_word(field, "Id");
   table->head_length = table->has_head ? length_to(head, end) : 0;
   table->width = table->columns;
   table->head_begin = (size_t)(begin - head);
@@ -114,10 +114,10 @@ pawl_status pwi_table_criteo(struct pwi_table *table, const char *head, const ch
 
 /* --- csv -------------------------------------------------------------------------------------------------------------------- */
 
-bool pwi_table_name(const char *begin, const char *end, char separator, size_t column, struct pwi_field *field_out) {
+bool pwi_csv_name(const char *begin, const char *end, char separator, size_t column, struct pwi_field *field_out) {
   const char *at = begin;
   for (;; at++) {
-    if (!pwi_table_field(separator, &at, end, field_out)) return false;
+    if (!pwi_csv_field(separator, &at, end, field_out)) return false;
     if (column-- == 0) return true;
     if (at == end) return false;
   }
@@ -128,7 +128,7 @@ static size_t count_fields(const char *begin, const char *end, char separator) {
   struct pwi_field field;
   const char *at = begin;
   for (size_t count = 1;; count++, at++) {
-    if (!pwi_table_field(separator, &at, end, &field)) return 0;
+    if (!pwi_csv_field(separator, &at, end, &field)) return 0;
     if (at == end) return count;
   }
 }
@@ -165,11 +165,11 @@ static char choose_separator(const char *begin, const char *end, const char *tex
   return best_even ? best_even : best;
 }
 
-static bool find_name(const struct pwi_table *table, const char *begin, const char *end, const char *label,
+static bool find_name(const struct pwi_table_layout *table, const char *begin, const char *end, const char *label,
                       size_t *column_out) {
   struct pwi_field field;
   for (size_t column = 0; column < table->columns; column++)
-    if (pwi_table_name(begin, end, table->separator, column, &field) && is_word(field, label)) {
+    if (pwi_csv_name(begin, end, table->separator, column, &field) && is_word(field, label)) {
       *column_out = column;
       return true;
     }
@@ -189,15 +189,15 @@ static bool find_number(const char *label, size_t columns, size_t *column_out) {
 }
 
 /* Where there is no label to tell by: a line without a number is one of names. */
-static bool has_no_number(const struct pwi_table *table, const char *begin, const char *end) {
+static bool has_no_number(const struct pwi_table_layout *table, const char *begin, const char *end) {
   struct pwi_field field;
   for (size_t column = 0; column < table->columns; column++)
-    if (pwi_table_name(begin, end, table->separator, column, &field) && is_number(table, field)) return false;
+    if (pwi_csv_name(begin, end, table->separator, column, &field) && is_number(table, field)) return false;
   return true;
 }
 
 /* Labels are numbers: a first line that has something else in their column is a line of names. */
-static pawl_status find_label(struct pwi_table *table, const char *begin, const char *end, const char *label,
+static pawl_status find_label(struct pwi_table_layout *table, const char *begin, const char *end, const char *label,
                               const char **why_out) {
   struct pwi_field field;
   size_t column = 0;
@@ -215,12 +215,12 @@ static pawl_status find_label(struct pwi_table *table, const char *begin, const 
     if (table->has_head) return PAWL_OK;
     return say(why_out, PAWL_INVALID, "there is no column of the name or number that was given for the label");
   }
-  table->has_head = pwi_table_name(begin, end, table->separator, table->label, &field) && !is_number(table, field);
+  table->has_head = pwi_csv_name(begin, end, table->separator, table->label, &field) && !is_number(table, field);
   return PAWL_OK;
 }
 
-pawl_status pwi_table_csv(struct pwi_table *table, const char *head, size_t size, const char *begin, const char *end,
-                          const char *label, const char **why_out) {
+pawl_status pwi_table_layout_of_csv(struct pwi_table_layout *table, const char *head, size_t size, const char *begin,
+                                    const char *end, const char *label, const char **why_out) {
   if (!table->separator) table->separator = choose_separator(begin, end, head + size);
   table->columns = count_fields(begin, end, table->separator);
   if (table->columns == 0)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/parse.h"
+#include "data/formats/parser.h"
 #include "data/formats/utf8.h"
 #include "data/words.h"
 
@@ -12,7 +12,7 @@
 
 struct document {
   const struct pwi_parse_rule *rule;
-  struct pwi_text text;
+  struct pwi_tokenizer text;
   uint64_t *ids, unknown;
   float *values;
   size_t count;
@@ -27,12 +27,12 @@ static inline void add(struct document *document, uint64_t id) {
 
 static void look_up(struct document *document) {
   const struct pawl_words *words = document->rule->words;
-  char letters[AGGREGATE][PWI_TEXT_ROOM];
+  char letters[AGGREGATE][PWI_TOKENIZER_ROOM];
   size_t lengths[AGGREGATE], count;
   uint64_t hashes[AGGREGATE];
   do {
     for (count = 0; count < AGGREGATE; count++) {
-      lengths[count] = pwi_text_next(&document->text, letters[count]);
+      lengths[count] = pwi_tokenizer_next(&document->text, letters[count]);
       if (lengths[count] == 0) break;
       hashes[count] = pwi_word_hash(letters[count], lengths[count]);
       pwi_words_fetch_slot(words, hashes[count]);
@@ -49,9 +49,9 @@ static void look_up(struct document *document) {
 }
 
 static void hash(struct document *document) {
-  char word[PWI_TEXT_ROOM];
+  char word[PWI_TOKENIZER_ROOM];
   size_t length;
-  while ((length = pwi_text_next(&document->text, word)))
+  while ((length = pwi_tokenizer_next(&document->text, word)))
     add(document, pwi_hashed_id(pwi_hash(word, length, 0), document->rule->hash_bits));
 }
 

@@ -10,13 +10,13 @@ static const char *cut(const char *text, size_t size, uint64_t *long_words_out) 
   static char joined[4096];
   char copy[2048];
   memcpy(copy, text, size);
-  memset(copy + size, 'x', PWI_TEXT_SLACK + 1);
+  memset(copy + size, 'x', PWI_TOKENIZER_SLACK + 1);
   copy[size] = '\n';
-  struct pwi_text cut = {.at = copy, .end = copy + size};
-  char word[PWI_TEXT_ROOM];
+  struct pwi_tokenizer cut = {.at = copy, .end = copy + size};
+  char word[PWI_TOKENIZER_ROOM];
   size_t length = 0, got;
   joined[0] = 0;
-  while ((got = pwi_text_next(&cut, word))) {
+  while ((got = pwi_tokenizer_next(&cut, word))) {
     assert_true(length + got + 2 < sizeof joined);
     length += (size_t)sprintf(joined + length, "%s%.*s", length ? "," : "", (int)got, word);
   }

@@ -65,7 +65,7 @@ static void append(struct word *word, uint32_t character) {
 }
 
 /* What is no letter or digit of ASCII, at `at`: how many bytes of it belong to the word; 0: it ends here. */
-static size_t append_other(const struct pwi_text *text, struct word *word, const char *at) {
+static size_t append_other(const struct pwi_tokenizer *text, struct word *word, const char *at) {
   uint32_t character;
   size_t size = pwi_utf8_get(at, &character);
   bool is_inside = word->length > 0 || word->is_long;
@@ -100,7 +100,7 @@ static inline const char *run_of_ascii(const char *at, struct word *word) {
 }
 
 /* The run at `at`, which may be empty; where it ends. */
-static inline const char *run(const struct pwi_text *text, const char *at, struct word *word) {
+static inline const char *run(const struct pwi_tokenizer *text, const char *at, struct word *word) {
   for (;;) {
     at = run_of_ascii(at, word);
     if (at >= text->end || ((unsigned char)*at < 0x80 && *at != '\'')) return at;
@@ -110,7 +110,7 @@ static inline const char *run(const struct pwi_text *text, const char *at, struc
   }
 }
 
-size_t pwi_text_next(struct pwi_text *text, char *letters) {
+size_t pwi_tokenizer_next(struct pwi_tokenizer *text, char *letters) {
   const char *at = text->at, *end = text->end;
   while (at < end) {
     struct word word = {.letters = letters};

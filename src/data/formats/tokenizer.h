@@ -15,16 +15,16 @@
 
 #include <pawl/words.h>
 
-#define PWI_TEXT_SLACK 8
-#define PWI_TEXT_ROOM (PAWL_WORD_MAX + 1 + PWI_TEXT_SLACK) /* bytes that a word may take while it is read */
+#define PWI_TOKENIZER_SLACK 8
+#define PWI_TOKENIZER_ROOM (PAWL_WORD_MAX + 1 + PWI_TOKENIZER_SLACK) /* bytes that a word may take while it is read */
 
-struct pwi_text {
+struct pwi_tokenizer {
   const char *at,
-      *end; /* what is left: well-formed UTF-8; then a line break, and PWI_TEXT_SLACK bytes that may be read */
+      *end; /* what is left: well-formed UTF-8; then a line break, and PWI_TOKENIZER_SLACK bytes that may be read */
   uint64_t long_words; /* that had more than PAWL_WORD_MAX bytes, and were left out */
 };
 
-/* The next word, written to PWI_TEXT_ROOM bytes without a zero behind it: its length; 0: there is none left. */
-size_t pwi_text_next(struct pwi_text *text, char *word);
+/* The next word, written to PWI_TOKENIZER_ROOM bytes without a zero behind it: its length; 0: there is none left. */
+size_t pwi_tokenizer_next(struct pwi_tokenizer *text, char *word);
 
 #endif

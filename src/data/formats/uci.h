@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #define PWI_UCI_LOOK 256 /* bytes before a line that are looked at */
 #define PWI_UCI_LINE 250 /* bytes of a line, at most */

@@ -2,7 +2,7 @@
  *
  * A feature's hash is XXH3-64 of its name, seeded with that of its name space, which is 0 for the one without a name.
  */
-#include "data/parse.h"
+#include "data/formats/parser.h"
 
 #include <math.h>
 #include <stdbool.h>
