@@ -16,19 +16,20 @@ struct pwi_stream {
   const char *path;
   int descriptor;
   enum pwi_compression packing;
-  uint64_t taken, position; /* bytes of the file, and of the text */
+  uint64_t taken, position; /* bytes consumed from the file, bytes produced of the text */
   struct pwi_unpacker *unpacker;
-  bool in_midst; /* of a member, frame or stream, which must go on */
+  bool in_midst; /* a member, frame or stream is incomplete */
   unsigned char *input;
   size_t input_at, input_size;
 };
 
-/* --- the file --------------------------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_file_descriptor(const char *path, int *descriptor_out, uint64_t *size_out, struct pwi_fault *fault) {
   struct stat about;
   int descriptor;
-  do descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer would wait */
+  /* opening a pipe without a writer would block */
+  do descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) return pwi_fault_errno(fault, path, errno);
   pawl_status status = PAWL_OK;
@@ -38,7 +39,7 @@ pawl_status pwi_file_descriptor(const char *path, int *descriptor_out, uint64_t 
     status = pwi_fault_errno(fault, path, EISDIR);
   else if (!S_ISREG(about.st_mode))
     status =
-        pwi_fault(fault, PAWL_UNSUPPORTED, "%s: not a regular file; data is read in pieces, and more than once", path);
+        pwi_fault(fault, PAWL_UNSUPPORTED, "%s: not a regular file; data is read in pieces and more than once", path);
   if (status) {
     close(descriptor);
     return status;
@@ -63,7 +64,7 @@ pawl_status pwi_read_at(int descriptor, const char *path, uint64_t offset, void 
   return PAWL_OK;
 }
 
-/* --- decompression ---------------------------------------------------------------------------------------------------------- */
+/* --- decompression -------------------------------------------------------------------------------------- */
 
 static pawl_status refill(struct pwi_stream *stream, struct pwi_fault *fault) {
   size_t got = 0;
@@ -100,7 +101,7 @@ static pawl_status step(struct pwi_stream *stream, char *buffer, size_t size, si
   return PAWL_OK;
 }
 
-/* At least one byte, unless the text ends. */
+/* Produces at least one byte, unless the text ends. */
 static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, size_t *made_out,
                           struct pwi_fault *fault) {
   size_t made = 0;
@@ -112,14 +113,14 @@ static pawl_status unpack(struct pwi_stream *stream, char *buffer, size_t size, 
     status = step(stream, buffer, size, &made, fault);
     if (status) return status;
     if (ended && made == 0 && stream->in_midst)
-      return pwi_fault(fault, PAWL_TRUNCATED, "%s: the %s data ends too early; the file is cut off", stream->path,
+      return pwi_fault(fault, PAWL_TRUNCATED, "%s: the %s data is truncated", stream->path,
                        pwi_compression_name(stream->packing));
   }
   *made_out = made;
   return PAWL_OK;
 }
 
-/* --- streams ---------------------------------------------------------------------------------------------------------------- */
+/* --- streams -------------------------------------------------------------------------------------------- */
 
 static bool start_decoder(struct pwi_stream *stream) {
   if (stream->packing == PWI_COMPRESSION_PLAIN) return true;

@@ -18,23 +18,22 @@ pawl_status pwi_parse_end_row(struct pwi_parse *parse, struct pwi_batch *batch, 
                               float label, float weight) {
   pawl_status status = pwi_batch_end_row(batch, entries, is_sorted, label, weight);
   if (status == PAWL_OVERFLOW)
-    return pwi_parse_wrong(parse, parse->at, "values of one feature add up to more than a float holds");
+    return pwi_parse_wrong(parse, parse->at, "the values of one feature add up to more than a float can hold");
   return status;
 }
 
 pawl_status pwi_parse_label(struct pwi_parse *parse, const char *text, const char **end_out, float *label_out) {
   double value;
   if (!pwi_number(text, end_out, &value)) return pwi_parse_wrong(parse, text, "the label is not a number");
-  if (!isfinite((float)value))
-    return pwi_parse_wrong(parse, text, "the label is not a finite number that a float holds");
+  if (!isfinite((float)value)) return pwi_parse_wrong(parse, text, "the label does not fit a finite float");
   *label_out = (float)value;
   return PAWL_OK;
 }
 
-/* --- documents -------------------------------------------------------------------------------------------------------------- */
+/* --- documents ------------------------------------------------------------------------------------------ */
 
-/* Whether counts that were added up are those that were there. Floats count to PAWL_COUNT_MAX; a sum beyond is either larger than
- * that, or was rounded to it, and then all of them together no longer make the total. */
+/* Whether no sum of counts was rounded. Floats count exactly up to PAWL_COUNT_MAX. A larger sum either
+ * exceeds that, or was rounded to it; then the sums no longer add up to the total. */
 static bool counts_fit(const float *values, size_t entries, uint64_t total) {
   uint64_t sum = 0;
   for (size_t i = 0; i < entries; i++) {

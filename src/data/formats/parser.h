@@ -1,10 +1,10 @@
-/* Formats: how rows are read out of text.
+/* Parsers: each reads rows of one format out of text.
  *
- * A parser gets whole lines, each with its line break, and appends their rows to a batch. It stops at the first that
- * it cannot read and says where and why; whoever called it decides whether to go on behind that line. Files and
- * threads are none of its business. Pure, but for memory.
+ * A parser is given whole lines, each with its line break, and appends their rows to a batch. It stops at
+ * the first line that it cannot read, and records where and why; the caller decides whether to continue
+ * behind that line. Parsers know nothing of files and threads. Pure, but for memory.
  *
- * The text must be followed by PWI_NUMBER_SLACK bytes that may be read.
+ * The text must be followed by PWI_NUMBER_SLACK readable bytes.
  */
 #ifndef PWI_DATA_FORMATS_PARSER_H
 #define PWI_DATA_FORMATS_PARSER_H
@@ -17,56 +17,58 @@
 
 #include "data/batch.h"
 
-/* The columns of a table: csv, and criteo. */
+/* The column layout of a table (csv, criteo). "On entry" refers to detection (data/formats/table.h). */
 struct pwi_table_layout {
-  char separator;   /* 0, before the first line was looked at: whichever fits it best */
+  char separator;   /* on entry 0 means: choose the separator that fits the first line best */
   bool has_head;    /* the first line names the columns */
-  bool lacks_label; /* the label's column is not there */
-  size_t columns;   /* of every row of the file */
-  size_t
-      width; /* the same with the label's column, where that is lacking. Before: how many there should be; 0: not known */
-  size_t label;       /* its column counted from 0, or where it would be. Before: where it would be */
-  size_t head_begin;  /* where the head line begins */
-  size_t head_length; /* where it ends, its line break included; 0 without one */
+  bool lacks_label; /* the file has no label column */
+  size_t columns;   /* columns of every row of the file */
+  /* columns including the label, even if the file lacks it; on entry the expected number, 0 if unknown */
+  size_t width;
+  /* column of the label, counted from 0, or where it would be; on entry where it would be */
+  size_t label;
+  size_t head_begin;  /* offset of the head line */
+  size_t head_length; /* end of the head line with its line break; 0 without a head line */
 };
 
-/* What the first three lines of a bag of words say: uci. */
+/* The three head lines of a UCI bag of words. */
 struct pwi_bag {
   uint64_t documents, words, entries;
-  size_t head_length; /* of the three, their line breaks included */
+  size_t head_length; /* bytes of the three lines with their line breaks */
 };
 
-/* What a parser must know of a file. */
+/* The properties of a file that its parser needs. */
 struct pwi_parse_rule {
   enum pawl_data_format format;
   uint32_t hash_bits;
   struct pwi_table_layout table;
   struct pwi_bag bag;
-  const struct pawl_words *words; /* documents: their vocabulary. NULL: none */
-  bool labels_optional;           /* rows without a label have NAN */
+  const struct pawl_words *words; /* the vocabulary of documents; NULL: none */
+  bool labels_optional;           /* rows without a label get NAN */
 };
 
-/* A field of a line. Quotes that stand around it are not part of it, nor are blanks if there are none; `is_quoted`
- * then says that inner ones are doubled. */
+/* A field of a line, without enclosing quotes or, if it is unquoted, surrounding blanks. `is_quoted`:
+ * quotes inside the field are doubled. */
 struct pwi_field {
   const char *begin, *end;
   bool is_quoted;
 };
 
-/* Is told what hashed ids stand for. `column` is that of a table, from 1; else 0, and `space` is the name space. */
+/* Receives the names behind hashed ids. `column` is the column of a table, counted from 1; in other
+ * formats it is 0, and `space` is the namespace. */
 struct pwi_namer {
   void (*found)(struct pwi_namer *namer, uint64_t id, size_t column, struct pwi_field space, struct pwi_field name);
 };
 
-/* Where parsing is. After PAWL_CORRUPT `at` is the beginning of the line that is bad, `wrong` the byte in it, `what`
- * why; and `next` where the row behind it begins. */
+/* The position of a parser. After PAWL_CORRUPT `at` is the start of the bad line, `wrong` the offending
+ * byte, `what` the reason, and `next` the start of the next row. */
 struct pwi_parse {
   const char *at, *end;
   const char *wrong;
-  const char *what;        /* static, or `text` */
-  const char *next;        /* NULL: behind the line */
-  uint64_t before;         /* uci: the document before `at`; 0: none is known */
-  struct pwi_namer *namer; /* NULL: nobody wants to know names */
+  const char *what;        /* a static text, or `text` below */
+  const char *next;        /* NULL: the next row starts behind the bad line */
+  uint64_t before;         /* uci: the document before `at`; 0: unknown */
+  struct pwi_namer *namer; /* NULL: names are not wanted */
   char text[160];
 };
 
@@ -87,7 +89,7 @@ PAWL_MUST_USE pawl_status pwi_parse_uci(const struct pwi_parse_rule *rule, struc
 PAWL_MUST_USE pawl_status pwi_parse_text(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
                                          struct pwi_batch *batch);
 
-/* --- for parsers ------------------------------------------------------------------------------------------------------------ */
+/* --- helpers for parsers -------------------------------------------------------------------------------- */
 
 static inline pawl_status pwi_parse_wrong(struct pwi_parse *parse, const char *wrong, const char *what) {
   parse->wrong = wrong;
@@ -95,21 +97,23 @@ static inline pawl_status pwi_parse_wrong(struct pwi_parse *parse, const char *w
   return PAWL_CORRUPT;
 }
 
-/* The same with words that are made here. */
+/* As pwi_parse_wrong, with a formatted reason. */
 pawl_status pwi_parse_wrong_so(struct pwi_parse *parse, const char *wrong, const char *format, ...) PAWL_PRINTF(3, 4);
 
-/* A hash becomes an id: 1 … 2^bits. */
+/* Maps a hash to an id in 1 … 2^bits. */
 static inline uint64_t pwi_hashed_id(uint64_t hash, uint32_t bits) { return (hash >> (64 - bits)) + 1; }
 
-/* How a row's end went: PAWL_OVERFLOW becomes a fault of the row. */
+/* Ends a row. Reports PAWL_OVERFLOW as a fault of the row (PAWL_CORRUPT). */
 PAWL_MUST_USE pawl_status pwi_parse_end_row(struct pwi_parse *parse, struct pwi_batch *batch, size_t entries,
                                             bool is_sorted, float label, float weight);
 
-/* The same for a document, whose counts, `total` of them in all, are the values. A word's may not exceed PAWL_COUNT_MAX. */
+/* Ends a document, whose values are word counts with the sum `total`. The count of one word may not exceed
+ * PAWL_COUNT_MAX. */
 PAWL_MUST_USE pawl_status pwi_parse_end_document(struct pwi_parse *parse, struct pwi_batch *batch, size_t entries,
                                                  bool is_sorted, uint64_t total);
 
-/* How often a word occurs: whole, and 1 to PAWL_COUNT_MAX. What ends it is looked at by the caller. */
+/* Parses the count of a word: a whole number from 1 to PAWL_COUNT_MAX. The caller checks the byte behind
+ * it. */
 PAWL_MUST_USE pawl_status pwi_parse_count(struct pwi_parse *parse, const char *text, const char **end_out,
                                           uint64_t *count_out);
 

@@ -9,7 +9,7 @@ static pawl_status say(const char **why_out, pawl_status status, const char *why
   return status;
 }
 
-/* --- fields ----------------------------------------------------------------------------------------------------------------- */
+/* --- fields --------------------------------------------------------------------------------------------- */
 
 static const char *find(const char *at, const char *end, char c) {
   return at < end ? memchr(at, c, (size_t)(end - at)) : NULL;
@@ -21,7 +21,7 @@ bool pwi_csv_field(char separator, const char **at, const char *line_end, struct
   const char *begin = *at, *end;
   if (begin < line_end && *begin == '"') {
     end = begin + 1;
-    for (;; end += 2) { /* over pairs of quotes */
+    for (;; end += 2) { /* skip pairs of quotes */
       end = find(end, line_end, '"');
       if (!end) return false;
       if (end + 1 == line_end || end[1] != '"') break;
@@ -44,7 +44,7 @@ static bool is_word(struct pwi_field field, const char *word) {
   return (size_t)(field.end - field.begin) == size && memcmp(field.begin, word, size) == 0;
 }
 
-/* `2,5` */
+/* Numbers such as `2,5`. */
 static bool comma_number(struct pwi_field field, double *value_out) {
   char copy[64 + PWI_NUMBER_SLACK] = "";
   const char *stop;
@@ -69,12 +69,12 @@ static bool is_number(const struct pwi_table_layout *table, struct pwi_field fie
   return field.begin == field.end || pwi_csv_number(table->separator, field, &value);
 }
 
-/* Where the line ends for the table: its line break included. */
+/* The offset behind the line, including its line break. */
 static size_t length_to(const char *head, const char *end) {
   return (size_t)(end - head) + (*end == '\r' && end[1] == '\n' ? 2 : 1);
 }
 
-/* --- criteo ----------------------------------------------------------------------------------------------------------------- */
+/* --- criteo --------------------------------------------------------------------------------------------- */
 
 bool pwi_csv_is_criteo_head(const char *begin, const char *end) {
   char separator = find(begin, end, '\t') ? '\t' : ',';
@@ -108,11 +108,11 @@ pawl_status pwi_table_layout_of_criteo(struct pwi_table_layout *table, const cha
   table->width = table->columns;
   table->head_begin = (size_t)(begin - head);
   if (table->columns != PWI_CRITEO_COLUMNS + table->label)
-    return say(why_out, PAWL_CORRUPT, "not Criteo's: a row has a label, 13 counts and 26 categories");
+    return say(why_out, PAWL_CORRUPT, "not Criteo's log: expected a label, 13 counts and 26 categories");
   return PAWL_OK;
 }
 
-/* --- csv -------------------------------------------------------------------------------------------------------------------- */
+/* --- csv ------------------------------------------------------------------------------------------------ */
 
 bool pwi_csv_name(const char *begin, const char *end, char separator, size_t column, struct pwi_field *field_out) {
   const char *at = begin;
@@ -123,7 +123,7 @@ bool pwi_csv_name(const char *begin, const char *end, char separator, size_t col
   }
 }
 
-/* How many fields a line has; 0 if a quote in it is not closed. */
+/* The number of fields of a line; 0 if a quote is not closed. */
 static size_t count_fields(const char *begin, const char *end, char separator) {
   struct pwi_field field;
   const char *at = begin;
@@ -133,20 +133,21 @@ static size_t count_fields(const char *begin, const char *end, char separator) {
   }
 }
 
-/* Whether all whole lines, but for empty ones, have as many fields as the first. */
+/* Whether all complete, non-empty lines have as many fields as the first. */
 static bool is_even(const char *begin, const char *text_end, char separator, size_t fields) {
   const char *stop;
   for (size_t lines = 0; lines < 100 && begin < text_end; begin = stop + 1, lines++) {
     stop = memchr(begin, '\n', (size_t)(text_end - begin));
-    if (!stop) return true; /* perhaps cut off */
+    if (!stop) return true; /* the line may be cut off */
     const char *end = stop > begin && stop[-1] == '\r' ? stop - 1 : stop;
     if (end > begin && count_fields(begin, end, separator) != fields) return false;
   }
   return true;
 }
 
-/* The separator that cuts all lines into equally many fields; of several the one that makes most, and of equals a tab, then a semicolon:
- * commas may stand in numbers. If there is none, the one that the first line has most of. */
+/* Chooses the separator that splits all lines into the same number of fields. Among several it takes the
+ * one that yields most fields, then a tab, then a semicolon, because commas also occur in numbers. If no
+ * separator fits, it takes the most frequent one of the first line. */
 static char choose_separator(const char *begin, const char *end, const char *text_end) {
   static const char candidates[] = {'\t', ';', ','};
   char best = ',', best_even = 0;
@@ -176,7 +177,7 @@ static bool find_name(const struct pwi_table_layout *table, const char *begin, c
   return false;
 }
 
-/* A number from 1 to the number of columns. */
+/* Parses a number from 1 to the number of columns. */
 static bool find_number(const char *label, size_t columns, size_t *column_out) {
   uint64_t number = 0;
   for (const char *at = label; *at; at++) {
@@ -188,7 +189,7 @@ static bool find_number(const char *label, size_t columns, size_t *column_out) {
   return true;
 }
 
-/* Where there is no label to tell by: a line without a number is one of names. */
+/* Without a label column to judge by, a line without a number is a head line. */
 static bool has_no_number(const struct pwi_table_layout *table, const char *begin, const char *end) {
   struct pwi_field field;
   for (size_t column = 0; column < table->columns; column++)
@@ -196,7 +197,7 @@ static bool has_no_number(const struct pwi_table_layout *table, const char *begi
   return true;
 }
 
-/* Labels are numbers: a first line that has something else in their column is a line of names. */
+/* Labels are numbers: a first line with anything else in the label column is a head line. */
 static pawl_status find_label(struct pwi_table_layout *table, const char *begin, const char *end, const char *label,
                               const char **why_out) {
   struct pwi_field field;
@@ -213,7 +214,7 @@ static pawl_status find_label(struct pwi_table_layout *table, const char *begin,
   if (label && !is_number_of) {
     table->has_head = is_name_of;
     if (table->has_head) return PAWL_OK;
-    return say(why_out, PAWL_INVALID, "there is no column of the name or number that was given for the label");
+    return say(why_out, PAWL_INVALID, "no column has the name or number given for the label");
   }
   table->has_head = pwi_csv_name(begin, end, table->separator, table->label, &field) && !is_number(table, field);
   return PAWL_OK;
@@ -224,8 +225,7 @@ pawl_status pwi_table_layout_of_csv(struct pwi_table_layout *table, const char *
   if (!table->separator) table->separator = choose_separator(begin, end, head + size);
   table->columns = count_fields(begin, end, table->separator);
   if (table->columns == 0)
-    return say(why_out, PAWL_CORRUPT,
-               "the first line has a quote that is not closed, or a field that goes on behind one");
+    return say(why_out, PAWL_CORRUPT, "in the first line a quote is not closed, or text follows a closing quote");
   pawl_status status = find_label(table, begin, end, label, why_out);
   table->head_begin = (size_t)(begin - head);
   table->head_length = table->has_head ? length_to(head, end) : 0;

@@ -1,10 +1,11 @@
-/* How text is cut into words (<pawl/words.h>).
+/* Splits text into words (<pawl/words.h>).
  *
- * A letter is what Unicode calls alphabetic, a digit one of its decimal digits (Nd). Marks (M), such as accents that stand behind
- * their letter, go on with a word and do not begin one. An apostrophe is ' or U+2019, which becomes '; it is part of a word between
- * two letters or digits. Lower case is Unicode's simple mapping, the same in every language.
+ * A letter is a character that Unicode calls alphabetic, a digit one of its decimal digits (Nd). Marks
+ * (M), such as combining accents, continue a word and do not begin one. An apostrophe is ' or U+2019,
+ * which becomes '; it is part of a word if it stands between two letters or digits. Lower case is
+ * Unicode's simple mapping, the same in every language.
  *
- * Pure; one text belongs to one thread at a time.
+ * Pure; a tokenizer belongs to one thread at a time.
  */
 #ifndef PWI_DATA_FORMATS_TOKENIZER_H
 #define PWI_DATA_FORMATS_TOKENIZER_H
@@ -20,11 +21,13 @@
 
 struct pwi_tokenizer {
   const char *at,
-      *end; /* what is left: well-formed UTF-8; then a line break, and PWI_TOKENIZER_SLACK bytes that may be read */
-  uint64_t long_words; /* that had more than PAWL_WORD_MAX bytes, and were left out */
+      /* the remaining text: well-formed UTF-8, then a line break, then PWI_TOKENIZER_SLACK readable bytes */
+      *end;
+  uint64_t long_words; /* words of more than PAWL_WORD_MAX bytes, which were skipped */
 };
 
-/* The next word, written to PWI_TOKENIZER_ROOM bytes without a zero behind it: its length; 0: there is none left. */
+/* Writes the next word to `word`, which has PWI_TOKENIZER_ROOM bytes, without a terminating zero. Returns
+ * its length; 0 at the end of the text. */
 size_t pwi_tokenizer_next(struct pwi_tokenizer *text, char *word);
 
 #endif
