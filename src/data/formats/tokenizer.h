@@ -17,12 +17,12 @@
 #include <pawl/words.h>
 
 #define PWI_TOKENIZER_SLACK 8
-#define PWI_TOKENIZER_ROOM (PAWL_WORD_MAX + 1 + PWI_TOKENIZER_SLACK) /* bytes that a word may take while it is read */
+/* bytes that a word may take while it is read */
+#define PWI_TOKENIZER_ROOM (PAWL_WORD_MAX + 1 + PWI_TOKENIZER_SLACK)
 
 struct pwi_tokenizer {
-  const char *at,
-      /* the remaining text: well-formed UTF-8, then a line break, then PWI_TOKENIZER_SLACK readable bytes */
-      *end;
+  /* the remaining text: well-formed UTF-8, then a line break, then PWI_TOKENIZER_SLACK readable bytes */
+  const char *at, *end;
   uint64_t long_words; /* words of more than PAWL_WORD_MAX bytes, which were skipped */
 };
 
