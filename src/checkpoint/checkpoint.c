@@ -1,5 +1,5 @@
-/* Checkpoints in their directory: listing, opening. Making and removing them is checkpoint/checkpoint_sweep.c. */
-#include "checkpoint/checkpoint_inside.h"
+/* Checkpoints in their directory: listing, opening. Making and removing them is checkpoint/sweep.c. */
+#include "checkpoint/inside.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -60,7 +60,7 @@ struct pwi_saved_list {
 PAWL_MUST_USE pawl_status pwi_saved_list(struct pwi_files *files, struct pwi_saved_list *list_out);
 void pwi_saved_list_fini(struct pwi_saved_list *list);
 
-/* --- made and removed: checkpoint/checkpoint_sweep.c ------------------------------------------------------------------------------- */
+/* --- made and removed: checkpoint/sweep.c ------------------------------------------------------------------------------- */
 
 /* Makes a fresh folder in which a checkpoint `name` can be written, with a marker that says whose it is. `number` is random, and
  * part of the folder's name. PAWL_INVALID; PAWL_EXISTS if there is anything of that name, or of the folder's: nothing has
@@ -129,7 +129,7 @@ PAWL_MUST_USE pawl_status pwi_saved_walk_all(const struct pwi_saved *saved,
 
 /* --- exporting ---------------------------------------------------------------------------------------------------- */
 
-/* Writes a vector of the newest layer as checkpoint/export.h says. A dense one is one array over its whole span, [size, width].
+/* Writes a vector of the newest layer as checkpoint/array_file.h says. A dense one is one array over its whole span, [size, width].
  * A sparse one is two: its keys, and the rows of these keys; keys rise, but where placement is mixed they come in no order
  * that means anything. Needs 8 bytes of memory for each key of a sparse vector. */
 PAWL_MUST_USE pawl_status pwi_saved_export_npy(const struct pwi_saved *saved, const struct pwi_manifest_vector *vector,

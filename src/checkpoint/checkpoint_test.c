@@ -1,5 +1,5 @@
 /* Checkpoints on disk: which there are, whether they are whole, and what they hold. */
-#include "checkpoint/checkpoint_testing.h"
+#include "checkpoint/testing.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* `pawl checkpoint list`, `verify` and `export` on checkpoints that were made by hand. Takes the command from PAWL_COMMAND;
  * what was exported is read back by Python too, where it is here. */
-#include "checkpoint/checkpoint_testing.h"
+#include "checkpoint/testing.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 #include "protocol/save_messages.h"
-#include "checkpoint/checkpoint_inside.h"
+#include "checkpoint/inside.h"
 
 #define MARKER "attempt.json"
 #define MARKER_MAX 4096

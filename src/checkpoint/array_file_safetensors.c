@@ -1,5 +1,5 @@
 /* safetensors: a JSON head that names every array with its type, its shape and where it begins and ends. */
-#include "checkpoint/export.h"
+#include "checkpoint/array_file.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* numpy.lib.format, version 1.0. */
-#include "checkpoint/export.h"
+#include "checkpoint/array_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What the files of checkpoint/checkpoint.h share. */
-#ifndef PWI_CHECKPOINT_CHECKPOINT_INSIDE_H
-#define PWI_CHECKPOINT_CHECKPOINT_INSIDE_H
+#ifndef PWI_CHECKPOINT_INSIDE_H
+#define PWI_CHECKPOINT_INSIDE_H
 
 #include "checkpoint/checkpoint.h"
 

@@ -1,5 +1,5 @@
 /* Reading the files of a checkpoint, to verify it or for the rows of one vector. */
-#include "checkpoint/checkpoint_inside.h"
+#include "checkpoint/inside.h"
 
 #include <inttypes.h>
 #include <string.h>

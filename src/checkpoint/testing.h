@@ -1,6 +1,6 @@
 /* For tests: checkpoints made by hand, chunk by chunk. */
-#ifndef PWI_CHECKPOINT_CHECKPOINT_TESTING_H
-#define PWI_CHECKPOINT_CHECKPOINT_TESTING_H
+#ifndef PWI_CHECKPOINT_TESTING_H
+#define PWI_CHECKPOINT_TESTING_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,8 +12,8 @@
  *
  * Threads: as the file. Errors: PAWL_TOO_LARGE (a file beyond 2^63 bytes), PAWL_NO_MEMORY, or as pwi_file_write.
  */
-#ifndef PWI_CHECKPOINT_EXPORT_H
-#define PWI_CHECKPOINT_EXPORT_H
+#ifndef PWI_CHECKPOINT_ARRAY_FILE_H
+#define PWI_CHECKPOINT_ARRAY_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "store/archive_testing.h"
-#include "checkpoint/export.h"
+#include "checkpoint/array_file.h"
 
 #define ROOM 65536
 
