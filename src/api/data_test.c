@@ -182,7 +182,7 @@ static void test_what_is_wrong_with_a_vocabulary_is_said(void **state) {
   assert_int_equal(pawl_words_read(write_text("words", "a\n\n"), &words), PAWL_CORRUPT);
   assert_non_null(strstr(pawl_error_text(), "words:2: expected a word, found an empty line"));
   assert_int_equal(pawl_words_build(data, NULL, &words), PAWL_UNSUPPORTED);
-  assert_non_null(strstr(pawl_error_text(), "rows: a vocabulary is made from text"));
+  assert_non_null(strstr(pawl_error_text(), "rows: a vocabulary is built from text"));
   pawl_data_close(data);
 }
 

@@ -1,4 +1,4 @@
-/* safetensors: a JSON head that names every array with its type, its shape and where it begins and ends. */
+/* safetensors: a JSON head that states the name, type, shape and offsets of every array. */
 #include "checkpoint/array_file.h"
 
 #include <jansson.h>
@@ -18,7 +18,7 @@ static const char *const types[] = {[PWI_SCALAR_F32] = "F32",
                                     [PWI_SCALAR_I64] = "I64",
                                     [PWI_SCALAR_U64] = "U64"};
 
-/* False if there was no memory: jansson passes a NULL on. */
+/* False if there was not enough memory: jansson passes a NULL on. */
 static bool put_array(json_t *object, const struct pwi_array *array, uint64_t begin, uint64_t end) {
   json_t *shape = array->width > 0 ? json_pack("[I, I]", (json_int_t)array->rows, (json_int_t)array->width)
                                    : json_pack("[I]", (json_int_t)array->rows);
@@ -50,7 +50,7 @@ static pawl_status put_arrays(json_t *object, struct pwi_array *arrays, size_t c
   return PAWL_OK;
 }
 
-/* The head as bytes, which the caller frees. */
+/* Formats the head; the caller frees the bytes. */
 static pawl_status format_head(const json_t *object, unsigned char **head_out, size_t *size_out) {
   char *text = json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
   if (!text) return PAWL_NO_MEMORY;
@@ -63,7 +63,7 @@ static pawl_status format_head(const json_t *object, unsigned char **head_out, s
     *head_out = head;
     *size_out = size;
   }
-  free(text); /* jansson's own memory */
+  free(text); /* allocated by jansson */
   return head ? PAWL_OK : PAWL_NO_MEMORY;
 }
 

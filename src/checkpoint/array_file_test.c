@@ -1,4 +1,4 @@
-/* Exported files, taken apart byte by byte. */
+/* Exported files, checked byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static struct memory_file new_file(size_t room) {
   return file;
 }
 
-/* --- npy ------------------------------------------------------------------------------------------------------------ */
+/* --- npy ------------------------------------------------------------------------------------------------ */
 
 static void assert_npy(struct pwi_array array, const char *dictionary) {
   struct memory_file file = new_file(ROOM);
@@ -75,7 +75,7 @@ static void test_rows_may_come_in_any_order_and_the_last_one_counts(void **state
   assert_int_equal(file.size, array.offset + sizeof wanted);
 }
 
-/* --- safetensors ---------------------------------------------------------------------------------------------------- */
+/* --- safetensors ---------------------------------------------------------------------------------------- */
 
 static void assert_array(const json_t *head, const struct pwi_array *array, const char *type, size_t begin,
                          size_t end) {
@@ -112,7 +112,7 @@ static void test_safetensors_heads_name_every_array(void **state) {
   assert_string_equal(json_string_value(json_object_get(metadata, "vector")), "ads/w");
   assert_string_equal(json_string_value(json_object_get(metadata, "cluster")), "\"quoted\"");
   json_decref(head);
-  assert_int_equal(file.size, 8 + length + 84); /* no byte that no array has */
+  assert_int_equal(file.size, 8 + length + 84); /* the arrays leave no gap */
   assert_int_equal(arrays[0].offset, 8 + length);
   assert_int_equal(arrays[1].offset, 8 + length + 24);
   const uint64_t key = 77;
@@ -129,7 +129,7 @@ static void test_safetensors_without_metadata_have_no_such_field(void **state) {
   assert_memory_equal(bytes + 8, wanted, strlen(wanted));
 }
 
-/* --- limits --------------------------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------------------- */
 
 static void test_what_no_file_can_hold_is_refused(void **state) {
   (void)state;

@@ -1,7 +1,8 @@
-/* Exporting: rows of a checkpoint go to their places in arrays.
+/* Exports vectors: writes the rows of a checkpoint to their places in arrays.
  *
- * The place of a row in a dense vector is its key. In a sparse one it is the rank of its key among all keys, so these are
- * collected first, in a walk of their own. Rows of a chunk are neighbours there as well, and are written together. */
+ * The place of a row of a dense vector is its key. In a sparse vector it is the rank of its key among all
+ * keys, so a first pass collects the keys. Rows of a chunk that are also neighbours in the array are
+ * written in one call. */
 #include "checkpoint/inside.h"
 
 #include <inttypes.h>
@@ -19,16 +20,16 @@ struct exporting {
   const struct pwi_saved *saved;
   const struct pwi_manifest_vector *vector;
   struct pwi_problem *problem;
-  uint64_t *keys; /* stored keys; sorted once `collect` is done */
+  uint64_t *keys; /* stored keys; sorted after the first pass */
   size_t count, room;
-  bool rising; /* so far */
+  bool rising; /* whether the keys collected so far increase */
   struct pwi_file *file;
   struct pwi_array values;
 };
 
 static bool is_sparse(const struct exporting *exporting) { return exporting->vector->is.layout == PAWL_LAYOUT_SPARSE; }
 
-/* --- the keys of a sparse vector ---------------------------------------------------------------------------------- */
+/* --- the keys of a sparse vector ------------------------------------------------------------------------ */
 
 static pawl_status collect_chunk(void *context, const struct pwi_chunk *chunk) {
   struct exporting *exporting = context;
@@ -65,7 +66,7 @@ static pawl_status collect(struct exporting *exporting) {
   return PAWL_OK;
 }
 
-/* As users know them. */
+/* Writes keys as users know them. */
 static pawl_status write_keys(const struct exporting *exporting, struct pwi_file *file, const struct pwi_array *array) {
   unsigned char *some = pwi_alloc(KEYS_AT_A_TIME * sizeof(uint64_t));
   if (!some) return PAWL_NO_MEMORY;
@@ -83,9 +84,9 @@ static pawl_status write_keys(const struct exporting *exporting, struct pwi_file
   return status;
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* How many rows of the chunk from number `at` on have keys that follow one another among all keys from `rank` on. */
+/* How many rows of the chunk, starting at number `at`, have consecutive ranks that start with `rank`. */
 static size_t run_length(const struct exporting *exporting, const struct pwi_chunk *chunk, size_t at, size_t rank) {
   size_t length = 0;
   while (at + length < chunk->count && rank + length < exporting->count &&
@@ -100,7 +101,7 @@ static pawl_status write_sparse(const struct exporting *exporting, const struct 
     uint64_t key = pwi_chunk_key(chunk, at);
     rank += pwi_first_not_below(exporting->keys + rank, exporting->count - rank, key);
     length = run_length(exporting, chunk, at, rank);
-    if (length == 0) return PAWL_CORRUPT; /* the file has changed since its keys were collected */
+    if (length == 0) return PAWL_CORRUPT; /* the file has changed since the first pass */
     pawl_status status =
         pwi_array_write(exporting->file, &exporting->values, rank, length, chunk->values + at * chunk->row_bytes);
     if (status != PAWL_OK) return status;
@@ -124,7 +125,7 @@ static pawl_status write_chunk(void *context, const struct pwi_chunk *chunk) {
   return is_sparse(exporting) ? write_sparse(exporting, chunk) : write_dense(exporting, chunk);
 }
 
-/* --- files -------------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------- */
 
 static pawl_status start(struct exporting *exporting, const struct pwi_saved *saved,
                          const struct pwi_manifest_vector *vector, struct pwi_problem *problem) {

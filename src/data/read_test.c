@@ -252,7 +252,7 @@ static void test_files_that_cannot_be_opened_are_named(void **state) {
   assert_refused(write_text("blank", "\n \n# x\n"), PAWL_DATA_AUTO, PAWL_TRUNCATED, "blank: the file contains no rows");
   assert_refused(
       write_text("prose", "It was a dark night.\n"), PAWL_DATA_AUTO, PAWL_CORRUPT,
-      "prose: its first row looks like no format that is known (libsvm, vw, criteo, csv, cache, ldac, uci); name "
+      "prose: cannot detect the format from the first row (known: libsvm, vw, criteo, csv, cache, ldac, uci); name "
       "the format, also if the file is plain text");
   assert_refused(write_text("prose", "It was a dark night.\n"), PAWL_DATA_LIBSVM, PAWL_CORRUPT,
                  "prose:1:1: the label is not a number");
@@ -434,7 +434,7 @@ static void test_packed_files_that_are_cut_off_or_damaged_are_said(void **state)
       /* cut between two members: then the rows are complete, or the last one is short */
       bool is_boundary = status == PAWL_OK;
       if (!is_boundary && status != PAWL_TRUNCATED && status != PAWL_CORRUPT) fail_msg("%zu: %s", cut, why);
-      if (status == PAWL_TRUNCATED) assert_non_null(strstr(why, "cut off"));
+      if (status == PAWL_TRUNCATED) assert_non_null(strstr(why, "truncated"));
     }
     for (int i = 0; i < 60; i++) {
       pawl_status status;
@@ -567,7 +567,7 @@ static void test_utf_16_is_named(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *why = why_not(write_bytes("wide", cases[i].bytes, cases[i].size), &options, &status);
     assert_int_equal(status, PAWL_CORRUPT);
-    assert_non_null(strstr(why, "wide: this is UTF-16, and text must be UTF-8: iconv"));
+    assert_non_null(strstr(why, "wide: the text is UTF-16, not UTF-8; convert it with iconv"));
   }
 }
 

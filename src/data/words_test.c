@@ -194,7 +194,7 @@ static void test_what_cannot_be_built_is_said(void **state) {
   (void)state;
   struct pawl_data *data = open_text(corpus, 10);
   assert_int_equal(pwi_words_build(data, &options, &words, &fault), PAWL_INVALID);
-  assert_non_null(strstr(fault.text, "no word stays in the vocabulary"));
+  assert_non_null(strstr(fault.text, "no word remains in the vocabulary"));
   options = choice(1, 0, 1000);
   assert_int_equal(pwi_words_build(data, &options, &words, &fault), PAWL_INVALID);
   options = choice(1, 1, 0);

@@ -204,7 +204,7 @@ static void test_text_is_never_guessed(void **state) {
   pawl_status status;
   (void)state;
   const char *path = write_text("prose", "once upon a time\n");
-  assert_non_null(strstr(why_not(path, &options, &status), "or if it is plain text"));
+  assert_non_null(strstr(why_not(path, &options, &status), "also if the file is plain text"));
   assert_int_equal(status, PAWL_CORRUPT);
   options.format = PAWL_DATA_TEXT;
   assert_string_equal(why_not(path, &options, &status), "");

@@ -191,7 +191,7 @@ static void test_totals_are_checked(void **state) {
   assert_string_equal(why("2\n3\n1\n3 1 1\n", &status), "bag:4:1: document 3 of 2");
   assert_string_equal(why("2\n3\n2\n2 1 1\n1 1 1\n", &status), "bag:5:1: document 1 after 2");
   assert_string_equal(why("2\n3\n1 1 1\n", &status),
-                      "bag: not UCI's bag of words: its first three lines are the numbers of documents, words and "
+                      "bag: not a UCI bag of words: its first three lines must be the numbers of documents, words and "
                       "entries");
   assert_int_equal(status, PAWL_CORRUPT);
   assert_string_equal(why("\n\n", &status), "bag: the file contains no rows");
