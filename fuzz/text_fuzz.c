@@ -17,7 +17,7 @@ struct next {
 static struct pwi_word next_word(void *context) {
   struct next *next = context;
   const struct pwi_tally_word *word = &next->tally->words[next->at++];
-  return (struct pwi_word){pwi_tally_controls(next->tally, word), word->length};
+  return (struct pwi_word){pwi_tally_letters(next->tally, word), word->length};
 }
 
 /* Words are well-formed, and no longer than they may be; cutting one gives itself. */

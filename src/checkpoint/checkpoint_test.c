@@ -219,7 +219,7 @@ static void test_files_in_the_wrong_place_are_named(void **state) {
   assert_int_equal(pwi_files_rename(files, "full/x", "full/node-2.pawl"), PAWL_OK);
   assert_problem("more", PAWL_MISMATCH, "by node 2");
   assert_int_equal(pwi_files_rename(files, "more/node-1.pawl", "full/node-1.pawl"), PAWL_OK);
-  assert_problem("full", PAWL_MISMATCH, "a file of checkpoint more");
+  assert_problem("full", PAWL_MISMATCH, "belongs to checkpoint more");
   assert_int_equal(pwi_files_rename(files, "more", "less"), PAWL_OK);
   assert_problem("less", PAWL_MISMATCH, "belongs to checkpoint more");
 }
@@ -276,8 +276,8 @@ static void test_bases_that_go_in_a_circle_are_found(void **state) {
   saving_end(&saving, true);
   saving = saving_begin(files, "b", 2, "a");
   saving_end(&saving, true);
-  assert_problem("a", PAWL_MISMATCH, "not based on");
-  assert_problem("b", PAWL_MISMATCH, "not based on");
+  assert_problem("a", PAWL_MISMATCH, "based on another");
+  assert_problem("b", PAWL_MISMATCH, "based on another");
 }
 
 static void test_any_flipped_bit_in_any_file_is_found(void **state) {

@@ -332,7 +332,7 @@ static void test_a_file_of_another_checkpoint_is_not_loaded(void **state) {
   file_of("foreign", foreign);
   char *bytes = read_all(foreign, &size);
   write_all(mine, bytes, size);
-  assert_refused("mine", "this is a file of checkpoint foreign");
+  assert_refused("mine", "this file belongs to checkpoint foreign");
   free(bytes);
 }
 

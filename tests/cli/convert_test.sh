@@ -79,4 +79,4 @@ head -n 5 three.uci >early.uci
 expect 1 "$pawl" convert early.uci -o x.cache
 complained 'early.uci: the file is truncated: it has 2 of 3 entries'
 expect 1 "$pawl" convert three.txt -o x.cache --format ldac
-complained 'three.txt:1:1: a document begins with the number of its words'
+complained 'three.txt:1:1: expected the number of words, a whole number'

@@ -49,7 +49,7 @@ complained "'5' is not one character that stands between columns"
 if command -v iconv >/dev/null; then
   iconv -f UTF-8 -t UTF-16 train.csv >wide.csv
   expect 1 "$pawl" train logistic wide.csv --label y
-  complained 'wide.csv: this is UTF-16, and text must be UTF-8: iconv'
+  complained 'wide.csv: the text is UTF-16, not UTF-8; convert it with iconv'
 fi
 
 # --- packings ----------------------------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ said '"vector": *"test/good"'
 expect 1 "$pawl" vector show test/none
 complained 'no vector'
 if command -v curl >/dev/null; then
-  mentions() { curl -fs "$(page manager)healthz" | grep -q 'vectors that some server has not the memory'; }
+  mentions() { curl -fs "$(page manager)healthz" | grep -q 'vectors that some server cannot create'; }
   within 30 mentions || fail "health is $(curl -s "$(page manager)healthz")"
   curl -fs "$(page server.a)healthz" | grep -q '^ok' || fail "the server is not well: $(curl -s "$(page server.a)healthz")"
 fi
