@@ -1,7 +1,7 @@
 /* Writes metrics for Prometheus: the text exposition format, version 0.0.4.
  *
  *   struct pwi_metrics metrics = {.text = text};
- *   pwi_metrics_family(&metrics, "pawl_pushes_total", PWI_METRIC_COUNTER, "Pushes answered since the start.");
+ *   pwi_metrics_family(&metrics, "pawl_pushes_total", PWI_METRIC_COUNTER, "Pushes answered.");
  *   pwi_metrics_u64(&metrics, pushes, PWI_LABELS({"shard", "3"}));
  *
  * This is a writer and not a registry: the owner of the figures writes them when asked, so every figure is
