@@ -96,8 +96,8 @@ static void test_safetensors_heads_name_every_array(void **state) {
   struct pwi_array arrays[] = {{"ads/w.keys", PWI_SCALAR_U64, 3, 0, 0},
                                {"ads/w.values", PWI_SCALAR_F32, 3, 5, 0},
                                {"empty", PWI_SCALAR_I64, 0, 2, 0}};
-  const struct pwi_export_metadata metadata[] = {{"vector", "ads/w"}, {"cluster", "\"quoted\""}};
-  assert_int_equal(pwi_safetensors_begin(&file.base, arrays, 3, metadata, 2), PAWL_OK);
+  const struct pwi_export_metadata about[] = {{"vector", "ads/w"}, {"cluster", "\"quoted\""}};
+  assert_int_equal(pwi_safetensors_begin(&file.base, arrays, 3, about, 2), PAWL_OK);
   size_t length = (size_t)pwi_get_u64(bytes);
   assert_int_equal(length % 8, 0);
   assert_int_equal(bytes[8], '{');

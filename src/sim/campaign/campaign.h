@@ -108,14 +108,14 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(barriers, "barriers passed")                                                                                       \
   X(iterations, "iterations under a policy")                                                                           \
   X(waits, "iterations that had to wait")                                                                              \
-  X(faults, "links, pauses and cuts")                                                                                  \
+  X(faults, "broken links, pauses, cuts")                                                                              \
   X(worker_kills, "workers killed")                                                                                    \
   X(server_kills, "servers killed")                                                                                    \
   X(server_faults, "servers paused or cut off")                                                                        \
   X(manager_kills, "managers killed")                                                                                  \
   X(disk_faults, "journals slow or failing")                                                                           \
-  X(replays, "journals read again")                                                                                    \
-  X(snapshots, "journals made short")                                                                                  \
+  X(replays, "journals replayed")                                                                                      \
+  X(snapshots, "journals compacted")                                                                                   \
   X(joins, "servers joined")                                                                                           \
   X(leaves, "servers left")                                                                                            \
   X(views, "views")                                                                                                    \
@@ -123,11 +123,11 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(fills, "members filled")                                                                                           \
   X(moves, "arcs moved")                                                                                               \
   X(digests, "members compared")                                                                                       \
-  X(resent, "messages sent again")                                                                                     \
+  X(resent, "messages resent")                                                                                         \
   X(gaps, "gaps")                                                                                                      \
   X(wanted, "key lists forgotten")                                                                                     \
   X(not_here, "keys that had moved")                                                                                   \
-  X(retirements, "clients taken for dead")                                                                             \
+  X(retirements, "clients declared dead")                                                                              \
   X(refusals, "pushes refused")
 
 struct pwi_campaign_figures {
