@@ -1,6 +1,6 @@
 /* The scheduler's side of <pawl/job.h>: binds job/scheduler.h to calls.
  *
- * Only the thread that is in a call of the job touches the scheduler: it reads the letters that came (api/job/box.h), lets time pass, and
+ * Only the thread that is in a call of the job touches the scheduler: it reads the inputs that came (api/job/input_queue.h), lets time pass, and
  * does what the scheduler then wants done. Orders are calls of the worker's desk. That a worker is gone is seen by a task of the
  * worker's own, which the scheduler waits for all the time; and a worker waits for one of the scheduler's. The scheduler hears of a loss
  * when the worker is fenced (api/job/fence.h), so pieces move only then.
@@ -13,7 +13,7 @@
 
 #include <pawl/group.h>
 
-#include "api/job/box.h"
+#include "api/job/input_queue.h"
 #include "api/job/fence.h"
 #include "api/job/round.h"
 #include "api/session.h"
@@ -31,7 +31,7 @@ struct colleague {
   bool is_lost;             /* and the scheduler has not been told, since it may not be fenced, for */
   int64_t lost_at;          /* so long */
   struct pawl_task *stay;   /* ours, that it waits for; NULL: it was ended */
-  bool is_watched;          /* a letter will say that it is gone */
+  bool is_watched;          /* a input will say that it is gone */
   struct pawl_task *result; /* the call in which it worked, in this round; NULL: it has not answered */
 };
 
@@ -40,7 +40,7 @@ struct pawl_job {
   struct pawl_job_options options; /* name and spec are ours */
   struct pwi_job_names names;
   struct pwi_scheduler *scheduler;
-  struct pwi_job_box *box;
+  struct pwi_job_queue *queue;
   struct pawl_group *holding; /* the name */
   struct colleague *colleagues;
   bool is_wanted; /* a round is under way, with: */
@@ -84,23 +84,23 @@ static void sweep(struct pawl_job *job) {
 static pawl_status watch(struct pawl_job *job, uint64_t number, uint64_t node, uint64_t their_task) {
   struct pawl_task *task;
   pawl_status status = pwi_task_elsewhere_aside(job->session, (struct pawl_node){node}, their_task, &task);
-  return status ? status : pwi_job_box_expect(job->box, PWI_LETTER_GONE, number, 0, task);
+  return status ? status : pwi_job_queue_expect(job->queue, PWI_JOB_INPUT_GONE, number, 0, task);
 }
 
 /* If there is no memory for it the worker is told to go. */
-static void take_in(struct pawl_job *job, struct pwi_letter *letter) {
+static void take_in(struct pawl_job *job, struct pwi_job_input *input) {
   struct colleague *colleague = pwi_alloc_zero(1, sizeof *colleague);
   if (!colleague) {
-    (void)pawl_task_end(letter->task, PAWL_NO_MEMORY);
-    pawl_task_release(letter->task);
+    (void)pawl_task_end(input->task, PAWL_NO_MEMORY);
+    pawl_task_release(input->task);
     return;
   }
   *colleague = (struct colleague){
-      .next = job->colleagues, .number = letter->name.number, .node = letter->name.node, .stay = letter->task};
+      .next = job->colleagues, .number = input->name.number, .node = input->name.node, .stay = input->task};
   job->colleagues = colleague;
-  if (watch(job, letter->name.number, letter->name.node, letter->their_task)) return; /* the next sweep takes it away */
+  if (watch(job, input->name.number, input->name.node, input->their_task)) return; /* the next sweep takes it away */
   colleague->is_watched = true;
-  if (pwi_scheduler_join(job->scheduler, &letter->name) != PAWL_OK) dismiss(colleague);
+  if (pwi_scheduler_join(job->scheduler, &input->name) != PAWL_OK) dismiss(colleague);
 }
 
 /* --- losses ------------------------------------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static bool is_fencing_hopeless(const struct pawl_job *job) {
   return false;
 }
 
-/* --- letters ------------------------------------------------------------------------------------------------------------ */
+/* --- inputs ------------------------------------------------------------------------------------------------------------ */
 
 /* A call that did not come to an answer of a worker's means that there is no such worker. */
 static bool read_answer(const struct pawl_task *task, struct pwi_job_answer *answer_out) {
@@ -157,40 +157,40 @@ static bool read_answer(const struct pawl_task *task, struct pwi_job_answer *ans
   return pwi_job_answer_read(answer.bytes, answer.size, answer_out) == PAWL_OK;
 }
 
-static void take_answer(struct pawl_job *job, struct pwi_letter *letter) {
-  struct colleague *colleague = find(job, letter->name.number);
+static void take_answer(struct pawl_job *job, struct pwi_job_input *input) {
+  struct colleague *colleague = find(job, input->name.number);
   struct pwi_job_answer said;
-  if (!read_answer(letter->task, &said)) {
-    lose(job, letter->name.number);
-    pawl_task_release(letter->task);
+  if (!read_answer(input->task, &said)) {
+    lose(job, input->name.number);
+    pawl_task_release(input->task);
     return;
   }
   struct pwi_crew_answer answer = {said.status, said.text, said.took_ns, said.tick};
-  pwi_scheduler_answered(job->scheduler, letter->name.number, &answer);
-  bool is_result = colleague && letter->order == PWI_CREW_WORK && job->is_wanted && !colleague->result;
+  pwi_scheduler_answered(job->scheduler, input->name.number, &answer);
+  bool is_result = colleague && input->order == PWI_CREW_WORK && job->is_wanted && !colleague->result;
   if (is_result)
-    colleague->result = letter->task;
+    colleague->result = input->task;
   else
-    pawl_task_release(letter->task);
+    pawl_task_release(input->task);
 }
 
-static void take_loss(struct pawl_job *job, struct pwi_letter *letter) {
-  struct colleague *colleague = find(job, letter->name.number);
+static void take_loss(struct pawl_job *job, struct pwi_job_input *input) {
+  struct colleague *colleague = find(job, input->name.number);
   if (colleague) colleague->is_watched = false;
-  lose(job, letter->name.number);
-  pawl_task_release(letter->task);
+  lose(job, input->name.number);
+  pawl_task_release(input->task);
 }
 
-static void read_letters(struct pawl_job *job) {
-  for (struct pwi_letter *letter = pwi_job_box_take(job->box), *next; letter; letter = next) {
-    next = letter->next;
-    if (letter->kind == PWI_LETTER_JOINED)
-      take_in(job, letter);
-    else if (letter->kind == PWI_LETTER_ANSWERED)
-      take_answer(job, letter);
+static void read_inputs(struct pawl_job *job) {
+  for (struct pwi_job_input *input = pwi_job_queue_take(job->queue), *next; input; input = next) {
+    next = input->next;
+    if (input->kind == PWI_JOB_INPUT_JOINED)
+      take_in(job, input);
+    else if (input->kind == PWI_JOB_INPUT_ANSWERED)
+      take_answer(job, input);
     else
-      take_loss(job, letter);
-    pwi_free(letter);
+      take_loss(job, input);
+    pwi_free(input);
   }
 }
 
@@ -220,7 +220,8 @@ static pawl_status send_order(struct pawl_job *job, const struct pwi_crew_order 
   write_order(job, order, writer);
   pawl_status status = writer->status;
   if (!status) status = pwi_call_aside(job->session, target, job->names.worker, writer->data, writer->size, &task);
-  return status ? status : pwi_job_box_expect(job->box, PWI_LETTER_ANSWERED, order->name.number, order->kind, task);
+  return status ? status
+                : pwi_job_queue_expect(job->queue, PWI_JOB_INPUT_ANSWERED, order->name.number, order->kind, task);
 }
 
 /* One that cannot be told anything is as good as lost. True if there was such a one. */
@@ -271,7 +272,7 @@ static pawl_status start_workers(struct pawl_job *job) {
 /* --- creating ----------------------------------------------------------------------------------------------------------- */
 
 static void destroy(struct pawl_job *job) {
-  pwi_job_box_close(job->box);
+  pwi_job_queue_close(job->queue);
   pawl_group_leave(job->holding);
   while (job->colleagues) {
     struct colleague *colleague = job->colleagues;
@@ -309,7 +310,7 @@ static pawl_status copy_options(struct pawl_job *job, const struct pawl_job_opti
 }
 
 /* No two jobs have the same group, so ticks begin at 0: neither nodes nor tasks of one have a number twice. */
-static pawl_status make_box(struct pawl_job *job) {
+static pawl_status make_queue(struct pawl_job *job) {
   char group[PAWL_NAME_MAX + 1];
   struct pawl_task *task;
   pawl_status status = pawl_task_begin(job->session, "a job", &task);
@@ -318,21 +319,21 @@ static pawl_status make_box(struct pawl_job *job) {
            pawl_task_id(task));
   (void)pawl_task_end(task, PAWL_OK);
   pawl_task_release(task);
-  status = pwi_job_box_create(job->session, &job->names, group, &job->box);
+  status = pwi_job_queue_create(job->session, &job->names, group, &job->queue);
   if (status) return pwi_error_status(status, "job %s", job->options.name);
-  pwi_job_box_describe(job->box, job->options.spec, job->options.spec_size);
+  pwi_job_queue_describe(job->queue, job->options.spec, job->options.spec_size);
   return PAWL_OK;
 }
 
 static pawl_status build(struct pawl_job *job, const struct pawl_job_options *options, int64_t deadline) {
   pawl_status status = copy_options(job, options);
-  if (!status) status = make_box(job);
-  if (!status) status = pwi_job_box_open(job->box);
+  if (!status) status = make_queue(job);
+  if (!status) status = pwi_job_queue_open(job->queue);
   if (!status) {
     int64_t left = deadline == PWI_NET_NEVER ? PAWL_FOREVER : deadline - pwi_host_now();
     status = pawl_group_join(job->session, job->names.scheduler, 1, left > 0 ? left : 0, &job->holding);
   }
-  if (!status) status = pwi_job_box_contest(job->box, deadline);
+  if (!status) status = pwi_job_queue_contest(job->queue, deadline);
   if (!status) {
     status = start_workers(job);
     if (status) return pwi_error_status(status, "job %s: a worker could not be started", options->name);
@@ -392,7 +393,7 @@ static pawl_status conclude(struct pawl_job *job, struct pawl_round **round_out)
 static bool step(struct pawl_job *job) {
   bool is_fencing;
   do {
-    read_letters(job);
+    read_inputs(job);
     is_fencing = fence_lost(job);
     pwi_scheduler_advance(job->scheduler, pwi_host_now());
   } while (send_orders(job));
@@ -415,12 +416,12 @@ pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl
   for (;;) {
     bool is_fencing = step(job);
     if (pwi_scheduler_state(job->scheduler) == PWI_SCHEDULER_OVER) return conclude(job, round_out);
-    if (pwi_job_box_was_interrupted(job->box))
+    if (pwi_job_queue_was_interrupted(job->queue))
       return pwi_error_status(PAWL_CANCELLED, "job %s: a round was interrupted", job->options.name);
     if (is_fencing && is_fencing_hopeless(job)) return give_up_fencing(job);
     int64_t wake_at = pwi_scheduler_wake_at(job->scheduler), soon = pwi_host_after(FENCE_NS);
     if (is_fencing && soon < wake_at) wake_at = soon;
-    bool has_rung = pwi_job_box_wait(job->box, wake_at < deadline ? wake_at : deadline);
+    bool has_rung = pwi_job_queue_wait(job->queue, wake_at < deadline ? wake_at : deadline);
     if (!has_rung && deadline != PWI_NET_NEVER && pwi_host_now() >= deadline)
       return pwi_error(PAWL_TIMED_OUT, "job %s: a round has not finished after %" PRId64 " ns, it goes on",
                        job->options.name, timeout_ns);
@@ -445,7 +446,7 @@ pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t si
 }
 
 void pawl_job_interrupt(struct pawl_job *job) {
-  if (job) pwi_job_box_interrupt(job->box);
+  if (job) pwi_job_queue_interrupt(job->queue);
 }
 
 pawl_status pawl_job_resize(struct pawl_job *job, uint32_t least, uint32_t most) {
@@ -467,10 +468,10 @@ static bool has_watched(const struct pawl_job *job) {
 void pawl_job_end(struct pawl_job *job) {
   if (!job) return;
   int64_t deadline = pwi_host_after(FAREWELL_NS);
-  pwi_job_box_withdraw(job->box);
+  pwi_job_queue_withdraw(job->queue);
   do {
-    read_letters(job);
+    read_inputs(job);
     for (struct colleague *colleague = job->colleagues; colleague; colleague = colleague->next) dismiss(colleague);
-  } while (has_watched(job) && pwi_job_box_wait(job->box, deadline));
+  } while (has_watched(job) && pwi_job_queue_wait(job->queue, deadline));
   destroy(job);
 }
