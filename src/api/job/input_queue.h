@@ -1,11 +1,14 @@
-/* The input queue of a job's scheduler: what happens in other threads waits there until the thread that runs a round reads it.
+/* The queue of a scheduler's inputs: events of other threads wait here until the thread that runs a round
+ * reads them.
  *
- * Letters are put in by the function that workers join by, and when calls have ended that the scheduler made. So the scheduler itself
- * (job/scheduler.h) belongs to one thread and needs no lock. The queue outlives its job until the last call has ended.
+ * Inputs come from the function that workers call to join, and from the ends of calls that the scheduler
+ * made. So the scheduler itself (job/scheduler.h) belongs to one thread and needs no lock. The queue
+ * outlives its job until the last call has ended.
  *
- * It also settles who is the scheduler of a name. Whoever wants to be joins the group of that name, and then asks all others in it. One that is the
- * scheduler says so. Of two that both only want to be, the one whose node has the lower number goes on, and the other knows by then that it is
- * beaten. Of any two the one that joined later asks the other; so at most one is left.
+ * The queue also decides which process is the scheduler of a job name. A candidate joins the group of that
+ * name, and then asks all other members. A member that is the scheduler says so. Of two candidates the one
+ * with the lower node number wins, and the other learns from the answer that it has lost. Of any two the
+ * one that joined later asks the other, so at most one is left.
  */
 #ifndef PWI_API_JOB_INPUT_QUEUE_H
 #define PWI_API_JOB_INPUT_QUEUE_H
@@ -23,47 +26,54 @@ struct pwi_job_queue;
 
 enum pwi_job_input_kind {
   PWI_JOB_INPUT_JOINED = 1,   /* a worker asks to join */
-  PWI_JOB_INPUT_ANSWERED = 2, /* the call of an order has ended */
-  PWI_JOB_INPUT_GONE = 3,     /* a worker has gone, or died */
+  PWI_JOB_INPUT_ANSWERED = 2, /* a call with an order has ended */
+  PWI_JOB_INPUT_GONE = 3,     /* a worker has gone or died */
 };
 
 struct pwi_job_input {
   struct pwi_job_input *next;
   enum pwi_job_input_kind kind;
-  struct pwi_worker_name name;    /* only JOINED has more than the number */
-  uint64_t their_task;            /* JOINED: the worker's own, that ends when it goes */
-  struct pawl_task *task;         /* JOINED: ours, for it to wait for; else the one that has ended. The reader's */
+  struct pwi_worker_name name; /* JOINED: the worker; else only the number is set */
+  uint64_t their_task;         /* JOINED: an open task of the worker, which ends when it goes */
+  /* JOINED: our task that the worker waits for; else the task that has ended. The reader releases it */
+  struct pawl_task *task;
   enum pwi_crew_order_kind order; /* ANSWERED */
   struct pwi_job_queue *queue;    /* private */
 };
 
-/* PAWL_NO_MEMORY. `group` is what workers are told. The names are copied. */
+/* Creates a queue. `group` is sent to workers. The names are copied. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_job_queue_create(struct pawl_session *session, const struct pwi_job_names *names,
                                                const char *group, struct pwi_job_queue **queue_out);
 
-/* Before it is opened: what the job is about, for whoever asks. Borrowed until the queue is withdrawn. */
+/* Sets the job's specification, for processes that ask. Call it before opening. Borrowed until the queue
+ * is withdrawn. */
 void pwi_job_queue_describe(struct pwi_job_queue *queue, const void *spec, size_t size);
 
-/* Offers the function, and settles who is the scheduler. The caller has joined the group between the two, and leaves it and
- * closes the queue if they fail. PAWL_EXISTS, and what offering or calling failed with; with a text. */
+/* Offer the function, and decide whether this process is the scheduler. The caller joins the group between
+ * the two calls; if one fails it leaves the group and closes the queue. PAWL_EXISTS, and the errors of
+ * offering or calling; with a text. */
 PAWL_MUST_USE pawl_status pwi_job_queue_open(struct pwi_job_queue *queue);
 PAWL_MUST_USE pawl_status pwi_job_queue_contest(struct pwi_job_queue *queue, int64_t deadline);
 
-/* A input is put in when the task has ended, which is the queue's from now on. PAWL_NO_MEMORY: the task is released. */
+/* Adds an input when the task has ended. The queue owns the task from now on. PAWL_NO_MEMORY: the task is
+ * released. */
 PAWL_MUST_USE pawl_status pwi_job_queue_expect(struct pwi_job_queue *queue, enum pwi_job_input_kind kind,
                                                uint64_t number, enum pwi_crew_order_kind order, struct pawl_task *task);
 
-/* All inputs, oldest first, freed with pwi_free one by one; the tasks in them are the reader's. The bell is silent then. */
+/* Returns all inputs, oldest first. The caller frees each with pwi_free and releases its task. Resets the
+ * bell. */
 struct pwi_job_input *pwi_job_queue_take(struct pwi_job_queue *queue);
 
-/* Until a input has come since the last take, or somebody rings; false: the deadline came first. */
+/* Waits until an input has come since the last take, or pwi_job_queue_interrupt is called; false if the
+ * deadline passes first. */
 bool pwi_job_queue_wait(struct pwi_job_queue *queue, int64_t deadline);
 
-/* Any thread: rings, and is remembered until it is asked for. */
+/* Any thread: wakes the waiting thread, and sets a flag that the second function returns and clears. */
 void pwi_job_queue_interrupt(struct pwi_job_queue *queue);
 bool pwi_job_queue_was_interrupted(struct pwi_job_queue *queue);
 
-/* Takes no more workers in. Then, when all inputs were read: nobody reads any more, and it goes with the last call. */
+/* Withdraw: admits no more workers. Close, once all inputs were read: drops later inputs; the queue is
+ * freed with the last call. */
 void pwi_job_queue_withdraw(struct pwi_job_queue *queue);
 void pwi_job_queue_close(struct pwi_job_queue *queue); /* NULL is fine */
 
