@@ -1,4 +1,4 @@
-/* <pawl/data.h> as a program sees it: words in pawl_error_text, whichever thread found them. */
+/* <pawl/data.h> as a program uses it: pawl_error_text is set, whichever thread found the error. */
 #include <pawl/data.h>
 
 #include <pawl/session.h>
@@ -29,7 +29,7 @@ static void test_formats_have_names(void **state) {
   }
   assert_string_equal(pawl_data_format_name((enum pawl_data_format)17), "");
   assert_int_equal(pawl_data_format_parse("arff", &format), PAWL_INVALID);
-  assert_non_null(strstr(pawl_error_text(), "there is no format arff"));
+  assert_non_null(strstr(pawl_error_text(), "unknown data format arff"));
 }
 
 static struct pawl_data *open_rows(uint64_t piece_bytes, const char *last) {
@@ -141,7 +141,7 @@ static void test_caches_are_written_and_read(void **state) {
   pawl_data_close(cache);
 }
 
-/* A vocabulary is made from a text, written, read, and the text read with it. */
+/* A vocabulary is built from a text, written and read, and the text is read with it. */
 static void test_a_text_is_read_with_its_vocabulary(void **state) {
   struct pawl_data_options options = default_options();
   struct pawl_words_options how;

@@ -200,14 +200,14 @@ static void test_missing_parts_are_named(void **state) {
   (void)state;
   example_full(files);
   example_more(files);
-  assert_problem("none", PAWL_NOT_FOUND, "no checkpoint none");
+  assert_problem("none", PAWL_NOT_FOUND, "checkpoint none does not exist");
   assert_problem("../etc", PAWL_INVALID, "no name");
   assert_int_equal(pwi_files_rename(files, "full/node-2.pawl", "full/hidden"), PAWL_OK);
   assert_problem("more", PAWL_NOT_FOUND, "full/node-2.pawl");
   assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_EXISTS); /* "hidden" is not in the manifest */
   assert_int_equal(pwi_files_remove(files, "full/hidden"), PAWL_OK);
   assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_OK);
-  assert_problem("more", PAWL_NOT_FOUND, "no checkpoint full");
+  assert_problem("more", PAWL_NOT_FOUND, "checkpoint full does not exist");
 }
 
 static void test_files_in_the_wrong_place_are_named(void **state) {
@@ -244,7 +244,7 @@ static void test_rows_that_do_not_fit_the_vector_are_found(void **state) {
   saving_vector(&saving, 1, "test/dense", example_options(1), 1);
   saving_rows(&saving, 1, 1, NULL, 0, 1, rows, 12);
   saving_end(&saving, true);
-  assert_problem("wide", PAWL_MISMATCH, "another width");
+  assert_problem("wide", PAWL_MISMATCH, "wrong width");
   saving = saving_begin(files, "outside", 1, "");
   saving_vector(&saving, 1, "test/dense", example_options(1), 1);
   saving_rows(&saving, 1, 1, NULL, 9, 2, rows, 8);

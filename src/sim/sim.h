@@ -10,7 +10,7 @@
  *   pwi_sim_config_init(&config);
  *   config.seed = 7;
  *   pwi_sim_create(&config, &sim);
- *   pwi_sim_node_add(sim, &(struct pwi_sim_program){.name = "s1", .host = "rack1-a", .boot = boot_server}, &s1);
+ *   pwi_sim_node_add(sim, &(struct pwi_sim_program){.name = "s1", .host = "a", .boot = boot_server}, &s1);
  *   pwi_sim_start(sim, s1);
  *   pwi_sim_call_at(sim, 2 * PWI_SIM_SECOND, kill_it, &s1);
  *   status = pwi_sim_run_until(sim, 10 * PWI_SIM_SECOND);

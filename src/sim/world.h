@@ -1,7 +1,7 @@
 /* The inside of the simulator, shared by its source files only.
  *
  * An event waits in the heap until its time. Then it passes three stages:
- *   the wire   an event that travels (`from` is set) and whose path is cut waits at the receiving end of its link;
+ *   the wire   an event that travels (`from` is set) and whose path is cut waits at the end of its link;
  *   the node   an event for a node that is paused, stalled or has events waiting joins that node's queue;
  *   the act    the function of its kind runs and calls the actor.
  *

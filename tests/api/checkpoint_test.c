@@ -370,7 +370,7 @@ static void refuse_other(const char *checkpoint, enum pawl_type type, uint32_t w
   options.width = width;
   options.size = size;
   must(pawl_vector_create(session, "t/b", &options, PATIENCE, &other));
-  assert_refused(checkpoint, "load t/b: it exists with another type");
+  assert_refused(checkpoint, "load t/b: the vector exists with another type");
   pawl_vector_close(other);
 }
 

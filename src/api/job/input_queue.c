@@ -17,8 +17,8 @@ struct pwi_job_queue {
   struct pwi_event bell;
   bool is_offered;
 
-  pthread_mutex_t mutex; /* for the rest */
-  size_t references;     /* the job's, and one for each call that has not ended */
+  pthread_mutex_t mutex; /* guards the fields below */
+  size_t references;     /* one for the job, and one for each unfinished call */
   enum standing standing;
   bool is_closed, is_interrupted;
   struct pwi_job_input *inputs, **inputs_end;
@@ -53,7 +53,7 @@ static void release(struct pwi_job_queue *queue) {
   pwi_free(queue);
 }
 
-/* --- inputs ------------------------------------------------------------------------------------------------------------ */
+/* --- inputs --------------------------------------------------------------------------------------------- */
 
 static void ring(struct pwi_job_queue *queue) {
   pwi_driver_enter(&queue->session->driver);
@@ -61,7 +61,7 @@ static void ring(struct pwi_job_queue *queue) {
   pwi_driver_leave(&queue->session->driver);
 }
 
-/* False if nobody reads any more: the input is still the caller's. */
+/* False if the queue is closed: the caller keeps the input. */
 static bool put(struct pwi_job_queue *queue, struct pwi_job_input *input) {
   pthread_mutex_lock(&queue->mutex);
   bool is_open = !queue->is_closed;
@@ -100,7 +100,7 @@ pawl_status pwi_job_queue_expect(struct pwi_job_queue *queue, enum pwi_job_input
 }
 
 struct pwi_job_input *pwi_job_queue_take(struct pwi_job_queue *queue) {
-  atomic_store(&queue->bell.is_set, false); /* before we look: what comes after it rings again */
+  atomic_store(&queue->bell.is_set, false); /* reset before reading, so that a later input rings again */
   pthread_mutex_lock(&queue->mutex);
   struct pwi_job_input *inputs = queue->inputs;
   queue->inputs = NULL;
@@ -128,7 +128,7 @@ bool pwi_job_queue_was_interrupted(struct pwi_job_queue *queue) {
   return was;
 }
 
-/* --- what others ask ------------------------------------------------------------------------------------------------------ */
+/* --- requests of other nodes ---------------------------------------------------------------------------- */
 
 static pawl_status meet_contender(struct pwi_job_queue *queue, uint64_t contender) {
   uint64_t self = pawl_session_node(queue->session).id;
@@ -139,7 +139,7 @@ static pawl_status meet_contender(struct pwi_job_queue *queue, uint64_t contende
   return is_beaten ? PAWL_OK : PAWL_EXISTS;
 }
 
-/* The task is the scheduler's own, and no part of the call by which the worker joins. */
+/* The task belongs to the scheduler, and is not a subtask of the call by which the worker joins. */
 static pawl_status begin_task(struct pwi_job_queue *queue, struct pawl_task **task_out) {
   struct pawl_invocation *invocation = pwi_functions_step_out();
   pawl_status status = pawl_task_begin(queue->session, "a worker", task_out);
@@ -201,7 +201,7 @@ static pawl_status asked(struct pawl_invocation *invocation, void *context) {
   return take_in(queue, invocation, &asking);
 }
 
-/* --- who is the scheduler ------------------------------------------------------------------------------------------------- */
+/* --- becoming the scheduler ----------------------------------------------------------------------------- */
 
 pawl_status pwi_job_queue_open(struct pwi_job_queue *queue) {
   pawl_status status = pwi_function_offer(queue->session, queue->names.job, asked, queue);
@@ -209,7 +209,7 @@ pawl_status pwi_job_queue_open(struct pwi_job_queue *queue) {
   return status;
 }
 
-/* Whoever does not answer is dead, or has not got as far as offering the function, and will ask us. */
+/* A member that does not answer is dead, or has not offered the function yet and will ask us. */
 static bool is_held(const struct pawl_task *task, uint64_t self) {
   struct pawl_answer answer;
   for (size_t i = 0; i < pawl_answer_count(task); i++)
@@ -246,7 +246,7 @@ pawl_status pwi_job_queue_contest(struct pwi_job_queue *queue, int64_t deadline)
   return is_ours ? PAWL_OK : pwi_error_status(PAWL_EXISTS, "%s", queue->names.scheduler);
 }
 
-/* --- going -------------------------------------------------------------------------------------------------------------- */
+/* --- closing -------------------------------------------------------------------------------------------- */
 
 void pwi_job_queue_withdraw(struct pwi_job_queue *queue) {
   if (queue->is_offered) (void)pawl_function_withdraw(queue->session, queue->names.job);

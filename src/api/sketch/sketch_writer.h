@@ -19,8 +19,8 @@
 
 #define PWI_GATHER_PLACES 4096 /* a power of two */
 #define PWI_GATHER_BLOCK 65536 /* things between two decisions whether gathering pays */
-#define PWI_GATHER_PHASE                                                                                               \
-  32 /* blocks per phase: the first two gather, the next two do not, and the others do what was faster */
+/* blocks per phase: the first two gather, the next two do not, and the others do what was faster */
+#define PWI_GATHER_PHASE 32
 #define PWI_GATHER_PENDING (UINT64_C(1) << 63)
 
 struct pwi_gather_place {

@@ -324,7 +324,7 @@ void pwi_run_server_metrics(const struct pwi_run_shard_page *const *shards, size
 static bool is_well(const struct pwi_run_shard_page *page, size_t shard, int64_t now_ns, struct pwi_text *text) {
   const struct pwi_server_state *state = &page->state;
   if (is_stale(page->at_ns, now_ns))
-    pwi_text_print(text, "the thread of shard %zu hangs\n", shard);
+    pwi_text_print(text, "shard %zu hangs\n", shard);
   else if (page->is_leaving)
     pwi_text_print(text, "shard %zu is leaving: arcs=%llu\n", shard, (unsigned long long)state->arcs);
   else if (!state->joined)

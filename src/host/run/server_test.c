@@ -189,7 +189,7 @@ static void test_what_cannot_be_started_is_explained(void **state) {
   struct pwi_run_problem problem;
   struct pwi_run_server_config config = server_config("127.0.0.1:1", 1, reader);
   assert_int_equal(pwi_run_server_open(&config, &server, &problem), PAWL_FORBIDDEN);
-  assert_non_null(strstr(problem.text, "limited"));
+  assert_non_null(strstr(problem.text, "has limits"));
   config = server_config("127.0.0.1:1", 2, NULL);
   config.net.advertise = "node:99";
   assert_int_equal(pwi_run_server_open(&config, &server, &problem), PAWL_INVALID);
