@@ -201,7 +201,7 @@ static void test_missing_parts_are_named(void **state) {
   example_full(files);
   example_more(files);
   assert_problem("none", PAWL_NOT_FOUND, "checkpoint none does not exist");
-  assert_problem("../etc", PAWL_INVALID, "no name");
+  assert_problem("../etc", PAWL_INVALID, "not a valid checkpoint name");
   assert_int_equal(pwi_files_rename(files, "full/node-2.pawl", "full/hidden"), PAWL_OK);
   assert_problem("more", PAWL_NOT_FOUND, "full/node-2.pawl");
   assert_int_equal(pwi_saved_remove(files, "full", 5), PAWL_EXISTS); /* "hidden" is not in the manifest */

@@ -192,7 +192,7 @@ static void test_what_cannot_be_saved_is_said(void **state) {
   struct pawl_checkpoint_info info = {.number = 99};
   char path[300], name[PAWL_CHECKPOINT_NAME_MAX + 2];
   must(save("once"));
-  must_fail(pawl_checkpoint_save(session, &options, &info), PAWL_EXISTS, "called 'once'");
+  must_fail(pawl_checkpoint_save(session, &options, &info), PAWL_EXISTS, "'once' already exists");
   assert_int_equal(info.number, 99); /* written only on success */
   options.name = "../once";
   must_fail(pawl_checkpoint_save(session, &options, NULL), PAWL_INVALID, "letters");
@@ -263,7 +263,7 @@ static void test_what_is_not_there_is_not_loaded(void **state) {
   options.directory = "/no/such/directory";
   must_fail(pawl_checkpoint_load(session, &options, NULL), PAWL_NOT_FOUND, "/no/such/directory");
   options.directory = NULL;
-  must_fail(pawl_checkpoint_load(session, &options, NULL), PAWL_INVALID, "no directory");
+  must_fail(pawl_checkpoint_load(session, &options, NULL), PAWL_INVALID, "directory is NULL");
 }
 
 /* --- damage ------------------------------------------------------------------------------------------------------------ */

@@ -294,8 +294,8 @@ static void test_sketches_are_found_listed_and_dropped(void **state) {
   must(pawl_sketch_drop(session, "shelf/b", PATIENCE));
   assert_int_equal(pawl_sketch_open(session, "shelf/a", PATIENCE, &again), PAWL_NOT_FOUND);
   pawl_vector_close(create(session, "shelf/plain", PAWL_F32, 10));
-  must_fail(pawl_sketch_open(session, "shelf/plain", PATIENCE, &again), PAWL_MISMATCH, "no sketch");
-  must_fail(pawl_sketch_drop(session, "shelf/plain", PATIENCE), PAWL_MISMATCH, "no sketch");
+  must_fail(pawl_sketch_open(session, "shelf/plain", PATIENCE, &again), PAWL_MISMATCH, "not a sketch");
+  must_fail(pawl_sketch_drop(session, "shelf/plain", PATIENCE), PAWL_MISMATCH, "not a sketch");
 }
 
 static void test_options_that_do_not_go_together_are_refused(void **state) {
