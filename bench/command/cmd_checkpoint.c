@@ -320,7 +320,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option options[] = {
     {LETTER_SERVERS, "servers", "N", "server processes (default: 2)"},
     {LETTER_GIGABYTES, "gigabytes", "N", "size of the vector in GB (default: 1)"},
-    {LETTER_RATE, "rate", "BYTES", "bytes per second of checkpoints saved beside pushes (default: 200 MB)"},
+    {LETTER_RATE, "rate", "BYTES", "bytes/s of checkpoints saved beside pushes (default: 200 MB)"},
     {LETTER_DIR, "dir", "DIR", "absolute path to save to (default: /dev/shm)"},
     {LETTER_ROUNDS, "rounds", "N", "checkpoints saved beside pushes (default: 7)"},
     {LETTER_SECONDS, "seconds", "N", "seconds of pushing alone between them (default: 0.5)"},

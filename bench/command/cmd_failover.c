@@ -194,8 +194,8 @@ const struct pwi_command pwi_command_bench_failover = {
     .name = "failover",
     .summary = "measure how long pushes pause when servers are lost",
     .text = "Starts a cluster and workers on this machine. While the workers push\n"
-            "continuously, one server after another is lost; each time the cluster is complete\n"
-            "again before the next. Prints the longest gap in any worker's pushes around\n"
+            "continuously, one server after another is lost; the cluster is complete again\n"
+            "before the next fault. Prints the longest gap in any worker's pushes around\n"
             "each fault, and how many acknowledged pushes were lost or applied twice.\n"
             "Exits with 1 if any was.\n\n"
             "  pawl-bench failover --replicas 1\n"

@@ -292,14 +292,14 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_CASE, "case", "LIST",
-     "cases: dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
+     "dense4m, dense16m, cached1e5, cached1e6, fresh1e6, random1e6,\n"
      "onekey, onekey64, balance, memory, replicas, together, or all\n"
      "(the default)"},
     {LETTER_OP, "op", "OP", "only push, pull or pushpull (default: all of the case)"},
     {LETTER_WORKERS, "workers", "N", "worker processes (default: 1; together: 8)"},
     {LETTER_SERVERS, "servers", "N", "server processes (default: 1 plus replicas; balance: 4)"},
     {LETTER_SHARDS, "shards", "N", "shards per server (default: 1)"},
-    {LETTER_REPLICAS, "replicas", "K", "replicas besides the first copy (default: 0; replicas, together: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "replicas of each key (default: 0; replicas, together: 1)"},
     {LETTER_OUTSTANDING, "outstanding", "N",
      "concurrent operations per worker, in the cases dense,\n"
      "cached and fresh (default: 1; replicas: 8)"},

@@ -186,7 +186,7 @@ const struct pwi_command pwi_command_bench_net = {
     .name = "net",
     .summary = "measure the network between two processes of this machine",
     .text = "Starts two nodes on this machine, in two processes, and measures the network\n"
-            "between them. Each figure is printed beside a baseline measured in the same run: a\n"
+            "between them. Prints each figure beside a baseline measured in the same run: a\n"
             "plain blocking send/recv loop on the same kind of socket, or for ucx a memcpy\n"
             "out of a shared mapping.\n",
     .options = cli_options,

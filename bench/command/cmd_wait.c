@@ -150,7 +150,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_TAU, "tau", "LIST", "delay bounds, comma-separated; inf: unlimited (default: 0,1,4,8,16,inf)"},
+    {LETTER_TAU, "tau", "LIST", "delay bounds; inf: unlimited (default: 0,1,4,8,16,inf)"},
     {LETTER_WORKERS, "workers", "N", "workers (default: 4)"},
     {LETTER_BLOCKS, "blocks", "N", "blocks of 32 features (default: 64)"},
     {LETTER_SEED, "seed", "N", "seed of data and delays (default: 1)"},

@@ -141,7 +141,8 @@ static void test_bad_keys_are_refused_by_position(void **state) {
   must_fail(pawl_keys_create(vector, unsorted, 3, &list), PAWL_UNSORTED, "key list for t/bad");
   must_fail(pawl_vector_push(vector, pawl_at_range(9, 5), values, &task), PAWL_INVALID, "ends before it begins");
   must_fail(pawl_vector_push(vector, pawl_at_range(5, 9), NULL, &task), PAWL_INVALID, "values or values_out is NULL");
-  must_fail(pawl_vector_push(vector, pawl_at_keys(NULL, 2), values, &task), PAWL_INVALID, "2 keys");
+  must_fail(pawl_vector_push(vector, pawl_at_keys(NULL, 2), values, &task), PAWL_INVALID,
+            "keys is NULL but count is 2");
   assert_null(task);
   assert_null(list);
   must(pawl_session_flush(session, PATIENCE)); /* nothing of it was started */

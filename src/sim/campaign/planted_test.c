@@ -1,4 +1,6 @@
-/* labels: long nosan timeout: 3000 planted: yes
+/* labels: long nosan
+ * timeout: 3000
+ * planted: yes
  *
  * Bugs that are planted in the roles on purpose (protocol/planted.h) are found by campaigns, each within
  * 10,000 seeds. How many it took is printed.
