@@ -21,19 +21,19 @@ int main(void) {
   struct pawl_session_options options;
   pawl_session_options_init(&options);
   options.listen = "127.0.0.1:0";
-  struct pawl_session *handler;
-  must(pawl_session_open(&options, &handler));
+  struct pawl_session *owner;
+  must(pawl_session_open(&options, &owner));
 
   struct pawl_vector_options shape;
   pawl_vector_options_init(&shape);
   shape.size = 100;
   struct pawl_vector *created, *held;
-  must(pawl_vector_ensure(handler, "local/v", &shape, 10 * PAWL_SECOND, &created));
-  must(pawl_vector_open_local(handler, "local/v", 10 * PAWL_SECOND, &held));
-  struct pawl_node node = pawl_session_node(handler); /* tell it to others, by a vector or a message of your own */
+  must(pawl_vector_ensure(owner, "local/v", &shape, 10 * PAWL_SECOND, &created));
+  must(pawl_vector_open_local(owner, "local/v", 10 * PAWL_SECOND, &held));
+  struct pawl_node node = pawl_session_node(owner); /* tell it to others, by a vector or a message of your own */
 
   pawl_session_options_init(&options);
-  options.address = pawl_session_address(handler);
+  options.address = pawl_session_address(owner);
   struct pawl_session *other;
   must(pawl_session_open(&options, &other));
   struct pawl_vector *vector;
@@ -55,6 +55,6 @@ int main(void) {
   printf("at the servers: %g %g %g\n", (double)pulled[0], (double)pulled[1], (double)pulled[2]);
 
   must(pawl_session_close(other, 10 * PAWL_SECOND));
-  must(pawl_session_close(handler, 10 * PAWL_SECOND));
+  must(pawl_session_close(owner, 10 * PAWL_SECOND));
   return 0;
 }

@@ -1,6 +1,6 @@
 /* Pushing together: the gradients of all workers are applied as one.
  *
- *   build/examples/together
+ *   build/examples/group_push
  *
  * Four workers fit w to the mean of their targets by gradient steps. In each round every worker pushes its gradient at the
  * same keys with pawl_group_push: the servers add the four up, apply the sum once, and send their replicas one change instead
@@ -16,7 +16,7 @@ enum { WORKERS = 4, ROUNDS = 20, KEYS = 1000 };
 
 static void must(pawl_status status) {
   if (status == PAWL_OK) return;
-  fprintf(stderr, "together: %s: %s\n", pawl_status_text(status), pawl_error_text());
+  fprintf(stderr, "group_push: %s: %s\n", pawl_status_text(status), pawl_error_text());
   exit(1);
 }
 
