@@ -1,9 +1,9 @@
-/* Any node may hold a vector: worker to worker, past the servers.
+/* Any node may hold a vector: worker to worker, without the servers.
  *
  *   build/examples/local
  *
- * One session opens a vector locally: it keeps a copy of its own, all zeros at first, that has nothing to do with what the
- * servers store. Another session pushes to it and pulls from it by naming the node.
+ * One session opens a vector locally: it keeps a copy of its own, all zeros at first, that is independent
+ * of the servers' values. Another session pushes to it and pulls from it by naming the node.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void must(pawl_status status) {
 }
 
 int main(void) {
-  /* Whoever is to be reached by others says where it listens; port 0 takes any. */
+  /* A session that others must reach names the address on which it listens; port 0 takes any. */
   struct pawl_session_options options;
   pawl_session_options_init(&options);
   options.listen = "127.0.0.1:0";
@@ -30,7 +30,8 @@ int main(void) {
   struct pawl_vector *created, *held;
   must(pawl_vector_ensure(owner, "local/v", &shape, 10 * PAWL_SECOND, &created));
   must(pawl_vector_open_local(owner, "local/v", 10 * PAWL_SECOND, &held));
-  struct pawl_node node = pawl_session_node(owner); /* tell it to others, by a vector or a message of your own */
+  /* tell it to others, by a vector or a message of your own */
+  struct pawl_node node = pawl_session_node(owner);
 
   pawl_session_options_init(&options);
   options.address = pawl_session_address(owner);
@@ -39,7 +40,7 @@ int main(void) {
   struct pawl_vector *vector;
   must(pawl_vector_open(other, "local/v", 10 * PAWL_SECOND, &vector));
 
-  /* The destination is part of where. Everything else is as with servers, exactly-once included. */
+  /* The destination is part of `where`. Everything else is as with servers, exactly-once included. */
   struct pawl_where there = pawl_at_range(10, 13), servers = there;
   there.node = node;
   float values[3] = {1, 2, 3}, pulled[3];

@@ -1,6 +1,7 @@
-/* Plain text: any bytes, hashed and looked up in a vocabulary that is made of it.
+/* Plain text: any bytes, hashed and looked up in a vocabulary that is built from it.
  *
- * covers: src/data/formats/text.c src/data/formats/tokenizer.c src/data/formats/utf8.c src/data/tally.c
+ * covers: src/data/formats/text.c src/data/formats/tokenizer.c
+ * covers: src/data/formats/utf8.c src/data/tally.c
  */
 #include "rows.h"
 
@@ -20,7 +21,7 @@ static struct pwi_word next_word(void *context) {
   return (struct pwi_word){pwi_tally_letters(next->tally, word), word->length};
 }
 
-/* Words are well-formed, and no longer than they may be; cutting one gives itself. */
+/* Words are well-formed and not too long; splitting a word gives the word itself. */
 static void check_word(const char *word, size_t length) {
   char copy[PWI_TOKENIZER_ROOM + PWI_TOKENIZER_SLACK + 1] = "", again[PWI_TOKENIZER_ROOM];
   assert(length >= 1 && length <= PAWL_WORD_MAX && !pwi_utf8_wrong(word, word + length));
