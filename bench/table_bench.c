@@ -1,7 +1,7 @@
 /* Measures speed and size of tables, compared with a plain loop over an array: one line of JSON for each.
  *
  * One thread, rows of one f32, the best of several rounds, in processor time of the thread. Cases:
- *   cached    gather and scatter-add with resolved slots, of `list` sorted keys out of a table of `table` keys;
+ *   cached    gather and scatter-add with resolved slots, of `list` sorted keys in a table of `table` keys;
  *             the limit is a loop over the same slots of an array
  *   find      resolving a new sorted list each time, all keys present
  *   insert    resolving a sorted list of hashed keys with creation; `table` is the number of keys before

@@ -7,8 +7,8 @@
  * devices.
  *
  *   cut    no packet passes between the cell and others, in either direction; nobody is told
- *   lose   no packet passes from one cell to another; the other direction works: packets go to an address that
- *          does not exist
+ *   lose   no packet passes from one cell to another; the other direction works: packets go to an address
+ *          that does not exist
  *
  * Threads: only the thread that opened it may call. Functions return false on failure.
  */

@@ -17,10 +17,10 @@
  *
  *   INTENT  about to push to `keys`
  *   UNSURE  the push has ended, and may or may not be applied to `keys`
- *   DONE    the push has ended and is applied to `keys`; it is not applied to keys of INTENT that neither this
- *           nor UNSURE names
- *   STALE   a pull did not show on `keys` a push that had been acknowledged before; `serial` is that of the last
- *           push
+ *   DONE    the push has ended and is applied to `keys`; it is not applied to keys of INTENT that neither
+ *           this nor UNSURE names
+ *   STALE   a pull did not show on `keys` a push that had been acknowledged before; `serial` is that of the
+ *           last push
  */
 #ifndef TESTS_STORM_HARNESS_JOURNAL_H
 #define TESTS_STORM_HARNESS_JOURNAL_H
