@@ -124,8 +124,8 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
     return pwi_error(status, "'%s' is not an address, or the name of the job is not a word", session->address);
   if (status) return pwi_error_status(status, "session");
   session->sequence.client = session->client;
-  session->net->self =
-      session->client; /* net and client refer to each other, and the net calls nobody before it is polled */
+  /* net and client refer to each other; the net calls no callback before it is polled */
+  session->net->self = session->client;
   return PAWL_OK;
 }
 

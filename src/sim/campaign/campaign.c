@@ -102,7 +102,7 @@ static bool is_whole(const struct campaign *campaign) {
 
 /* Lists unfinished clients, for the message. */
 static void describe_busy(const struct campaign *campaign, char *text, size_t size) {
-  snprintf(text, size, "nobody");
+  snprintf(text, size, "no client is busy");
   for (uint32_t w = 0; w < campaign->config.workers; w++) {
     const struct worker *worker = &campaign->workers[w];
     for (size_t i = 0; i < UNDER_WAY; i++)
