@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 #include "data/words.h"
 
 #define SIZE ((size_t)16 << 20)
@@ -308,11 +308,11 @@ int main(int argc, char **argv) {
   write_vw();
   measure("vw", &rule);
   rule.format = PAWL_DATA_CRITEO;
-  rule.table = (struct pwi_table_layout){.separator = '\t', .columns = PWI_CRITEO_COLUMNS};
+  rule.table = (struct pwi_csv_layout){.separator = '\t', .columns = PWI_CRITEO_COLUMNS};
   write_criteo();
   measure("criteo", &rule);
   rule.format = PAWL_DATA_CSV;
-  rule.table = (struct pwi_table_layout){.separator = ',', .columns = 26};
+  rule.table = (struct pwi_csv_layout){.separator = ',', .columns = 26};
   write_csv();
   measure("csv", &rule);
   measure_documents(rule);

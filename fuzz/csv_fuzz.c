@@ -2,7 +2,7 @@
  * separator, and whether labels are optional.
  *
  * covers: src/data/formats/csv.c src/data/formats/criteo.c
- * covers: src/data/formats/table.c src/data/formats/detect.c
+ * covers: src/data/formats/csv_layout.c src/data/formats/detect.c
  */
 #include "rows.h"
 

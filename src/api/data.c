@@ -8,7 +8,7 @@
 #include "api/error.h"
 #include "data/data.h"
 #include "data/names.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 static pawl_status say(pawl_status status, const struct pwi_fault *fault) {
   return status ? pwi_error(status, "%s", fault->text) : PAWL_OK;

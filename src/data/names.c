@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 /* --- one piece ------------------------------------------------------------------------------------------ */
 
@@ -46,7 +46,7 @@ static size_t copy_field(struct pwi_field field, char *to, size_t room) {
 
 static size_t column_name(const struct pwi_source *source, size_t column, char *to, size_t room) {
   struct pwi_field field;
-  const struct pwi_table_layout *table = &source->rule.table;
+  const struct pwi_csv_layout *table = &source->rule.table;
   if (source->rule.format == PAWL_DATA_CRITEO)
     return (size_t)snprintf(to, room, "%c%zu", column <= PWI_CRITEO_COUNTS ? 'I' : 'C',
                             column <= PWI_CRITEO_COUNTS ? column : column - PWI_CRITEO_COUNTS);

@@ -100,7 +100,7 @@ static pawl_status check_encoding(struct pwi_source *source, const unsigned char
 
 /* Keeps the head line, for later lookups of column names. */
 static bool keep_head(struct pwi_source *source, const char *text) {
-  const struct pwi_table_layout *table = &source->rule.table;
+  const struct pwi_csv_layout *table = &source->rule.table;
   size_t begin = table->head_begin, end = table->head_length;
   if (!table->has_head || end <= begin) return true;
   while (end > begin && (text[end - 1] == '\n' || text[end - 1] == '\r' || text[end - 1] == 0)) end--;

@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 #define LOGS 1024
 
@@ -74,7 +74,7 @@ static pawl_status read_label(struct row *row, const char *begin, const char *en
 }
 
 static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
-  const struct pwi_table_layout *table = &row->rule->table;
+  const struct pwi_csv_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t i = 0; i < table->columns; i++, at++) {
     const char *end = at <= line_end ? memchr(at, table->separator, (size_t)(line_end - at)) : NULL;

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "data/formats/detect.h"
 #include "data/scene_test.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 #define BITS 30
 

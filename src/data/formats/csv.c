@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 struct row {
   struct pwi_parse *parse;
@@ -76,7 +76,7 @@ static pawl_status read_label(struct row *row, const struct pwi_field *field, fl
 }
 
 static pawl_status read_row(struct row *row, const char *line_end, float *label_out) {
-  const struct pwi_table_layout *table = &row->rule->table;
+  const struct pwi_csv_layout *table = &row->rule->table;
   const char *at = row->parse->at;
   for (size_t column = 0;; column++, at++) {
     struct pwi_field field;

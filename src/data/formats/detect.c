@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data/formats/number.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 #include "data/formats/uci.h"
 
 struct line {
@@ -148,9 +148,9 @@ pawl_status pwi_detect(const char *head, size_t size, const char *label, struct 
     return say(why_out, PAWL_CORRUPT,
                "not a UCI bag of words: its first three lines must be the numbers of documents, words and entries");
   case PAWL_DATA_CRITEO:
-    return pwi_table_layout_of_criteo(&rule->table, head, line.begin, line.end, why_out);
+    return pwi_csv_layout_of_criteo(&rule->table, head, line.begin, line.end, why_out);
   case PAWL_DATA_CSV:
-    return pwi_table_layout_of_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
+    return pwi_csv_layout_of_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
   default:
     return say(
         why_out, PAWL_CORRUPT,

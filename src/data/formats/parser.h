@@ -17,8 +17,8 @@
 
 #include "data/batch.h"
 
-/* The column layout of a table (csv, criteo). "On entry" refers to detection (data/formats/table.h). */
-struct pwi_table_layout {
+/* The column layout of a table (csv, criteo). "On entry" refers to detection (data/formats/csv_layout.h). */
+struct pwi_csv_layout {
   char separator;   /* on entry 0 means: choose the separator that fits the first line best */
   bool has_head;    /* the first line names the columns */
   bool lacks_label; /* the file has no label column */
@@ -41,7 +41,7 @@ struct pwi_bag {
 struct pwi_parse_rule {
   enum pawl_data_format format;
   uint32_t hash_bits;
-  struct pwi_table_layout table;
+  struct pwi_csv_layout table;
   struct pwi_bag bag;
   const struct pawl_words *words; /* the vocabulary of documents; NULL: none */
   bool labels_optional;           /* rows without a label get NAN */

@@ -1,4 +1,4 @@
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ bool pwi_csv_number(char separator, struct pwi_field field, double *value_out) {
   return separator == ';' && comma_number(field, value_out);
 }
 
-static bool is_number(const struct pwi_table_layout *table, struct pwi_field field) {
+static bool is_number(const struct pwi_csv_layout *table, struct pwi_field field) {
   double value;
   return field.begin == field.end || pwi_csv_number(table->separator, field, &value);
 }
@@ -94,8 +94,8 @@ bool pwi_csv_is_criteo_head(const char *begin, const char *end) {
   return true;
 }
 
-pawl_status pwi_table_layout_of_criteo(struct pwi_table_layout *table, const char *head, const char *begin,
-                                       const char *end, const char **why_out) {
+pawl_status pwi_csv_layout_of_criteo(struct pwi_csv_layout *table, const char *head, const char *begin, const char *end,
+                                     const char **why_out) {
   struct pwi_field field;
   const char *at = begin;
   table->separator = find(begin, end, '\t') ? '\t' : ',';
@@ -166,7 +166,7 @@ static char choose_separator(const char *begin, const char *end, const char *tex
   return best_even ? best_even : best;
 }
 
-static bool find_name(const struct pwi_table_layout *table, const char *begin, const char *end, const char *label,
+static bool find_name(const struct pwi_csv_layout *table, const char *begin, const char *end, const char *label,
                       size_t *column_out) {
   struct pwi_field field;
   for (size_t column = 0; column < table->columns; column++)
@@ -190,7 +190,7 @@ static bool find_number(const char *label, size_t columns, size_t *column_out) {
 }
 
 /* Without a label column to judge by, a line without a number is a head line. */
-static bool has_no_number(const struct pwi_table_layout *table, const char *begin, const char *end) {
+static bool has_no_number(const struct pwi_csv_layout *table, const char *begin, const char *end) {
   struct pwi_field field;
   for (size_t column = 0; column < table->columns; column++)
     if (pwi_csv_name(begin, end, table->separator, column, &field) && is_number(table, field)) return false;
@@ -198,7 +198,7 @@ static bool has_no_number(const struct pwi_table_layout *table, const char *begi
 }
 
 /* Labels are numbers: a first line with anything else in the label column is a head line. */
-static pawl_status find_label(struct pwi_table_layout *table, const char *begin, const char *end, const char *label,
+static pawl_status find_label(struct pwi_csv_layout *table, const char *begin, const char *end, const char *label,
                               const char **why_out) {
   struct pwi_field field;
   size_t column = 0;
@@ -220,8 +220,8 @@ static pawl_status find_label(struct pwi_table_layout *table, const char *begin,
   return PAWL_OK;
 }
 
-pawl_status pwi_table_layout_of_csv(struct pwi_table_layout *table, const char *head, size_t size, const char *begin,
-                                    const char *end, const char *label, const char **why_out) {
+pawl_status pwi_csv_layout_of_csv(struct pwi_csv_layout *table, const char *head, size_t size, const char *begin,
+                                  const char *end, const char *label, const char **why_out) {
   if (!table->separator) table->separator = choose_separator(begin, end, head + size);
   table->columns = count_fields(begin, end, table->separator);
   if (table->columns == 0)
