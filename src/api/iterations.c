@@ -154,7 +154,7 @@ static pawl_status await(struct pawl_iterations *iterations, uint64_t tick) {
   return pwi_session_started(session, task, status, NULL);
 }
 
-/* --- describing what is waited for ---------------------------------------------------------------------- */
+/* --- describing waits ----------------------------------------------------------------------------------- */
 
 static const struct pawl_task *find_task(const struct pwi_task_line *line, const struct pawl_iterations *iterations,
                                          uint64_t until) {

@@ -309,7 +309,7 @@ const char *pwi_child_end_print(struct pwi_child_end end, char *text_out, size_t
 
 pid_t pwi_child_pid(const struct pwi_child *child) { return child->pid; }
 
-/* --- what it says --------------------------------------------------------------------------------------- */
+/* --- its output ----------------------------------------------------------------------------------------- */
 
 static bool is_ready_line(const char *line) {
   for (const char *at = line; *at; at++)

@@ -197,7 +197,7 @@ static void test_values_are_found_by_whole_keys(void **state) {
   assert_int_equal(pwi_child_value("ready x=12345678", "x", value, sizeof value), PAWL_TOO_LARGE);
 }
 
-/* --- what it is given ----------------------------------------------------------------------------------- */
+/* --- its environment ------------------------------------------------------------------------------------ */
 
 static int list_descriptors(void) {
   for (int fd = 0; fd < 256; fd++) {

@@ -276,7 +276,7 @@ void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number, co
   pwi_crew_tell(scheduler, PAWL_JOB_JOINED, member, 0, NULL);
 }
 
-/* --- what is to be done --------------------------------------------------------------------------------- */
+/* --- outputs -------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_scheduler_resize(struct pwi_scheduler *scheduler, uint32_t least, uint32_t most) {
   struct pwi_scheduler_options options = scheduler->options;

@@ -22,7 +22,7 @@ static struct pwi_campaign_config config_of(uint64_t seed) {
   return config;
 }
 
-/* --- what is drawn -------------------------------------------------------------------------------------- */
+/* --- drawing -------------------------------------------------------------------------------------------- */
 
 static void test_a_seed_draws_the_same_campaign_each_time_and_others_draw_others(void **state) {
   (void)state;
