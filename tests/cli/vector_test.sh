@@ -82,7 +82,7 @@ cat mine.key read.key >>cluster.key
 chmod 600 ./*.key
 start manager2 "$pawl" manager --listen 127.0.0.1:0 --http none --replicas 0 --key-file cluster.key
 PAWL_ADDRESS=$(address_of manager2)
-start server/server.c "$pawl" server --join "$PAWL_ADDRESS" --http none --key-file cluster.key
+start server.c "$pawl" server --join "$PAWL_ADDRESS" --http none --key-file cluster.key
 expect 0 "$pawl" put $patience --key-file cluster.key mine/v --create --type i64 --size 10 1=1
 expect 0 "$pawl" put $patience --key-file cluster.key yours/v --create --type i64 --size 10 1=1
 expect 1 "$pawl" vector delete yours/v --yes --key-file mine.key
