@@ -16,7 +16,7 @@ static bool is_word(const char *text, size_t size) {
   return size > 0;
 }
 
-/* The rules once more, in other words. */
+/* The rules, written a second time. */
 static bool is_name(const char *name, enum pwi_entry_kind kind) {
   size_t size = strnlen(name, PAWL_NAME_MAX + 1);
   const char *slash = memchr(name, '/', size);
@@ -55,7 +55,7 @@ static void check_entry(const struct pwi_catalogue *catalogue, const struct pwi_
   assert(pwi_group_key(entry->name) < PAWL_KEY_END);
 }
 
-/* What it says of itself holds, and its bytes give it back. */
+/* Its invariants hold, and encoding gives the same bytes. */
 static void check(const struct pwi_catalogue *catalogue, const uint8_t *bytes, size_t size) {
   struct pwi_writer writer = {0};
   struct pwi_catalogue again;
@@ -85,7 +85,7 @@ static void decode(const uint8_t *bytes, size_t size) {
   pwi_catalogue_fini(&catalogue);
 }
 
-/* Mostly good, and wrong wherever the input wants it so. */
+/* Mostly valid, and invalid wherever the input says so. */
 static struct pwi_entry draw_entry(struct input *input, uint64_t last) {
   static const uint64_t sizes[] = {PAWL_KEY_END, 10, 1 << 28, (1 << 28) + 1, UINT64_C(1) << 32, 0, PAWL_KEY_END - 1};
   uint8_t shape = draw_u8(input), control = draw_u8(input);

@@ -1,4 +1,4 @@
-/* The records of protocol/protocol.h: any bytes, and what is accepted has just one form.
+/* The records of protocol/protocol.h: any bytes; accepted bytes are in canonical form.
  *
  * covers: src/protocol/protocol.c
  */

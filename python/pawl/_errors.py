@@ -11,7 +11,7 @@ class Error(Exception):
     name         its name there, such as "UNSORTED"
     group        the largest thing that broke: "argument", "operation", "link", "node" or "cluster"
     text         what the status means, such as "keys are not in strictly ascending order"
-    particulars  what happened, such as "push to a/b: key 7 at position 2 does not rise"; may be ""
+    particulars  what happened, such as "push to a/b: key 7 at position 2 is not above the one before"; may be ""
     """
 
     def __init__(self, status, particulars=""):

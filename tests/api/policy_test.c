@@ -90,7 +90,7 @@ static void test_what_is_called_wrongly_is_refused(void **state) {
   (void)state;
   struct pawl_iterations *iterations = make(NULL, "eventual");
   struct pawl_task *task = iterate(iterations, 1), *other;
-  must_fail(pawl_iteration_end(iterations, NAN), PAWL_INVALID, "none was begun");
+  must_fail(pawl_iteration_end(iterations, NAN), PAWL_INVALID, "no iteration was begun");
   must_fail(pawl_iteration_add(iterations, task), PAWL_INVALID, "cannot be added");
   must(pawl_iteration_begin(iterations, 0, NULL));
   must_fail(pawl_iteration_add(iterations, task), PAWL_EXISTS, "cannot be added");
@@ -173,7 +173,7 @@ static void test_a_policy_of_the_user_s_decides(void **state) {
   struct pawl_iterations *iterations;
   must(pawl_iterations_create_user(session, NULL, lets_even, &asked, &iterations));
   struct pawl_task *first = iterate(iterations, 1), *second = iterate(iterations, 2);
-  must_fail(pawl_iteration_begin(iterations, BRIEF, NULL), PAWL_TIMED_OUT, "its function to let it go");
+  must_fail(pawl_iteration_begin(iterations, BRIEF, NULL), PAWL_TIMED_OUT, "its function to permit it");
   end(second, PAWL_OK);
   end(first, PAWL_OK);
   end(iterate(iterations, 3), PAWL_OK);

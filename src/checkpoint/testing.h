@@ -1,6 +1,6 @@
-/* For tests: checkpoints made by hand, chunk by chunk. */
-#ifndef PWI_CHECKPOINT_CHECKPOINT_TESTING_H
-#define PWI_CHECKPOINT_CHECKPOINT_TESTING_H
+/* For tests: builds checkpoints chunk by chunk. */
+#ifndef PWI_CHECKPOINT_TESTING_H
+#define PWI_CHECKPOINT_TESTING_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define SAVING_CLUSTER 0xc0ffee
 #define SAVING_HALF (PWI_RING_END / 2 + 1)
 
-/* A checkpoint that is being written: two nodes, 1 and 2, with half of the ring each. */
+/* A checkpoint that is being written by two nodes, 1 and 2, with half of the ring each. */
 struct saving {
   struct pwi_files *files;
   struct pwi_manifest manifest;
@@ -58,7 +58,7 @@ static inline void saving_chunk(struct saving *saving, uint64_t node, const void
   assert_int_equal(pwi_archive_write(saving->archives[node - 1], PWI_ARCHIVE_CHUNK, bytes, size), PAWL_OK);
 }
 
-/* Rows by stored key; `keys` may be NULL, and then they are first, first + 1, … */
+/* Writes rows by stored key. If `keys` is NULL they are first, first + 1, … */
 static inline void saving_rows(struct saving *saving, uint64_t node, uint64_t vector, const uint64_t *keys,
                                uint64_t first, size_t count, const void *values, size_t row_bytes) {
   struct pwi_writer writer = {0};
@@ -77,7 +77,7 @@ static inline void saving_rows(struct saving *saving, uint64_t node, uint64_t ve
   pwi_writer_fini(&writer);
 }
 
-/* The cuts, the ends, and the manifest if it is wanted. */
+/* Writes the cuts, closes the files, and writes the manifest if asked. */
 static inline void saving_end(struct saving *saving, bool with_manifest) {
   for (uint64_t node = 1; node <= 2; node++) {
     struct pwi_archive_figures figures;
@@ -97,16 +97,16 @@ static inline void saving_end(struct saving *saving, bool with_manifest) {
   pwi_manifest_fini(&saving->manifest);
 }
 
-/* --- an example ------------------------------------------------------------------------------------------------------ */
+/* --- an example ----------------------------------------------------------------------------------------- */
 
-/* Two checkpoints, the second on top of the first:
+/* Two checkpoints, the second based on the first:
  *
  *   1 test/dense    f32, width 2, 10 keys. full: key k is (k, -k) for keys 1 to 8; more: key 3 is (33, -33)
- *   2 test/sparse   i64, ordered. full: keys 5 and 7 of node 1, and a large one of node 2, each with twice the key, but 7 came
- *                   with another value before; more: key 6 is 12
+ *   2 test/sparse   i64, ordered. full: keys 5 and 7 of node 1, and a large key of node 2, each with
+ *                   twice the key as value; key 7 first came with another value. more: key 6 is 12
  *   3 test/mixed    u64. full: keys 100 to 119, each with its square
- *   4 test/renewed  i32, 4 keys. full: all 1; more: it was loaded meanwhile, and has key 0 only, which is 2
- *   9               deleted meanwhile: rows, but not in the manifest
+ *   4 test/renewed  i32, 4 keys. full: all 1; more: loaded in between, and has only key 0, which is 2
+ *   9               deleted in between: rows, but not in the manifest
  */
 #define EXAMPLE_LARGE (SAVING_HALF + 12345)
 
@@ -172,7 +172,7 @@ static inline void example_full(struct pwi_files *files) {
   const uint64_t sparse[] = {5, 7, EXAMPLE_LARGE};
   const int64_t values[] = {10, 999, (int64_t)(2 * EXAMPLE_LARGE)}, later = 14;
   const int32_t ones[] = {1, 1, 1, 1};
-  const unsigned char clocks[] = {1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 'x'}; /* not looked at */
+  const unsigned char clocks[] = {1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 'x'}; /* readers ignore these */
   example_vectors(&saving, 1);
   saving_rows(&saving, 1, 1, NULL, 1, 4, dense, 8);
   saving_rows(&saving, 2, 1, NULL, 5, 4, dense + 8, 8);

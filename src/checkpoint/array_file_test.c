@@ -1,4 +1,4 @@
-/* Exported files, taken apart byte by byte. */
+/* Exported files, checked byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "store/archive_testing.h"
-#include "checkpoint/export.h"
+#include "checkpoint/array_file.h"
 
 #define ROOM 65536
 
@@ -26,7 +26,7 @@ static struct memory_file new_file(size_t room) {
   return file;
 }
 
-/* --- npy ------------------------------------------------------------------------------------------------------------ */
+/* --- npy ------------------------------------------------------------------------------------------------ */
 
 static void assert_npy(struct pwi_array array, const char *dictionary) {
   struct memory_file file = new_file(ROOM);
@@ -75,7 +75,7 @@ static void test_rows_may_come_in_any_order_and_the_last_one_counts(void **state
   assert_int_equal(file.size, array.offset + sizeof wanted);
 }
 
-/* --- safetensors ---------------------------------------------------------------------------------------------------- */
+/* --- safetensors ---------------------------------------------------------------------------------------- */
 
 static void assert_array(const json_t *head, const struct pwi_array *array, const char *type, size_t begin,
                          size_t end) {
@@ -96,8 +96,8 @@ static void test_safetensors_heads_name_every_array(void **state) {
   struct pwi_array arrays[] = {{"ads/w.keys", PWI_SCALAR_U64, 3, 0, 0},
                                {"ads/w.values", PWI_SCALAR_F32, 3, 5, 0},
                                {"empty", PWI_SCALAR_I64, 0, 2, 0}};
-  const struct pwi_note notes[] = {{"vector", "ads/w"}, {"cluster", "\"quoted\""}};
-  assert_int_equal(pwi_safetensors_begin(&file.base, arrays, 3, notes, 2), PAWL_OK);
+  const struct pwi_export_metadata about[] = {{"vector", "ads/w"}, {"cluster", "\"quoted\""}};
+  assert_int_equal(pwi_safetensors_begin(&file.base, arrays, 3, about, 2), PAWL_OK);
   size_t length = (size_t)pwi_get_u64(bytes);
   assert_int_equal(length % 8, 0);
   assert_int_equal(bytes[8], '{');
@@ -112,7 +112,7 @@ static void test_safetensors_heads_name_every_array(void **state) {
   assert_string_equal(json_string_value(json_object_get(metadata, "vector")), "ads/w");
   assert_string_equal(json_string_value(json_object_get(metadata, "cluster")), "\"quoted\"");
   json_decref(head);
-  assert_int_equal(file.size, 8 + length + 84); /* no byte that no array has */
+  assert_int_equal(file.size, 8 + length + 84); /* the arrays leave no gap */
   assert_int_equal(arrays[0].offset, 8 + length);
   assert_int_equal(arrays[1].offset, 8 + length + 24);
   const uint64_t key = 77;
@@ -120,7 +120,7 @@ static void test_safetensors_heads_name_every_array(void **state) {
   assert_int_equal(pwi_get_u64(bytes + arrays[0].offset + 16), 77);
 }
 
-static void test_safetensors_without_notes_have_no_metadata(void **state) {
+static void test_safetensors_without_metadata_have_no_such_field(void **state) {
   (void)state;
   struct memory_file file = new_file(ROOM);
   struct pwi_array array = {"x", PWI_SCALAR_F64, 2, 1, 0};
@@ -129,7 +129,7 @@ static void test_safetensors_without_notes_have_no_metadata(void **state) {
   assert_memory_equal(bytes + 8, wanted, strlen(wanted));
 }
 
-/* --- limits --------------------------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------------------- */
 
 static void test_what_no_file_can_hold_is_refused(void **state) {
   (void)state;
@@ -170,7 +170,7 @@ int main(void) {
       cmocka_unit_test(test_npy_heads_are_as_numpy_writes_them),
       cmocka_unit_test(test_rows_may_come_in_any_order_and_the_last_one_counts),
       cmocka_unit_test(test_safetensors_heads_name_every_array),
-      cmocka_unit_test(test_safetensors_without_notes_have_no_metadata),
+      cmocka_unit_test(test_safetensors_without_metadata_have_no_such_field),
       cmocka_unit_test(test_what_no_file_can_hold_is_refused),
       cmocka_unit_test(test_a_full_disk_is_told),
       cmocka_unit_test(test_running_out_of_memory_is_told),

@@ -1,7 +1,7 @@
-/* A server function for campaigns: it adds, but what it adds to is hidden state, of which rows are only a copy.
+/* A server function for campaigns: it adds to hidden state, of which the rows are only a copy.
  *
- * So rows are right only as long as state goes everywhere with them: down chains, to new members, to whoever takes over. In some
- * campaigns it refuses a push now and then, before anything of it is applied. */
+ * So rows are right only as long as the state accompanies them everywhere: down chains, to new members, to
+ * a new head. In some campaigns it refuses a push now and then, before any of it is applied. */
 #include "sim/campaign/inside.h"
 
 enum { REFUSES }; /* the only parameter */
@@ -27,7 +27,7 @@ static const struct pawl_server_function function = {
     .size = sizeof(struct pawl_server_function),
     .flags = PAWL_FUNCTION_CHECKS_PUSH,
     .name = "sim_kept",
-    .about = "adds to state, and shows it",
+    .about = "adds to state and copies it to the row",
     .types = PAWL_FUNCTION_TYPE(PAWL_I64),
     .parameter_count = 1,
     .parameters = parameters,

@@ -1,14 +1,16 @@
-/* Checkpoints in their directory: made, and removed.
+/* Saves and removes checkpoints in their directory.
  *
- * The directory may hold files of others, and what is not pawl's own must not be touched. So a checkpoint is written into a
- * fresh folder, `.pawl-saving-` and a random number, and gets its name when it is whole. A folder is emptied only under
- * such a name, and only of files that its marker or its manifest says are pawl's; one that holds anything else stays.
+ * The directory may contain files of others, which pawl must not touch. So a checkpoint is written into a
+ * new folder, `.pawl-saving-` and a random number, and gets its name once it is complete. Files are
+ * removed only from folders with such names, and only if the marker or the manifest in the folder says
+ * that pawl wrote them. A folder that contains any other file stays.
  *
- *   .pawl-saving-0123456789abcdef/    attempt.json (the marker), then node-2-1.pawl …, then manifest.json; the marker goes
+ *   .pawl-saving-0123456789abcdef/    attempt.json (the marker), then node-2-1.pawl …, then manifest.json;
+ *                                     then the marker is removed
  *   nightly-4/                        the same folder, renamed: a checkpoint
- *   .pawl-removed-0123456789abcdef/   a checkpoint, or an attempt, that is on its way out
+ *   .pawl-removed-0123456789abcdef/   a checkpoint or an abandoned save that is being removed
  *
- * A crash between any two steps leaves one of these three, and the next save sweeps the first and the last. */
+ * A crash between any two steps leaves one of these three. The next save sweeps the first and the last. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,7 @@
 
 #include "base/memory.h"
 #include "protocol/save_messages.h"
-#include "checkpoint/checkpoint_inside.h"
+#include "checkpoint/inside.h"
 
 #define MARKER "attempt.json"
 #define MARKER_MAX 4096
@@ -28,12 +30,12 @@ bool pwi_saved_is_attempt(const char *name) {
          strncmp(name, REMOVED, sizeof REMOVED - 1) == 0;
 }
 
-/* --- the marker ----------------------------------------------------------------------------------------------------- */
+/* --- the marker ----------------------------------------------------------------------------------------- */
 
 static pawl_status write_marker(struct pwi_files *files, const char *folder, uint64_t cluster, const char *name) {
   char path[PWI_SAVED_PATH_MAX], text[512];
   int size = snprintf(text, sizeof text,
-                      "{\"pawl\": \"a checkpoint that is under way, or was given up\",\n"
+                      "{\"pawl\": \"an unfinished checkpoint\",\n"
                       " \"files\": \"node-*-*.pawl, " PWI_MANIFEST_FILE "\",\n"
                       " \"cluster\": \"%016llx\",\n"
                       " \"name\": \"%s\"}\n",
@@ -51,7 +53,7 @@ static pawl_status read_small(struct pwi_files *files, const char *path, char *t
   return status;
 }
 
-/* PAWL_NOT_FOUND: there is none, or what is there is none of ours. */
+/* PAWL_NOT_FOUND: there is no marker, or pawl did not write it. */
 static pawl_status read_marker(struct pwi_files *files, const char *folder, uint64_t *cluster_out) {
   char path[PWI_SAVED_PATH_MAX], text[MARKER_MAX], *end;
   size_t size;
@@ -69,7 +71,7 @@ static pawl_status read_marker(struct pwi_files *files, const char *folder, uint
 
 static pawl_status sweep(struct pwi_files *files, const char *folder, uint64_t cluster);
 
-/* --- making --------------------------------------------------------------------------------------------------------- */
+/* --- making --------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_saved_begin(struct pwi_files *files, const char *name, uint64_t cluster, uint64_t number,
                             char folder_out[PWI_SAVE_FOLDER_SIZE]) {
@@ -102,7 +104,7 @@ pawl_status pwi_saved_finish(struct pwi_files *files, const char *folder, const 
   return status ? status : pwi_files_sync_directory(files, ".");
 }
 
-/* --- removing ------------------------------------------------------------------------------------------------------- */
+/* --- removing ------------------------------------------------------------------------------------------- */
 
 /* "node-", a number, "-", a number, ".pawl". */
 static bool is_node_file(const char *name) {
@@ -121,15 +123,15 @@ static bool is_listed(const struct pwi_manifest *manifest, const char *name) {
   return false;
 }
 
-/* Whether a file of this name in a folder with this manifest, or with none but a marker, was written by pawl. What says so
- * itself is not asked for here: it goes last. */
+/* Whether pawl wrote a file of this name, in a folder with this manifest or with only a marker (NULL).
+ * Returns false for the marker and the manifest themselves, which are removed last. */
 static bool is_ours(const struct pwi_manifest *manifest, const char *name) {
   if (manifest) return is_listed(manifest, name) || strcmp(name, PWI_MANIFEST_FILE ".new") == 0;
   return is_node_file(name) || strcmp(name, PWI_MANIFEST_FILE) == 0 || strcmp(name, PWI_MANIFEST_FILE ".new") == 0 ||
          strcmp(name, MARKER ".new") == 0;
 }
 
-/* PAWL_EXISTS if there is anything in it that is not ours. */
+/* PAWL_EXISTS if the folder contains a file that pawl did not write. */
 static pawl_status check_folder(struct pwi_files *files, const char *folder, const struct pwi_manifest *manifest) {
   struct pwi_names names = {0};
   const char *proof = manifest ? PWI_MANIFEST_FILE : MARKER;
@@ -147,7 +149,8 @@ static pawl_status remove_in(struct pwi_files *files, const char *folder, const 
   return status == PAWL_NOT_FOUND ? PAWL_OK : status;
 }
 
-/* What is ours goes, then what says that it is, then the folder: PAWL_EXISTS if something else is in it. */
+/* Removes pawl's files, then the marker and the manifest, then the folder. PAWL_EXISTS if it contains any
+ * other file. */
 static pawl_status empty(struct pwi_files *files, const char *folder, const struct pwi_manifest *manifest) {
   struct pwi_names names = {0};
   pawl_status status = pwi_files_list(files, folder, &names);
@@ -161,7 +164,8 @@ static pawl_status empty(struct pwi_files *files, const char *folder, const stru
   return status ? status : pwi_files_sync_directory(files, ".");
 }
 
-/* Whoever still writes into it, or means to rename it, finds it gone. The number stays, so that the name is new. */
+/* Renames the folder, so that a process that still writes into it or wants to rename it fails. The number
+ * is kept, so the new name is unique. */
 static pawl_status set_aside(struct pwi_files *files, const char *folder, const char *number, char *aside,
                              size_t size) {
   bool exists;
@@ -172,7 +176,7 @@ static pawl_status set_aside(struct pwi_files *files, const char *folder, const 
   return status ? status : pwi_files_sync_directory(files, ".");
 }
 
-/* One that is not empty, but proves nothing, stays: somebody else has made it. */
+/* A folder that is not empty and has no marker was made by somebody else, and stays. */
 static pawl_status sweep_unmarked(struct pwi_files *files, const char *folder, uint64_t cluster) {
   struct pwi_manifest manifest = {0};
   pawl_status status = pwi_manifest_read(files, folder, &manifest);
@@ -183,7 +187,7 @@ static pawl_status sweep_unmarked(struct pwi_files *files, const char *folder, u
   return status;
 }
 
-/* `cluster` 0: of any. */
+/* `cluster` 0: of any cluster. */
 static pawl_status sweep(struct pwi_files *files, const char *folder, uint64_t cluster) {
   char aside[PWI_SAVED_PATH_MAX];
   uint64_t found;
@@ -208,7 +212,7 @@ void pwi_saved_sweep_all(struct pwi_files *files, uint64_t cluster) {
   for (size_t i = 0; i < names.count; i++) {
     if (!pwi_saved_is_attempt(names.items[i]) || strlen(names.items[i]) > PWI_CHECKPOINT_NAME_MAX) continue;
     pawl_status status = sweep(files, names.items[i], cluster);
-    (void)status; /* it stays */
+    (void)status; /* the folder stays */
   }
   pwi_names_fini(&names);
 }

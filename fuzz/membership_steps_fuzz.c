@@ -14,7 +14,7 @@ static void forget(void *membership, struct pwi_sender sender) {
   forgotten++;
 }
 
-/* Nothing happens but what the number says: the same delta again is no news, and half of it is none either. */
+/* A delta applies only if its number fits: applying it again, or half of it, changes nothing. */
 static void apply(struct pwi_membership *membership, const uint8_t *bytes, size_t size) {
   uint64_t before = membership->number;
   forgotten = 0;
@@ -30,7 +30,7 @@ static void apply(struct pwi_membership *membership, const uint8_t *bytes, size_
   assert(membership->number == after);
 }
 
-/* Mostly good, and wrong wherever the input wants it so. */
+/* Mostly valid, and invalid wherever the input says so. */
 static struct pwi_membership_step draw_step(struct input *input, const struct pwi_membership *membership) {
   struct pwi_membership_step step = {.kind = (enum pwi_step_kind)(1 + draw_u8(input) % 6)};
   step.sender.sender.id = draw_u8(input) % 16;
@@ -42,7 +42,7 @@ static struct pwi_membership_step draw_step(struct input *input, const struct pw
   return step;
 }
 
-/* Whoever takes the steps one by one, and whoever is sent them, have the same. */
+/* Applying steps one by one, and applying their delta, gives the same. */
 static void follow(struct input *input) {
   struct pwi_membership first = {0}, second = {0};
   struct pwi_writer steps = {0}, delta = {0}, bytes[2] = {{0}, {0}};

@@ -1,5 +1,5 @@
 /* numpy.lib.format, version 1.0. */
-#include "checkpoint/export.h"
+#include "checkpoint/array_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define PREFIX 10 /* magic, version, length of the dictionary */
 #define ALIGNMENT 64
-#define HEAD_SIZE 192 /* more than the longest dictionary takes */
+#define HEAD_SIZE 192 /* larger than the longest dictionary */
 
 static const char *const descriptions[] = {[PWI_SCALAR_F32] = "<f4",
                                            [PWI_SCALAR_F64] = "<f8",

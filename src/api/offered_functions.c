@@ -1,4 +1,4 @@
-#include "api/functions.h"
+#include "api/offered_functions.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,10 +15,10 @@ struct offered {
   struct offered *next;
   pawl_status (*function)(struct pawl_invocation *invocation, void *context);
   void *context;
-  struct pwi_desk *desk; /* NULL: threads run it */
+  struct pwi_desk *desk; /* NULL: the session's threads run it */
   size_t running;
   bool is_withdrawn;
-  struct pwi_event gone; /* withdrawn, and nobody runs it */
+  struct pwi_event gone; /* set when it is withdrawn and no thread runs it */
   char name[PAWL_NAME_MAX + 1];
 };
 
@@ -31,7 +31,7 @@ struct pawl_invocation {
   size_t size;
 };
 
-/* Somebody elsewhere waits for a task of ours. */
+/* A caller elsewhere that waits for a task of ours. */
 struct waiting {
   struct waiting *next;
   struct pwi_running *running;
@@ -45,17 +45,17 @@ struct pwi_functions {
   /* Inside the gate. */
   struct offered *offered;
   struct waiting *waiting;
-  struct pawl_task *told; /* tasks that have finished, with a reference each */
+  struct pawl_task *told; /* finished tasks to report, with a reference each */
   struct pwi_work telling;
-  bool is_telling; /* it is posted */
+  bool is_telling; /* the work is posted */
   bool is_mute;
   struct {
     uint64_t task;
     pawl_status status;
-  } failures[FAILURES]; /* of tasks, a ring */
+  } failures[FAILURES]; /* ring of failed tasks */
   size_t failure_count;
 
-  pthread_mutex_t mutex; /* for the rest */
+  pthread_mutex_t mutex; /* guards the fields below */
   pthread_cond_t more, less;
   struct pawl_invocation *queue, **queue_end;
   size_t idle, busy, thread_count;
@@ -73,7 +73,7 @@ struct pawl_invocation *pwi_functions_step_out(void) {
 
 void pwi_functions_step_in(struct pawl_invocation *invocation) { current = invocation; }
 
-/* --- running ------------------------------------------------------------------------------------------------------------ */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static void let_go(struct pwi_functions *functions, struct offered *offered) {
   offered->running--;
@@ -83,10 +83,10 @@ static void let_go(struct pwi_functions *functions, struct offered *offered) {
 static void end(struct pawl_invocation *invocation, pawl_status status) {
   struct pwi_functions *functions = invocation->functions;
   struct pwi_driver *driver = &functions->session->driver;
-  bool is_of_desk = invocation->offered->desk; /* whose owner comes back at once */
+  bool is_of_desk = invocation->offered->desk; /* its owner comes back at once */
   pwi_driver_enter(driver);
   let_go(functions, invocation->offered);
-  if (status > PAWL_OK) status = PAWL_INVALID; /* no status of ours */
+  if (status > PAWL_OK) status = PAWL_INVALID; /* not one of our statuses */
   if (!functions->is_mute)
     pwi_callee_end(functions->callee, invocation->running, status, invocation->bytes, invocation->size);
   pwi_driver_look(driver);
@@ -95,7 +95,7 @@ static void end(struct pawl_invocation *invocation, pawl_status status) {
   pwi_free(invocation);
 }
 
-/* The next one, or NULL when all is to end. */
+/* The next invocation, or NULL when the thread must end. */
 static struct pawl_invocation *take(struct pwi_functions *functions) {
   pthread_mutex_lock(&functions->mutex);
   functions->idle++;
@@ -134,7 +134,7 @@ static void *work(void *context) {
   return NULL;
 }
 
-/* Its signals are the application's. */
+/* Signals are for the application's threads. */
 static void add_thread(struct pwi_functions *functions) {
   sigset_t all, before;
   sigfillset(&all);
@@ -144,7 +144,7 @@ static void add_thread(struct pwi_functions *functions) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* False if there is no thread and none can be made, or all is to end. */
+/* False if there is no thread and none can be created, or all threads must end. */
 static bool enqueue(struct pwi_functions *functions, struct pawl_invocation *invocation) {
   pthread_mutex_lock(&functions->mutex);
   size_t ahead = 0;
@@ -161,7 +161,7 @@ static bool enqueue(struct pwi_functions *functions, struct pawl_invocation *inv
   return can_run;
 }
 
-/* --- tasks of ours that others wait for ----------------------------------------------------------------------------------- */
+/* --- tasks of ours that other nodes wait for ------------------------------------------------------------ */
 
 static bool is_open(const struct pwi_task_line *line, uint64_t id) {
   for (const struct pawl_task *task = line->first; task; task = task->next)
@@ -204,11 +204,11 @@ static void tell_waiting(struct pwi_functions *functions, uint64_t id, pawl_stat
     struct pwi_running *running = waiting->running;
     pwi_free(waiting);
     pwi_callee_end(functions->callee, running, status, NULL, 0);
-    at = &functions->waiting; /* anything may have happened */
+    at = &functions->waiting; /* the list may have changed */
   }
 }
 
-/* Outside the gate: tells of those that have finished. */
+/* Outside the gate: reports finished tasks. */
 static void tell_all(struct pwi_work *posted) {
   struct pwi_functions *functions = (struct pwi_functions *)((char *)posted - offsetof(struct pwi_functions, telling));
   struct pwi_driver *driver = &functions->session->driver;
@@ -232,11 +232,11 @@ static bool is_waited_for(const struct pwi_functions *functions, uint64_t id) {
   return waiting != NULL;
 }
 
-/* The line: a task has finished, or was never started. Whoever is told may bring others to their end, and this may be the end of
- * one that others come after, in the middle of their order. So it is done later. */
+/* Called by the line: a task has finished, or was never started. Reporting may end other tasks, possibly
+ * while the order is being processed, so it is done later. */
 static void watch(void *context, struct pawl_task *task, bool is_undone) {
   struct pwi_functions *functions = context;
-  if (is_undone) task->inner.status = PAWL_OK; /* for those who could have heard of it */
+  if (is_undone) task->inner.status = PAWL_OK; /* for callers that could already know of it */
   if (task->inner.status) {
     size_t at = functions->failure_count++ % FAILURES;
     functions->failures[at].task = task->id;
@@ -257,7 +257,7 @@ pawl_status pwi_functions_adopt(struct pwi_functions *functions, struct pawl_tas
   return pwi_callee_issue(functions->callee, current->running, &task->issued);
 }
 
-/* --- offering ----------------------------------------------------------------------------------------------------------- */
+/* --- offering ------------------------------------------------------------------------------------------- */
 
 static struct offered *find(const struct pwi_functions *functions, const char *name) {
   struct offered *offered = functions->offered;
@@ -281,7 +281,7 @@ static void put_on_desk(struct pwi_functions *functions, struct pwi_desk *desk, 
   pwi_event_set(&functions->session->driver, &desk->bell);
 }
 
-/* From the callee, inside the gate. */
+/* Called by the callee, inside the gate. */
 static void run(void *context, struct pwi_running *running) {
   struct pwi_functions *functions = context;
   if (strcmp(running->item->name, PWI_FUNCTION_WAIT) == 0) {
@@ -328,7 +328,7 @@ static pawl_status offer_checked(struct pawl_session *session, const char *name,
                                  pawl_status (*function)(struct pawl_invocation *invocation, void *context),
                                  void *context, struct pwi_desk *desk) {
   if (!session->functions)
-    return pwi_error(PAWL_INVALID, "offer %s: the session was opened without `listen`, so nobody can reach it", name);
+    return pwi_error(PAWL_INVALID, "offer %s: the session was opened without `listen`, so it cannot be called", name);
   pwi_driver_enter(&session->driver);
   pawl_status status = offer(session->functions, name, function, context, desk);
   pwi_driver_leave(&session->driver);
@@ -344,15 +344,15 @@ pawl_status pwi_function_offer(struct pawl_session *session, const char *name,
 pawl_status pawl_function_offer(struct pawl_session *session, const char *name,
                                 pawl_status (*function)(struct pawl_invocation *invocation, void *context),
                                 void *context) {
-  if (!session || !function) return pwi_error(PAWL_INVALID, "offer: there is no session, or no function");
+  if (!session || !function) return pwi_error(PAWL_INVALID, "offer: session or function is NULL");
   if (pwi_call_name_check(name) || name[0] == '.')
-    return pwi_error(PAWL_INVALID, "offer '%s': a function's name is words with slashes between them",
+    return pwi_error(PAWL_INVALID, "offer '%s': the name of a function must be words separated by slashes",
                      name ? name : "");
   return offer_checked(session, name, function, context, NULL);
 }
 
 pawl_status pawl_function_withdraw(struct pawl_session *session, const char *name) {
-  if (!session || !name) return pwi_error(PAWL_INVALID, "withdraw: there is no session, or no name");
+  if (!session || !name) return pwi_error(PAWL_INVALID, "withdraw: session or name is NULL");
   struct pwi_functions *functions = session->functions;
   struct pwi_driver *driver = &session->driver;
   if (!functions) return pwi_error_status(PAWL_NOT_FOUND, "withdraw %s", name);
@@ -363,13 +363,13 @@ pawl_status pawl_function_withdraw(struct pawl_session *session, const char *nam
   pwi_driver_leave(driver);
   if (!offered) return pwi_error_status(PAWL_NOT_FOUND, "withdraw %s", name);
   (void)pwi_driver_wait(driver, &offered->gone, PWI_NET_NEVER);
-  pwi_driver_enter(driver); /* whoever said so may still be at it */
+  pwi_driver_enter(driver); /* the thread that set the event may still be inside */
   pwi_driver_leave(driver);
   pwi_free(offered);
   return PAWL_OK;
 }
 
-/* --- desks --------------------------------------------------------------------------------------------------------------- */
+/* --- desks ---------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_desk_open(struct pwi_desk *desk, struct pawl_session *session, const char *name) {
   *desk = (struct pwi_desk){.session = session};
@@ -410,12 +410,12 @@ void pwi_desk_close(struct pwi_desk *desk) {
   pwi_driver_leave(driver);
   for (struct pawl_invocation *invocation; (invocation = pwi_desk_take(desk)) != NULL;)
     pwi_desk_end(invocation, PAWL_NOT_FOUND);
-  pwi_driver_enter(driver); /* whoever came last may still be at it */
+  pwi_driver_enter(driver); /* the last caller may still be inside */
   pwi_driver_leave(driver);
   pwi_free(offered);
 }
 
-/* --- inside a function ---------------------------------------------------------------------------------------------------- */
+/* --- inside a function ---------------------------------------------------------------------------------- */
 
 const void *pawl_invocation_argument(const struct pawl_invocation *invocation, size_t *size_out) {
   *size_out = invocation->running->item->size;
@@ -432,7 +432,7 @@ struct pawl_node pawl_invocation_caller(const struct pawl_invocation *invocation
 
 pawl_status pawl_invocation_return(struct pawl_invocation *invocation, const void *bytes, size_t size) {
   const char *name = invocation->running->item->name;
-  if (!bytes && size > 0) return pwi_error(PAWL_INVALID, "result of %s: %zu bytes at no place", name, size);
+  if (!bytes && size > 0) return pwi_error(PAWL_INVALID, "result of %s: bytes is NULL but size is %zu", name, size);
   if (size > PAWL_CALL_BYTES) return pwi_error_status(PAWL_TOO_LARGE, "result of %s: %zu bytes", name, size);
   void *copy = pwi_alloc(size);
   if (!copy) return pwi_error_status(PAWL_NO_MEMORY, "result of %s", name);
@@ -443,7 +443,7 @@ pawl_status pawl_invocation_return(struct pawl_invocation *invocation, const voi
   return PAWL_OK;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------------------- */
 
 pawl_status pwi_functions_create(struct pawl_session *session, struct pwi_functions **functions_out) {
   struct pwi_functions *functions = pwi_alloc_zero(1, sizeof *functions);
@@ -474,7 +474,7 @@ void pwi_functions_stop(struct pwi_functions *functions) {
   pthread_cond_broadcast(&functions->more);
   while (functions->queue || functions->busy > 0) pthread_cond_wait(&functions->less, &functions->mutex);
   size_t count = functions->thread_count;
-  functions->thread_count = 0; /* whatever a graph still brings is refused */
+  functions->thread_count = 0; /* further invocations of a graph are refused */
   pthread_mutex_unlock(&functions->mutex);
   for (size_t i = 0; i < count; i++) pthread_join(functions->threads[i], NULL);
 }

@@ -1,10 +1,11 @@
-/* Pushing together: the gradients of all workers are applied as one.
+/* Aggregated pushes: the gradients of all workers are applied as one.
  *
- *   build/examples/together
+ *   build/examples/group_push
  *
- * Four workers fit w to the mean of their targets by gradient steps. In each round every worker pushes its gradient at the
- * same keys with pawl_group_push: the servers add the four up, apply the sum once, and send their replicas one change instead
- * of four. The task finishes when all parts are in, so every worker then pulls the same weights.
+ * Four workers fit w to the mean of their targets by gradient steps. In each round every worker pushes its
+ * gradient for the same keys with pawl_group_push: the servers add the four up, apply the sum once, and
+ * send their replicas one change instead of four. The task finishes when all members' pushes are applied,
+ * so every worker then pulls the same weights.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum { WORKERS = 4, ROUNDS = 20, KEYS = 1000 };
 
 static void must(pawl_status status) {
   if (status == PAWL_OK) return;
-  fprintf(stderr, "together: %s: %s\n", pawl_status_text(status), pawl_error_text());
+  fprintf(stderr, "group_push: %s: %s\n", pawl_status_text(status), pawl_error_text());
   exit(1);
 }
 
@@ -50,7 +51,7 @@ static void *work(void *argument) {
     must(pawl_group_barrier(group, 30 * PAWL_SECOND)); /* the tick is over */
   }
   if (pawl_group_rank(group) == 0) printf("%d workers, %d rounds: w is %.3f\n", WORKERS, ROUNDS, (double)weights[17]);
-  must(pawl_group_barrier(group, 30 * PAWL_SECOND)); /* nobody leaves before all have looked */
+  must(pawl_group_barrier(group, 30 * PAWL_SECOND)); /* no worker leaves before all have read */
   must(pawl_session_close(session, 10 * PAWL_SECOND));
   return NULL;
 }

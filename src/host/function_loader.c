@@ -1,5 +1,5 @@
-/* Loading shared objects. */
-#include "host/functions.h"
+/* Loads shared objects. */
+#include "host/function_loader.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -25,7 +25,8 @@ static pawl_status explain(const char *path, int error, struct pwi_run_problem *
   return error == ENOENT ? PAWL_NOT_FOUND : error == EACCES ? PAWL_FORBIDDEN : PAWL_IO;
 }
 
-/* What is open here is looked at, and not what has its name by then. It belongs to us or to root, and nobody else may change it. */
+/* Checks the open file and not its path, which could change in between. It must belong to us or to root,
+ * and nobody else may write to it. */
 static pawl_status check(int descriptor, const char *path, struct pwi_run_problem *problem) {
   struct stat is;
   if (fstat(descriptor, &is) != 0) return explain(path, errno, problem);
@@ -34,11 +35,11 @@ static pawl_status check(int descriptor, const char *path, struct pwi_run_proble
   if (!is_ours)
     pwi_run_problem_set(
         problem,
-        "server functions: %s belongs to another user (%lu): what is loaded runs as this process, so it "
-        "must be its user's own, or root's",
+        "server functions: %s belongs to another user (%lu): its code would run with the rights of this process, so it "
+        "must belong to the user of this process or to root",
         path, (unsigned long)is.st_uid);
   else
-    pwi_run_problem_set(problem, "server functions: %s may write to %s: take that right away (chmod go-w)",
+    pwi_run_problem_set(problem, "server functions: %s may write to %s: revoke that with chmod go-w",
                         is.st_mode & S_IWOTH ? "everybody" : "its group", path);
   return PAWL_FORBIDDEN;
 }
@@ -53,7 +54,7 @@ static pawl_status add_functions(struct pwi_host_functions *functions, const cha
     pwi_run_problem_set(problem, "server functions: %s does not export pawl_functions (<pawl/function.h>)", path);
     return PAWL_INVALID;
   }
-  memcpy(&list, &symbol, sizeof list); /* what POSIX has for turning one into the other */
+  memcpy(&list, &symbol, sizeof list); /* POSIX's way to convert an object pointer to a function pointer */
   const struct pawl_server_function *const *theirs = list(&count);
   for (uint32_t i = 0; i < count; i++) {
     struct pwi_function_problem wrong;
@@ -67,8 +68,8 @@ static pawl_status add_functions(struct pwi_host_functions *functions, const cha
   return PAWL_OK;
 }
 
-/* By its descriptor, which stays open as long as the object is loaded: the loader knows objects by the names they were opened by,
- * and no two may have the same. */
+/* Loads the object by its descriptor, which stays open as long as the object is loaded: the loader
+ * identifies objects by the names they were opened with, so these must be unique. */
 static pawl_status open_object(int folder, const char *name, const char *path, struct pwi_host_object *object,
                                struct pwi_run_problem *problem) {
   char link[64];
@@ -112,7 +113,7 @@ pawl_status pwi_host_functions_init(struct pwi_host_functions *functions, const 
   if (count < 0) status = explain(directory, errno, problem);
   for (int i = 0; i < count; i++) {
     if (!status) status = load(functions, folder, directory, names[i]->d_name, problem);
-    free(names[i]); /* scandir's */
+    free(names[i]); /* allocated by scandir */
   }
   if (count >= 0 && names) free(names);
   close(folder);

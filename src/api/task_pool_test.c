@@ -1,4 +1,4 @@
-/* Tasks without a client: it is played by the test, which calls `finished` itself. */
+/* Tasks without a client: the test plays the client and calls `finished` itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "api/tasks.h"
+#include "api/task_pool.h"
 #include "base/memory.h"
 #include "net/net_ops.h"
 
@@ -140,7 +140,7 @@ static void test_a_callback_comes_once_whether_set_before_or_after(void **state)
   assert_int_equal(pawl_task_on_done(task, note_call, &early), PAWL_OK);
   assert_int_equal(pawl_task_on_done(task, note_call, &late), PAWL_EXISTS);
   assert_int_equal(early.count, 0);
-  pawl_task_release(task); /* giving up the handle does not give up the call */
+  pawl_task_release(task); /* releasing the handle does not cancel the callback */
   finish(&scene, task, PAWL_OK);
   assert_int_equal(early.count, 1);
   assert_ptr_equal(early.task, task);

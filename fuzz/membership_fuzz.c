@@ -50,7 +50,7 @@ UNTRACED static void check_lists(const struct pwi_membership *membership) {
     members += count;
     last = group->group.id;
   }
-  assert(members == membership->member_count); /* and so nobody is in a group that is not there */
+  assert(members == membership->member_count); /* so no member belongs to an unknown group */
 }
 
 static void check(const struct pwi_membership *membership, const uint8_t *bytes, size_t size) {
@@ -81,7 +81,7 @@ static void decode(const uint8_t *bytes, size_t size) {
   pwi_membership_fini(&membership);
 }
 
-/* Mostly good, and wrong wherever the input wants it so. */
+/* Mostly valid, and invalid wherever the input says so. */
 static pawl_status add(struct input *input, struct pwi_membership *membership) {
   uint8_t shape = draw_u8(input);
   uint64_t last = membership->last;

@@ -1,5 +1,6 @@
-/* Cutting text into words. Most characters are ASCII, of which eight are told at once; the others by libunistring. */
-#include "data/formats/text.h"
+/* Splits text into words. Most characters are ASCII, which are classified eight at a time; libunistring
+ * classifies the others. */
+#include "data/formats/tokenizer.h"
 
 #include <unicase.h>
 #include <unictype.h>
@@ -9,16 +10,18 @@
 
 #define EACH(byte) ((uint64_t)(byte)*UINT64_C(0x0101010101010101))
 
-/* The high bit of each byte that lies in [low, high]. The bytes are of ASCII, so that no sum reaches the next one. */
+/* The high bit of each byte that lies in [low, high]. All bytes are ASCII, so no sum carries into the next
+ * byte. */
 static inline uint64_t within(uint64_t eight, unsigned low, unsigned high) {
   return (eight + EACH(0x80 - low)) & ~(eight + EACH(0x7f - high)) & EACH(0x80);
 }
 
-/* Eight characters of ASCII, or of something else that is no part of a word here. Their lower case; `*others_out` has the high bit of
- * each that is neither letter nor digit, `*letters_out` of each that is a letter. */
+/* Classifies eight bytes; a byte that is not ASCII counts as neither letter nor digit. Returns the bytes
+ * in lower case. `*others_out` has the high bit of each byte that is neither letter nor digit,
+ * `*letters_out` of each letter. */
 static inline uint64_t look(const char *at, uint64_t *others_out, uint64_t *letters_out) {
   uint64_t eight = pwi_get_u64(at), not_ascii = eight & EACH(0x80), ascii = eight & EACH(0x7f);
-  uint64_t lower = ascii | EACH(0x20); /* digits have that bit, too */
+  uint64_t lower = ascii | EACH(0x20); /* digits already have this bit */
   uint64_t letters = within(lower, 'a', 'z') & ~not_ascii, digits = within(ascii, '0', '9') & ~not_ascii;
   *letters_out = letters;
   *others_out = ~(letters | digits) & EACH(0x80);
@@ -37,7 +40,7 @@ static enum kind kind_of(uint32_t character) {
   return uc_is_general_category_withtable(character, UC_CATEGORY_MASK_M) ? MARK : SEPARATOR;
 }
 
-/* A letter or a digit. */
+/* Whether a letter or a digit stands at `at`. */
 static bool begins_word(const char *at, const char *end) {
   uint32_t character;
   if (at == end) return false;
@@ -47,7 +50,7 @@ static bool begins_word(const char *at, const char *end) {
   return kind == LETTER || kind == DIGIT;
 }
 
-/* A word while it is read. */
+/* A word that is being read. */
 struct word {
   char *letters;
   size_t length;
@@ -64,8 +67,9 @@ static void append(struct word *word, uint32_t character) {
   for (size_t i = 0; i < size; i++) word->letters[word->length++] = bytes[i];
 }
 
-/* What is no letter or digit of ASCII, at `at`: how many bytes of it belong to the word; 0: it ends here. */
-static size_t append_other(const struct pwi_text *text, struct word *word, const char *at) {
+/* Handles a character that is not an ASCII letter or digit. Returns how many of its bytes belong to the
+ * word; 0: the word ends here. */
+static size_t append_other(const struct pwi_tokenizer *text, struct word *word, const char *at) {
   uint32_t character;
   size_t size = pwi_utf8_get(at, &character);
   bool is_inside = word->length > 0 || word->is_long;
@@ -82,14 +86,14 @@ static size_t append_other(const struct pwi_text *text, struct word *word, const
   return size;
 }
 
-/* Letters and digits of ASCII at `at`, up to the first character that is none; where that is. */
+/* Appends ASCII letters and digits, up to the first other character, and returns its position. */
 static inline const char *run_of_ascii(const char *at, struct word *word) {
   for (;;) {
     uint64_t others, letters, lower = look(at, &others, &letters);
     unsigned count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
     if (count > PAWL_WORD_MAX - word->length) {
       word->is_long = true;
-      word->length = 1; /* what it was is of no interest any more */
+      word->length = 1; /* the word is too long; its letters no longer matter */
     }
     pwi_put_u64(word->letters + word->length, lower);
     word->length += count;
@@ -99,8 +103,8 @@ static inline const char *run_of_ascii(const char *at, struct word *word) {
   }
 }
 
-/* The run at `at`, which may be empty; where it ends. */
-static inline const char *run(const struct pwi_text *text, const char *at, struct word *word) {
+/* Appends the run at `at`, which may be empty, and returns its end. */
+static inline const char *run(const struct pwi_tokenizer *text, const char *at, struct word *word) {
   for (;;) {
     at = run_of_ascii(at, word);
     if (at >= text->end || ((unsigned char)*at < 0x80 && *at != '\'')) return at;
@@ -110,7 +114,7 @@ static inline const char *run(const struct pwi_text *text, const char *at, struc
   }
 }
 
-size_t pwi_text_next(struct pwi_text *text, char *letters) {
+size_t pwi_tokenizer_next(struct pwi_tokenizer *text, char *letters) {
   const char *at = text->at, *end = text->end;
   while (at < end) {
     struct word word = {.letters = letters};

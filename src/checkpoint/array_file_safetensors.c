@@ -1,5 +1,5 @@
-/* safetensors: a JSON head that names every array with its type, its shape and where it begins and ends. */
-#include "checkpoint/export.h"
+/* safetensors: a JSON head that states the name, type, shape and offsets of every array. */
+#include "checkpoint/array_file.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const char *const types[] = {[PWI_SCALAR_F32] = "F32",
                                     [PWI_SCALAR_I64] = "I64",
                                     [PWI_SCALAR_U64] = "U64"};
 
-/* False if there was no memory: jansson passes a NULL on. */
+/* False if there was not enough memory: jansson passes a NULL on. */
 static bool put_array(json_t *object, const struct pwi_array *array, uint64_t begin, uint64_t end) {
   json_t *shape = array->width > 0 ? json_pack("[I, I]", (json_int_t)array->rows, (json_int_t)array->width)
                                    : json_pack("[I]", (json_int_t)array->rows);
@@ -27,11 +27,11 @@ static bool put_array(json_t *object, const struct pwi_array *array, uint64_t be
   return json_object_set_new(object, array->name, about) == 0;
 }
 
-static bool put_notes(json_t *object, const struct pwi_note *notes, size_t count) {
-  json_t *metadata = count > 0 ? json_object() : NULL;
-  bool good = count == 0 || json_object_set_new(object, "__metadata__", metadata) == 0;
+static bool put_metadata(json_t *object, const struct pwi_export_metadata *metadata, size_t count) {
+  json_t *texts = count > 0 ? json_object() : NULL;
+  bool good = count == 0 || json_object_set_new(object, "__metadata__", texts) == 0;
   for (size_t i = 0; i < count && good; i++)
-    good = json_object_set_new(metadata, notes[i].name, json_string(notes[i].text)) == 0;
+    good = json_object_set_new(texts, metadata[i].name, json_string(metadata[i].text)) == 0;
   return good;
 }
 
@@ -50,7 +50,7 @@ static pawl_status put_arrays(json_t *object, struct pwi_array *arrays, size_t c
   return PAWL_OK;
 }
 
-/* The head as bytes, which the caller frees. */
+/* Formats the head; the caller frees the bytes. */
 static pawl_status format_head(const json_t *object, unsigned char **head_out, size_t *size_out) {
   char *text = json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
   if (!text) return PAWL_NO_MEMORY;
@@ -63,7 +63,7 @@ static pawl_status format_head(const json_t *object, unsigned char **head_out, s
     *head_out = head;
     *size_out = size;
   }
-  free(text); /* jansson's own memory */
+  free(text); /* allocated by jansson */
   return head ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -80,11 +80,11 @@ static pawl_status write_head(struct pwi_file *file, const json_t *object, uint6
 }
 
 pawl_status pwi_safetensors_begin(struct pwi_file *file, struct pwi_array *arrays, size_t count,
-                                  const struct pwi_note *notes, size_t note_count) {
+                                  const struct pwi_export_metadata *metadata, size_t metadata_count) {
   json_t *object = json_object();
   uint64_t bytes = 0;
   size_t size = 0;
-  pawl_status status = object && put_notes(object, notes, note_count) ? PAWL_OK : PAWL_NO_MEMORY;
+  pawl_status status = object && put_metadata(object, metadata, metadata_count) ? PAWL_OK : PAWL_NO_MEMORY;
   if (status == PAWL_OK) status = put_arrays(object, arrays, count, &bytes);
   if (status == PAWL_OK) status = write_head(file, object, bytes, &size);
   for (size_t i = 0; i < count && status == PAWL_OK; i++) arrays[i].offset += size;

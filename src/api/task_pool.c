@@ -1,16 +1,16 @@
 /* The pool, the line, and the end of a task. */
-#include "api/tasks.h"
+#include "api/task_pool.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "api/functions.h"
+#include "api/offered_functions.h"
 #include "api/sequence.h"
 #include "base/memory.h"
 
 #define TASKS_AT_ONCE 64
 
-/* --- the pool ------------------------------------------------------------------------------------------------------- */
+/* --- the pool ------------------------------------------------------------------------------------------- */
 
 struct chunk {
   struct chunk *next;
@@ -23,12 +23,12 @@ struct kept_name {
 };
 
 struct pwi_task_pool {
-  struct pawl_task *idle;               /* inside the gate */
-  _Atomic(struct pawl_task *) returned; /* from any thread */
-  atomic_size_t holders;                /* tasks out there, and the session */
+  struct pawl_task *idle;               /* used inside the gate */
+  _Atomic(struct pawl_task *) returned; /* used by any thread */
+  atomic_size_t holders;                /* tasks outside the pool, and the session */
   struct chunk *chunks;
   struct kept_name *names;
-  uint64_t last_id; /* inside the gate */
+  uint64_t last_id; /* used inside the gate */
 };
 
 pawl_status pwi_task_pool_create(struct pwi_task_pool **pool_out) {
@@ -123,7 +123,7 @@ void pwi_task_unref(struct pawl_task *task) {
   pwi_task_pool_release(pool);
 }
 
-/* --- the line ------------------------------------------------------------------------------------------------------- */
+/* --- the line ------------------------------------------------------------------------------------------- */
 
 static void tell_flushes(struct pwi_task_line *line) {
   struct pwi_flush **at = &line->flushes;
@@ -154,8 +154,8 @@ static void run_call(struct pwi_work *work) {
   pwi_task_unref(task);
 }
 
-/* What waits for the task may see it the moment the event is set, so that comes late; the client's reference goes last, or
- * to the callback. */
+/* A waiting thread may use the task as soon as the event is set, so that comes late. The client's
+ * reference is released last, or passed to the callback. */
 void pwi_task_conclude(struct pawl_task *task) {
   struct pwi_task *inner = &task->inner;
   struct pwi_task_line *line = task->line;
@@ -174,7 +174,7 @@ void pwi_task_conclude(struct pawl_task *task) {
   pwi_driver_post(driver, &task->work);
 }
 
-/* Inside the gate: its own work has ended. */
+/* Inside the gate: the task's own work has ended. */
 static void finish(struct pwi_task *inner) {
   struct pawl_task *task = (struct pawl_task *)inner;
   if (task->is_in_order)
@@ -200,7 +200,7 @@ void pwi_task_line_undo(struct pwi_task_line *line, struct pawl_task *task) {
   pwi_task_unref(task);
 }
 
-/* One that is held waits for others, which come to their end here as well. */
+/* A held task waits for others, which also end here. */
 static struct pawl_task *first_started(const struct pwi_task_line *line) {
   struct pawl_task *task = line->first;
   while (task && (task->held || task->has_ended)) task = task->next;

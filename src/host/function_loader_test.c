@@ -1,4 +1,4 @@
-/* Loading shared objects from a directory: all of them, or a word on what is wrong. */
+/* Loading shared objects from a directory: all of them, or an explanation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/functions.h"
+#include "host/function_loader.h"
 
 static char directory[64];
 
@@ -115,7 +115,7 @@ static void test_what_everybody_may_change_is_not_loaded(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, clear)
 
-/* Only root can give a file away. */
+/* Only root can change the owner of a file. */
 static void test_what_belongs_to_somebody_else_is_not_loaded(void **state) {
   (void)state;
   if (geteuid() != 0) skip();
@@ -124,7 +124,7 @@ static void test_what_belongs_to_somebody_else_is_not_loaded(void **state) {
   refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
   char elsewhere[64];
   snprintf(elsewhere, sizeof elsewhere, "/tmp/pawl-objects-%ld", (long)getpid());
-  assert_int_equal(rename(path_of("a.so"), elsewhere), 0); /* nor by a link */
+  assert_int_equal(rename(path_of("a.so"), elsewhere), 0); /* nor through a symbolic link */
   assert_int_equal(symlink(elsewhere, path_of("b.so")), 0);
   refuses(PAWL_FORBIDDEN, "belongs to another user (65534)");
   assert_int_equal(unlink(elsewhere), 0);

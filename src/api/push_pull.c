@@ -1,21 +1,22 @@
-/* push, pull, pushpull, scan, and prepared key lists. What is wrong with a call is found by the client; here it is put
- * into words. */
+/* push, pull, pushpull, scan, and prepared key lists. The client detects invalid calls; this file explains
+ * them. */
 #include <inttypes.h>
 
 #include "api/vector.h"
 #include "base/memory.h"
 
-/* --- words for what is wrong ---------------------------------------------------------------------------------------- */
+/* --- explaining errors ---------------------------------------------------------------------------------- */
 
-/* Only keys of [0, size) exist. */
+/* Explains invalid keys: only keys of [0, size) exist. */
 static pawl_status explain_keys(pawl_status status, const char *what, const struct pawl_vector *vector,
                                 const uint64_t *keys, size_t count) {
   uint64_t size = vector->entry->is.size;
   for (size_t i = 0; i < count; i++) {
     if (status == PAWL_UNSORTED && i > 0 && keys[i] <= keys[i - 1])
-      return pwi_error(status, "%s %s: key %" PRIu64 " at position %zu does not rise", what, vector->name, keys[i], i);
+      return pwi_error(status, "%s %s: key %" PRIu64 " at position %zu is not above the one before", what, vector->name,
+                       keys[i], i);
     if (status == PAWL_OUT_OF_SPAN && keys[i] >= size)
-      return pwi_error(status, "%s %s: key %" PRIu64 " at position %zu lies outside the span [0, %" PRIu64 ")", what,
+      return pwi_error(status, "%s %s: key %" PRIu64 " at position %zu is outside the span [0, %" PRIu64 ")", what,
                        vector->name, keys[i], i, size);
   }
   return pwi_error_status(status, "%s %s", what, vector->name);
@@ -29,12 +30,12 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
     return pwi_error(status, "%s %s: [%" PRIu64 ", %" PRIu64 ") reaches beyond the span [0, %" PRIu64 ")", what,
                      vector->name, range.begin, range.end, size);
   if (status == PAWL_UNSUPPORTED && vector->entry->is.placement == PAWL_PLACE_MIXED && !where->keys && !where->list)
-    return pwi_error(status, "%s %s: its placement is mixed, so it takes key lists and no ranges", what, vector->name);
+    return pwi_error(status, "%s %s: with mixed placement ranges are not supported; use key lists", what, vector->name);
   if (status == PAWL_UNSUPPORTED)
-    return pwi_error(status, "%s %s: it has lossy filters, so push and pull are two calls", what, vector->name);
+    return pwi_error(status, "%s %s: the vector has lossy filters; use push and pull instead", what, vector->name);
   if (status == PAWL_INVALID && (where->after_count > 0 || where->parent))
     return pwi_error(status,
-                     "%s %s: a task that it should come after is none of this session, or the task that it should "
+                     "%s %s: a task in `after` belongs to another session, or the task that the call should "
                      "be a part of has ended",
                      what, vector->name);
   if (where->keys) return explain_keys(status, what, vector, where->keys, where->count);
@@ -42,7 +43,7 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
   return pwi_session_error(vector->session, status, "%s %s", what, vector->name);
 }
 
-/* --- push and pull -------------------------------------------------------------------------------------------------- */
+/* --- push and pull -------------------------------------------------------------------------------------- */
 
 static bool is_nothing(const struct pawl_where *where) {
   bool has_range = where->range.begin != 0 || where->range.end != 0;
@@ -56,12 +57,13 @@ struct call {
   const char *what;
   const void *in;
   void *out;
-  uint64_t aggregate, tick; /* a group, and its tick; or 0 */
-  const void *weights;      /* for filters; or NULL */
-  bool flush;               /* of filters: all that they hold is sent */
+  uint64_t aggregate, tick; /* a group and its tick; 0: none */
+  const void *weights;      /* for filters; may be NULL */
+  bool flush;               /* flush of filters: all values that they hold back are sent */
 };
 
-/* A member of a group pushes also what is nothing: the others wait for it. But not where there is no key at all. */
+/* A member of a group sends even an empty push, because the others wait for it; but not if the vector has
+ * no keys at all. */
 static bool is_left_out(const struct pawl_where *where, const struct call *call) {
   bool has_range = where->range.begin != 0 || where->range.end != 0;
   if (call->aggregate) return has_range && pawl_range_is_empty(where->range);
@@ -69,13 +71,15 @@ static bool is_left_out(const struct pawl_where *where, const struct call *call)
 }
 
 static pawl_status check_where(const char *what, const struct pawl_vector *vector, const struct pawl_where *where) {
-  if (where->keys && where->list) return pwi_error(PAWL_INVALID, "%s %s: keys and a list", what, vector->name);
+  if (where->keys && where->list)
+    return pwi_error(PAWL_INVALID, "%s %s: both keys and list are given", what, vector->name);
   if (!where->keys && where->count > 0)
-    return pwi_error(PAWL_INVALID, "%s %s: %zu keys at no place", what, vector->name, where->count);
+    return pwi_error(PAWL_INVALID, "%s %s: keys is NULL but count is %zu", what, vector->name, where->count);
   if (!where->after && where->after_count > 0)
-    return pwi_error(PAWL_INVALID, "%s %s: after %zu tasks at no place", what, vector->name, where->after_count);
+    return pwi_error(PAWL_INVALID, "%s %s: after is NULL but after_count is %zu", what, vector->name,
+                     where->after_count);
   if (where->range.begin > where->range.end)
-    return pwi_error(PAWL_INVALID, "%s %s: a range that ends before it begins", what, vector->name);
+    return pwi_error(PAWL_INVALID, "%s %s: the range ends before it begins", what, vector->name);
   if (where->list && where->list->vector != vector->entry->id.id)
     return pwi_error(PAWL_INVALID, "%s %s: the list was made for another vector", what, vector->name);
   return PAWL_OK;
@@ -140,13 +144,13 @@ static pawl_status begin_call(struct pawl_vector *vector, const struct pawl_wher
 
 static pawl_status run_call(struct pawl_vector *vector, const struct pawl_where *where, const struct call *call,
                             struct pawl_task **task_out) {
-  if (!vector) return pwi_error(PAWL_INVALID, "%s no vector", call->what);
+  if (!vector) return pwi_error(PAWL_INVALID, "%s: vector is NULL", call->what);
   pawl_status status = check_where(call->what, vector, where);
   if (status) return status;
   bool lacks_in = call->kind != PWI_REQUEST_PULL && !call->in, lacks_out = call->kind != PWI_REQUEST_PUSH && !call->out;
   if (call->flush) lacks_in = false;
   if ((lacks_in || lacks_out) && !is_nothing(where))
-    return pwi_error(PAWL_INVALID, "%s %s: no values", call->what, vector->name);
+    return pwi_error(PAWL_INVALID, "%s %s: values or values_out is NULL", call->what, vector->name);
   struct pawl_session *session = vector->session;
   pwi_driver_enter(&session->driver);
   status = begin_call(vector, where, call, task_out);
@@ -170,7 +174,7 @@ pawl_status pwi_vector_push_aggregate(struct pawl_vector *vector, const struct p
     call.what = "pushpull with";
     call.out = values_out;
   }
-  if (vector && where->node.id != 0) return pwi_error(PAWL_UNSUPPORTED, "push together to a node: servers only");
+  if (vector && where->node.id != 0) return pwi_error(PAWL_UNSUPPORTED, "push of a group: a node cannot be named");
   return run_call(vector, where, &call, task_out);
 }
 
@@ -192,7 +196,7 @@ static pawl_status make_trigger(struct pawl_vector *vector, const struct pawl_wh
                                       .range = where->range};
   trigger->in = values;
   trigger->tick = tick;
-  *trigger_out = trigger; /* the task's from now on */
+  *trigger_out = trigger; /* the task owns it from now on */
   pawl_status status = pwi_client_flow(client, group, 0, &trigger->group);
   if (!status) status = find_flow(vector, where->node.id, &trigger->flow);
   return status ? status : pwi_client_check(client, trigger->flow, PWI_REQUEST_PUSH, &trigger->where);
@@ -220,7 +224,8 @@ pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_whe
                                struct pwi_vector_id group, uint64_t tick, struct pawl_task **task_out) {
   pawl_status status = check_where("trigger of", vector, where);
   if (status) return status;
-  if (!values || is_nothing(where)) return pwi_error(PAWL_INVALID, "trigger of %s: no values", vector->name);
+  if (!values || is_nothing(where))
+    return pwi_error(PAWL_INVALID, "trigger of %s: values is NULL, or no keys are named", vector->name);
   pwi_driver_enter(&vector->session->driver);
   status = start_trigger(vector, where, values, group, tick, task_out);
   pwi_driver_leave(&vector->session->driver);
@@ -251,9 +256,10 @@ pawl_status pawl_vector_flush_filters(struct pawl_vector *vector, struct pawl_ta
   return run_call(vector, &where, &call, task_out);
 }
 
-/* --- scan ----------------------------------------------------------------------------------------------------------- */
+/* --- scan ----------------------------------------------------------------------------------------------- */
 
-/* One arc's share, waited for. If the time runs out the task keeps the caller's memory until it has finished. */
+/* Pulls the rows of one arc and waits. If the time runs out, the task keeps the caller's memory until it
+ * has finished. */
 static pawl_status scan_arc(struct pawl_vector *vector, struct pawl_range range, size_t room, uint64_t *keys,
                             void *values, int64_t deadline, size_t *count_out, uint64_t *next_out) {
   struct pawl_session *session = vector->session;
@@ -278,7 +284,7 @@ static pawl_status scan_arc(struct pawl_vector *vector, struct pawl_range range,
 pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range, size_t room, uint64_t *keys,
                              void *values, int64_t timeout_ns, size_t *count_out, uint64_t *next_out) {
   if (!vector || !keys || !values || room == 0 || !count_out || !next_out)
-    return pwi_error(PAWL_INVALID, "scan: no vector, or no room for what is found");
+    return pwi_error(PAWL_INVALID, "scan: an argument is NULL, or room is 0");
   int64_t deadline = pwi_driver_deadline(timeout_ns);
   size_t row = pwi_entry_row_bytes(vector->entry), count = 0;
   struct pawl_where where = {.range = range};
@@ -298,12 +304,12 @@ pawl_status pawl_vector_scan(struct pawl_vector *vector, struct pawl_range range
   return PAWL_OK;
 }
 
-/* --- prepared lists ------------------------------------------------------------------------------------------------- */
+/* --- prepared lists ------------------------------------------------------------------------------------- */
 
 pawl_status pawl_keys_create(struct pawl_vector *vector, const uint64_t *keys, size_t count,
                              struct pawl_keys **list_out) {
   if (!vector || (!keys && count > 0) || !list_out)
-    return pwi_error(PAWL_INVALID, "key list: no vector, no keys, or no place for it");
+    return pwi_error(PAWL_INVALID, "key list: vector, keys or list_out is NULL");
   struct pawl_session *session = vector->session;
   struct pawl_keys *list = pwi_alloc_zero(1, sizeof *list);
   if (!list) return pwi_error_status(PAWL_NO_MEMORY, "key list for %s", vector->name);

@@ -1,22 +1,22 @@
-#include "data/formats/names.h"
+#include "data/names.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/formats/table.h"
+#include "data/formats/csv_layout.h"
 
-/* --- one piece ---------------------------------------------------------------------------------------------------------------- */
+/* --- one piece ------------------------------------------------------------------------------------------ */
 
 struct piece_names {
-  struct pwi_namer is; /* first */
+  struct pwi_namer is; /* must be first */
   const struct pwi_source *source;
   const uint64_t *ids;
   struct pawl_names names;
   bool has_no_memory;
 };
 
-/* What is looked for, for the threads that read. */
+/* The search, shared by the threads that read. */
 struct search {
   const uint64_t *ids;
   size_t count;
@@ -34,7 +34,7 @@ static size_t find(const uint64_t *ids, size_t count, uint64_t id) {
   return low < count && ids[low] == id ? low : count;
 }
 
-/* A field without the quotes that are doubled in it. */
+/* Copies a field and undoubles its quotes. */
 static size_t copy_field(struct pwi_field field, char *to, size_t room) {
   size_t size = 0;
   for (const char *at = field.begin; at < field.end && size < room; at++) {
@@ -46,12 +46,12 @@ static size_t copy_field(struct pwi_field field, char *to, size_t room) {
 
 static size_t column_name(const struct pwi_source *source, size_t column, char *to, size_t room) {
   struct pwi_field field;
-  const struct pwi_table *table = &source->rule.table;
+  const struct pwi_csv_layout *table = &source->rule.table;
   if (source->rule.format == PAWL_DATA_CRITEO)
     return (size_t)snprintf(to, room, "%c%zu", column <= PWI_CRITEO_COUNTS ? 'I' : 'C',
                             column <= PWI_CRITEO_COUNTS ? column : column - PWI_CRITEO_COUNTS);
   if (source->head &&
-      pwi_table_name(source->head, source->head + source->head_size, table->separator, column - 1, &field))
+      pwi_csv_name(source->head, source->head + source->head_size, table->separator, column - 1, &field))
     return copy_field(field, to, room);
   return (size_t)snprintf(to, room, "%zu", column);
 }
@@ -83,7 +83,7 @@ static void destroy_piece(void *product) {
   pwi_free(piece);
 }
 
-/* Rows are parsed for their names, and not kept. */
+/* Parses rows for their names; the rows are not kept. */
 static pawl_status parse(const struct pwi_parse_rule *rule, struct pwi_parse *parse, void *to) {
   struct pwi_batch *batch;
   pawl_status status = pwi_batch_create(&batch);
@@ -108,7 +108,7 @@ static pawl_status make_piece(struct pawl_data *data, size_t number, struct pwi_
   if (piece && piece->names.names && text)
     status = pwi_data_parse(data, source, text, parse, &piece->is, &skipped, fault);
   else if (piece && piece->names.names)
-    status = PAWL_OK; /* a cache has no names */
+    status = PAWL_OK; /* caches contain no names */
   if (!status && piece->has_no_memory) status = PAWL_NO_MEMORY;
   if (text) pwi_lines_fini(text);
   if (status == PAWL_NO_MEMORY) pwi_fault_plain(fault, status, source->path);
@@ -119,14 +119,14 @@ static pawl_status make_piece(struct pawl_data *data, size_t number, struct pwi_
   return status;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------------------------------------- */
 
 struct collecting {
   struct pawl_names *names;
   size_t missing;
 };
 
-/* Ends the reading once nothing is missing. */
+/* Stops reading once every name is found. */
 static pawl_status take(void *context, size_t number, void *product, struct pwi_fault *fault) {
   struct collecting *collecting = context;
   struct piece_names *piece = product;
@@ -142,7 +142,7 @@ static pawl_status take(void *context, size_t number, void *product, struct pwi_
   return collecting->missing ? PAWL_OK : PAWL_CANCELLED;
 }
 
-/* Numbers of csv have the id of their column, which the head line names. */
+/* The id of a numeric csv field is its column, which the head line names. */
 static bool name_columns(const struct pawl_data *data, const uint64_t *ids, struct collecting *collecting) {
   const struct pwi_source *source = &data->sources[0];
   if (source->rule.format != PAWL_DATA_CSV || !source->head) return true;
@@ -174,7 +174,7 @@ pawl_status pwi_names_find(struct pawl_data *data, const uint64_t *ids, size_t c
   pawl_status status = PAWL_OK;
   if (collecting.names) *collecting.names = (struct pawl_names){count, pwi_alloc_zero(count + 1, sizeof(char *))};
   if (!collecting.names || !collecting.names->names || !name_columns(data, ids, &collecting))
-    status = pwi_fault(fault, PAWL_NO_MEMORY, "out of memory for the names of %zu features", count);
+    status = pwi_fault(fault, PAWL_NO_MEMORY, "not enough memory for the names of %zu features", count);
   data->searched = &search;
   if (!status && collecting.missing && has_names(data))
     status = pwi_data_make_all(data, 0, data->pieces, threads, true, &product, take, &collecting, fault);

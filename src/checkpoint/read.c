@@ -1,21 +1,21 @@
-/* Reading the files of a checkpoint, to verify it or for the rows of one vector. */
-#include "checkpoint/checkpoint_inside.h"
+/* Reads the files of a checkpoint, to verify it or to visit the rows of a vector. */
+#include "checkpoint/inside.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "ring/place.h"
 
-/* A chunk, and the file that it is in. */
+/* Receives a chunk and the file that contains it. */
 typedef pawl_status visit_of_file(void *context, const struct pwi_manifest_file *file, const struct pwi_chunk *chunk);
 
-/* One file being read. */
+/* A file that is being read. */
 struct reading {
   const struct pwi_manifest *layer;
   const struct pwi_manifest_file *file;
   char path[PWI_SAVED_PATH_MAX];
   struct pwi_archive_reader *reader;
-  size_t cuts; /* so far */
+  size_t cuts; /* cuts read so far */
   struct pwi_problem *problem;
   visit_of_file *visit;
   void *context;
@@ -33,7 +33,7 @@ static pawl_status check_head(struct reading *reading) {
               strcmp(head->base, layer->base) == 0;
   if (same) return PAWL_OK;
   return pwi_problem_tell(reading->problem, PAWL_MISMATCH,
-                          "%s: this is a file of checkpoint %s (number %" PRIu64 ") by node %" PRIu64
+                          "%s: this file belongs to checkpoint %s (number %" PRIu64 ") by node %" PRIu64
                           " of cluster %016" PRIx64,
                           reading->path, head->name, head->checkpoint, head->node, head->cluster);
 }
@@ -48,7 +48,7 @@ static pawl_status check_cut(struct reading *reading, const struct pwi_archive_r
   bool same = wanted && cut.positions.begin == wanted->positions.begin && cut.positions.end == wanted->positions.end &&
               cut.epoch == wanted->epoch && cut.sequence == wanted->sequence;
   if (same) return PAWL_OK;
-  return pwi_problem_tell(reading->problem, PAWL_MISMATCH, "%s: arc %zu is not the one in the manifest", reading->path,
+  return pwi_problem_tell(reading->problem, PAWL_MISMATCH, "%s: arc %zu differs from the manifest", reading->path,
                           reading->cuts - 1);
 }
 
@@ -57,7 +57,7 @@ static pawl_status check_end(struct reading *reading) {
   const struct pwi_manifest_file *file = reading->file;
   if (figures.size == file->size && figures.checksum == file->checksum && reading->cuts == file->arc_count)
     return PAWL_OK;
-  return pwi_problem_tell(reading->problem, PAWL_MISMATCH, "%s: size, checksum or arcs are not those in the manifest",
+  return pwi_problem_tell(reading->problem, PAWL_MISMATCH, "%s: size, checksum or arcs differ from the manifest",
                           reading->path);
 }
 
@@ -65,8 +65,8 @@ static pawl_status read_chunk(struct reading *reading, const struct pwi_archive_
   struct pwi_chunk chunk;
   pawl_status status = pwi_chunk_read(record->bytes, record->size, &chunk);
   if (status != PAWL_OK)
-    return pwi_problem_tell(reading->problem, status, "%s: what begins at byte %" PRIu64 " is no chunk", reading->path,
-                            record->offset);
+    return pwi_problem_tell(reading->problem, status, "%s: the bytes from %" PRIu64 " on are not a chunk",
+                            reading->path, record->offset);
   return reading->visit(reading->context, reading->file, &chunk);
 }
 
@@ -98,7 +98,7 @@ static pawl_status read_file(struct pwi_files *files, struct reading *reading) {
   return status;
 }
 
-/* All files of a layer, in the order of the manifest. */
+/* Reads all files of a layer, in the order of the manifest. */
 static pawl_status read_layer(const struct pwi_saved *saved, const struct pwi_manifest *layer, visit_of_file *visit,
                               void *context, struct pwi_problem *problem) {
   pawl_status status = PAWL_OK;
@@ -110,9 +110,9 @@ static pawl_status read_layer(const struct pwi_saved *saved, const struct pwi_ma
   return status;
 }
 
-/* --- rows of a vector --------------------------------------------------------------------------------------------- */
+/* --- rows of a vector ----------------------------------------------------------------------------------- */
 
-/* Who is told of what. A vector of 0 stands for all that the layer knows. */
+/* The receiver of a walk. Vector 0 means all vectors of the layer. */
 struct walk {
   const struct pwi_manifest *layer;
   const struct pwi_manifest_vector *vector;
@@ -128,11 +128,11 @@ static pawl_status check_rows(const struct walk *walk, const struct pwi_manifest
   bool fits =
       chunk->row_bytes == size * pwi_options_stored(&vector->is) && chunk->state_bytes == size * vector->is.state_width;
   if (fits && pwi_chunk_key(chunk, chunk->count - 1) < vector->is.size) return PAWL_OK;
-  return pwi_problem_tell(walk->problem, PAWL_MISMATCH, "%s: rows of %s have another width or lie outside its span",
+  return pwi_problem_tell(walk->problem, PAWL_MISMATCH, "%s: rows of %s have the wrong width or keys outside its span",
                           walk->layer->name, vector->name);
 }
 
-/* The number of the first row whose key is not below `key`. */
+/* The index of the first row whose key is at least `key`. */
 static size_t first_row(const struct pwi_chunk *chunk, uint64_t key) {
   size_t low = 0, high = chunk->count;
   while (low < high) {
@@ -155,8 +155,9 @@ static struct pwi_chunk rows_of(const struct pwi_chunk *chunk, size_t from, size
   return some;
 }
 
-/* Only rows on which the file has a cut count. An arc that was given up while its file went on has none there: its rows were copied
- * in the middle of its life, some perhaps of a push that never was, and the file that has its cut need not have them all. */
+/* Rows count only in arcs for which the file has a cut. If a server gave up an arc before its file was
+ * complete, the file has no cut for it. Those rows were copied at an inconsistent moment: some may come from
+ * a push that was never committed, and the file that has the arc's cut need not overwrite all of them. */
 static pawl_status visit_cut(struct walk *walk, const struct pwi_manifest_file *file,
                              const struct pwi_manifest_vector *vector, const struct pwi_chunk *chunk) {
   struct pwi_place place = {.size = vector->is.size, .mixed = vector->is.placement == PAWL_PLACE_MIXED};
@@ -176,7 +177,7 @@ static pawl_status visit_chunk(void *context, const struct pwi_manifest_file *fi
   struct walk *walk = context;
   if (!chunk->has_rows || (walk->vector && chunk->vector.id != walk->vector->id)) return PAWL_OK;
   const struct pwi_manifest_vector *vector = pwi_manifest_vector(walk->layer, chunk->vector.id);
-  if (!vector) return PAWL_OK; /* deleted while it was saved */
+  if (!vector) return PAWL_OK; /* deleted during the save */
   if (chunk->has_incarnation && chunk->incarnation != vector->incarnation) return PAWL_OK;
   pawl_status status = check_rows(walk, vector, chunk);
   return status == PAWL_OK ? visit_cut(walk, file, vector, chunk) : status;
@@ -197,7 +198,7 @@ pawl_status pwi_saved_walk(const struct pwi_saved *saved, const struct pwi_manif
   return status;
 }
 
-/* Who is told of rows of vectors that are the same ones in the newest layer. */
+/* The receiver of rows of all vectors that are the same in the newest layer. */
 struct walk_all {
   const struct pwi_manifest *layer, *newest;
   pawl_status (*visit)(void *context, const struct pwi_chunk *chunk);
@@ -241,7 +242,7 @@ pawl_status pwi_saved_verify(const struct pwi_saved *saved, struct pwi_saved_tot
     struct walk walk = {.layer = layer, .problem = problem};
     status = pwi_manifest_covers(layer, pawl_range_of(0, PWI_RING_END));
     if (status == PAWL_MISMATCH)
-      status = pwi_problem_tell(problem, status, "%s: its files do not hold the whole ring", layer->name);
+      status = pwi_problem_tell(problem, status, "%s: its files do not cover the whole ring", layer->name);
     if (status == PAWL_OK) status = read_layer(saved, layer, visit_chunk, &walk, problem);
     totals.files += layer->file_count;
     totals.bytes += bytes_of(layer);
