@@ -14,20 +14,20 @@ static inline bool apps_news(const struct pawl_job_event *event, char line[APPS_
   unsigned long long pid = (unsigned long long)event->pid, pieces = (unsigned long long)event->pieces;
   switch (event->what) {
   case PAWL_JOB_JOINED:
-    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s has joined: %u now", pid, event->host, event->workers);
+    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s joined; %u now", pid, event->host, event->workers);
     return true;
   case PAWL_JOB_LOST:
-    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s is lost: %u left", pid, event->host, event->workers);
+    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s was lost; %u left", pid, event->host, event->workers);
     return true;
   case PAWL_JOB_DROPPED:
-    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s was slow for too long and is let go: %u left", pid, event->host,
-             event->workers);
+    snprintf(line, APPS_NEWS_MAX, "worker %llu at %s was too slow for too long and was dropped; %u left", pid,
+             event->host, event->workers);
     return true;
   case PAWL_JOB_MOVED:
     if (pieces == 1)
-      snprintf(line, APPS_NEWS_MAX, "1 piece of the data has changed hands");
+      snprintf(line, APPS_NEWS_MAX, "1 piece of the data moved to another worker");
     else
-      snprintf(line, APPS_NEWS_MAX, "%llu pieces of the data have changed hands", pieces);
+      snprintf(line, APPS_NEWS_MAX, "%llu pieces of the data moved to other workers", pieces);
     return true;
   case PAWL_JOB_REFUSED:
     snprintf(line, APPS_NEWS_MAX, "worker %llu at %s: %s", pid, event->host, event->text);

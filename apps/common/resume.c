@@ -81,12 +81,12 @@ static bool same_file(const json_t *file, const char *path, uint64_t size, char 
   apps_json_wide_of(json_object_get(file, "size"), &was);
   apps_json_wide_of(json_object_get(file, "time"), &time);
   if (name && strcmp(name, path) != 0)
-    snprintf(text, APPS_RESUME_TEXT, "%.180s stands where %.180s was", path, name);
+    snprintf(text, APPS_RESUME_TEXT, "%.180s is in place of %.180s", path, name);
   else if (was != size)
-    snprintf(text, APPS_RESUME_TEXT, "%.300s had %llu bytes, and has %llu", path, (unsigned long long)was,
+    snprintf(text, APPS_RESUME_TEXT, "%.300s had %llu bytes and now has %llu", path, (unsigned long long)was,
              (unsigned long long)size);
   else if (time != time_of(path))
-    snprintf(text, APPS_RESUME_TEXT, "%.300s was written since", path);
+    snprintf(text, APPS_RESUME_TEXT, "%.300s was modified since", path);
   else
     return true;
   return false;
@@ -101,7 +101,7 @@ bool apps_files_same(const json_t *files, const struct pawl_data *data, char tex
     if (!same_file(json_array_get(files, i), path, size, text)) return false;
   }
   if (info.files == json_array_size(files)) return true;
-  snprintf(text, APPS_RESUME_TEXT, "there were %zu files, and there are %zu", json_array_size(files), info.files);
+  snprintf(text, APPS_RESUME_TEXT, "there were %zu files and now there are %zu", json_array_size(files), info.files);
   return false;
 }
 
@@ -114,7 +114,7 @@ void apps_term(json_t *terms, const char *option, const char *format, ...) {
   vsnprintf(value, sizeof value, format, arguments);
   va_end(arguments);
   json_t *text = json_string(value);
-  json_object_set_new(terms, option, text ? text : json_string("no UTF-8"));
+  json_object_set_new(terms, option, text ? text : json_string("not UTF-8"));
 }
 
 void apps_term_flag(json_t *terms, const char *option, bool is_on) {
@@ -141,13 +141,13 @@ bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TE
   json_object_foreach(now, option, value) {
     const char *was = json_string_value(json_object_get(before, option)), *is = json_string_value(value);
     if (was && is && strcmp(was, is) == 0) continue;
-    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s, and is %.120s now", option, was && *was ? was : "not given",
+    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s and is now %.120s", option, was && *was ? was : "not given",
              is && *is ? is : "not given");
     return false;
   }
   json_object_foreach((json_t *)(uintptr_t)before, option, value) {
     if (json_object_get(now, option)) continue;
-    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s, and is not given now", option,
+    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s and is now not given", option,
              json_is_string(value) ? json_string_value(value) : "given");
     return false;
   }

@@ -144,7 +144,8 @@ static pawl_status count_all(struct counting *counting, const struct pawl_lda_mo
 pawl_status pawl_lda_coherence(const struct pawl_lda_model *model, struct pawl_data *data, size_t top, uint32_t threads,
                                struct pawl_lda_coherence *topics_out, char error[PAWL_LDA_TEXT]) {
   struct counting counting = {.words = model->about.words, .topics = model->about.topics, .top = top};
-  if (top > TOP_MAX) return apps_say(error, PAWL_INVALID, "coherence is of at most %d words of a topic", TOP_MAX);
+  if (top > TOP_MAX)
+    return apps_say(error, PAWL_INVALID, "coherence is computed for at most %d words of a topic", TOP_MAX);
   if (counting.top > counting.words) counting.top = (size_t)counting.words;
   if (counting.top < 2) {
     for (uint32_t k = 0; k < counting.topics; k++)

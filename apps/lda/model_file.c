@@ -31,7 +31,8 @@ static_assert(PAWL_LDA_TEXT == APPS_TEXT_MAX, "sentences are written by the same
 
 #define MAGIC "pawl-model "
 #define VERSION 1
-#define LINE_SIZE 22 /* of the first line, its end included */
+#define LIBLINEAR "solver_type " /* LIBLINEAR's models begin with it */
+#define LINE_SIZE 22             /* of the first line, its end included */
 #define ALIGNMENT 64
 #define HEAD_MAX ((size_t)1 << 20)
 #define FLOATS ((uint32_t)1 << 31)
@@ -192,16 +193,17 @@ static size_t read_begin(const char *digits) {
 
 static pawl_status read_line(const char *bytes, size_t size, size_t *begin_out, char *why) {
   size_t magic = strlen(MAGIC);
-  if (size == 0) return apps_say(why, PAWL_TRUNCATED, "it is empty");
+  if (size == 0) return apps_say(why, PAWL_TRUNCATED, "the file is empty");
+  if (size >= strlen(LIBLINEAR) && memcmp(bytes, LIBLINEAR, strlen(LIBLINEAR)) == 0)
+    return apps_say(why, PAWL_MISMATCH, "this is a linear model, not a topic model");
   if (memcmp(bytes, MAGIC, size < magic ? size : magic) != 0)
-    return apps_say(why, PAWL_CORRUPT, "it is no topic model: a file of one begins with \"%s\"", MAGIC);
-  if (size < LINE_SIZE) return apps_say(why, PAWL_TRUNCATED, "it ends in its first line");
+    return apps_say(why, PAWL_CORRUPT, "not a topic model; expected a file that begins with \"%s\"", MAGIC);
+  if (size < LINE_SIZE) return apps_say(why, PAWL_TRUNCATED, "the file ends in its first line");
   if (bytes[magic] != '0' + VERSION || bytes[magic + 1] != ' ')
-    return apps_say(why, PAWL_UNSUPPORTED, "it is of another version of the format than %d, which this pawl reads",
-                    VERSION);
+    return apps_say(why, PAWL_UNSUPPORTED, "unknown version of the format; this pawl reads version %d", VERSION);
   *begin_out = read_begin(bytes + magic + 2);
-  if (*begin_out == 0) return apps_say(why, PAWL_CORRUPT, "its first line is damaged");
-  return *begin_out > size ? apps_say(why, PAWL_TRUNCATED, "it ends in its head") : PAWL_OK;
+  if (*begin_out == 0) return apps_say(why, PAWL_CORRUPT, "the first line is damaged");
+  return *begin_out > size ? apps_say(why, PAWL_TRUNCATED, "the file ends in its header") : PAWL_OK;
 }
 
 static bool take_count(const json_t *about, const char *key, uint64_t least, uint64_t most, uint64_t *count_out) {
@@ -230,7 +232,7 @@ static pawl_status read_shape(const json_t *about, struct shape *shape, char *wh
   struct pawl_lda_about *is = &shape->about;
   uint64_t topics = 0;
   if (!kind || strcmp(kind, "topics") != 0)
-    return apps_say(why, PAWL_MISMATCH, "it is a %s model, and not one of topics", kind ? kind : "linear");
+    return apps_say(why, PAWL_MISMATCH, "this is a %s model, not a topic model", kind ? kind : "linear");
   if (!take_method(about, &is->method)) wrong = "method";
   if (!take_count(about, "topics", 1, PAWL_LDA_TOPICS_MAX, &topics)) wrong = "topics";
   if (!take_count(about, "words", 1, INT32_MAX, &is->words)) wrong = "words";
@@ -244,7 +246,7 @@ static pawl_status read_shape(const json_t *about, struct shape *shape, char *wh
   if (!take_count(about, "entries", 0, INT64_MAX, &shape->entries)) wrong = "entries";
   if (!take_count(about, "vocabulary", 0, INT64_MAX, &shape->vocabulary)) wrong = "vocabulary";
   if (!wrong) return PAWL_OK;
-  return apps_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
+  return apps_say(why, PAWL_CORRUPT, "invalid value of \"%s\" in the header", wrong);
 }
 
 static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, struct shape *shape, char *why) {
@@ -253,7 +255,7 @@ static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, 
   if (status) return status;
   json_t *about = json_loadb(bytes + LINE_SIZE, *begin_out - LINE_SIZE, JSON_REJECT_DUPLICATES, &problem);
   if (!json_is_object(about))
-    status = apps_say(why, PAWL_CORRUPT, "its description is no JSON object%s%s", about ? "" : ": ",
+    status = apps_say(why, PAWL_CORRUPT, "the header is not a JSON object%s%s", about ? "" : ": ",
                       about ? "" : problem.text);
   else
     status = read_shape(about, shape, why);
@@ -287,11 +289,11 @@ static pawl_status find_parts(const char *bytes, size_t size, size_t begin, cons
   if (parts->values) parts->topics = cut(&at, &left, shape->entries, 2);
   if (parts->topics) parts->vocabulary = cut(&at, &left, shape->vocabulary, 1);
   if (!parts->vocabulary || left < 8)
-    return apps_say(why, PAWL_TRUNCATED, "it ends too early: it should have %llu topics of %llu words",
+    return apps_say(why, PAWL_TRUNCATED, "the file ends too early; expected %llu topics of %llu words",
                     (unsigned long long)shape->about.topics, (unsigned long long)shape->about.words);
-  if (left > 8) return apps_say(why, PAWL_CORRUPT, "there is more in it than its topics");
+  if (left > 8) return apps_say(why, PAWL_CORRUPT, "unexpected data after the topics");
   if (XXH3_64bits(bytes, size - 8) != get(at, 8))
-    return apps_say(why, PAWL_CORRUPT, "it is damaged: its checksum does not fit");
+    return apps_say(why, PAWL_CORRUPT, "the file is damaged: its checksum does not match");
   return PAWL_OK;
 }
 
@@ -315,27 +317,27 @@ static pawl_status read_rows(const struct parts *parts, uint64_t entries, struct
     struct lda_row row = {.count = length & ~FLOATS, .kind = length & FLOATS ? LDA_ROW_WEIGHTS : LDA_ROW_COUNTS};
     if (row.count == 0) continue;
     if (row.count > model->about.topics || row.count > entries - at)
-      return apps_say(why, PAWL_CORRUPT, "the word %llu has more topics than there are", (unsigned long long)w);
+      return apps_say(why, PAWL_CORRUPT, "word %llu has more topics than the model", (unsigned long long)w);
     row.entries = malloc((size_t)row.count * 6);
     if (!row.entries) return PAWL_NO_MEMORY;
     if (!read_row(parts->values + at * 4, parts->topics + at * 2, model->about.topics, &row)) {
       free(row.entries);
-      return apps_say(why, PAWL_CORRUPT, "the counts of word %llu cannot be", (unsigned long long)w);
+      return apps_say(why, PAWL_CORRUPT, "the counts of word %llu are invalid", (unsigned long long)w);
     }
     lda_model_take(model, w, row);
     at += row.count;
   }
-  return at == entries ? PAWL_OK : apps_say(why, PAWL_CORRUPT, "its words do not have as many topics as it says");
+  return at == entries ? PAWL_OK : apps_say(why, PAWL_CORRUPT, "the number of counts does not match the header");
 }
 
 static pawl_status read_words(const struct parts *parts, const struct shape *shape, struct pawl_words **words_out,
                               char *why) {
   if (shape->vocabulary == 0) return PAWL_OK;
-  pawl_status status = pawl_words_parse("its vocabulary", parts->vocabulary, (size_t)shape->vocabulary, words_out);
+  pawl_status status = pawl_words_parse("the vocabulary", parts->vocabulary, (size_t)shape->vocabulary, words_out);
   if (status == PAWL_NO_MEMORY) return status;
   if (status) return apps_say(why, PAWL_CORRUPT, "%s", pawl_error_text());
   if (pawl_words_count(*words_out) == shape->about.words) return PAWL_OK;
-  return apps_say(why, PAWL_CORRUPT, "its vocabulary has %llu words, and its topics %llu",
+  return apps_say(why, PAWL_CORRUPT, "the vocabulary has %llu words, but the topics have %llu",
                   (unsigned long long)pawl_words_count(*words_out), (unsigned long long)shape->about.words);
 }
 
@@ -350,8 +352,7 @@ static pawl_status make_model(const struct parts *parts, const struct shape *sha
     memcpy(&alpha[k], &bits, 8);
   }
   if (status == PAWL_OK) status = pawl_lda_model_create(&shape->about, alpha, words, model_out);
-  if (status == PAWL_INVALID)
-    status = apps_say(why, PAWL_CORRUPT, "its alpha or its beta is no positive number, or too small a one");
+  if (status == PAWL_INVALID) status = apps_say(why, PAWL_CORRUPT, "alpha or beta is not positive, or too small");
   pawl_words_release(words);
   free(alpha);
   return status;

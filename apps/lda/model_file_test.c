@@ -192,13 +192,13 @@ static void test_other_files_are_told_from_topic_models(void **state) {
   (void)state;
   check_text("", PAWL_TRUNCATED, "empty");
   check_text("pawl-mo", PAWL_TRUNCATED, "first line");
-  check_text("some text\n", PAWL_CORRUPT, "no model");
-  check_text("pawl-model 2 00000384\n{}", PAWL_UNSUPPORTED, "another version");
+  check_text("some text\n", PAWL_CORRUPT, "not a topic model");
+  check_text("pawl-model 2 00000384\n{}", PAWL_UNSUPPORTED, "unknown version");
   check_text("pawl-model 1 0000038x\n{}", PAWL_CORRUPT, "first line");
   check_text("pawl-model 1 00000024\n{}", PAWL_MISMATCH, "linear");
   check_text("pawl-model 1 00000024\n[]", PAWL_CORRUPT, "JSON");
   check_text("pawl-model 1 00000040\n{\"kind\":\"forest\"}\n", PAWL_MISMATCH, "forest");
-  check_text("pawl-model 1 00000040\n{\"kind\":\"topics\"}\n", PAWL_CORRUPT, "cannot be understood");
+  check_text("pawl-model 1 00000040\n{\"kind\":\"topics\"}\n", PAWL_CORRUPT, "invalid value");
   check_text("solver_type L2R_LR\nnr_class 2\n", PAWL_MISMATCH, "linear");
   check_text("pawl-model 1 00000200\n{\"kind\":\"topics\",\"method\":\"svi\",\"topics\":65000,\"words\":2147483647,"
              "\"beta\":1,\"sweeps\":0,\"documents\":0,\"tokens\":0,\"entries\":9223372036854775807,\"vocabulary\":0}"
@@ -221,7 +221,7 @@ static void test_reading_names_the_file_and_the_linear_reader_knows_topics(void 
   const struct linear_model other = {.loss = LINEAR_LOGISTIC, .labels = {0, 1}, .features = 3};
   assert_int_equal(linear_model_write(&other, "m", LINEAR_FORMAT_PAWL, error), PAWL_OK);
   assert_int_equal(pawl_lda_model_read("m", &none, error), PAWL_MISMATCH);
-  assert_non_null(strstr(error, "m: it is a linear model"));
+  assert_non_null(strstr(error, "m: this is a linear model"));
 }
 
 int main(void) {

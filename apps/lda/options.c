@@ -26,8 +26,9 @@ void pawl_lda_options_init(struct pawl_lda_options *options) {
 static bool is_positive(double value) { return isfinite(value) && value > 0; }
 
 static const char *wrong_with_model(const struct pawl_lda_options *options) {
-  if (options->method != PAWL_LDA_GIBBS && options->method != PAWL_LDA_SVI) return "there is no such method";
-  if (options->topics < 1 || options->topics > PAWL_LDA_TOPICS_MAX) return "the number of topics must be 1 to 65000";
+  if (options->method != PAWL_LDA_GIBBS && options->method != PAWL_LDA_SVI) return "unknown method";
+  if (options->topics < 1 || options->topics > PAWL_LDA_TOPICS_MAX)
+    return "the number of topics must be from 1 to 65000";
   if (!is_positive(options->alpha) || options->alpha > 1e6) return "alpha must be a positive number";
   if (!is_positive(options->beta) || options->beta > 1e6) return "beta must be a positive number";
   if (options->staleness > UINT16_MAX) return "the staleness must be below 65536 sweeps";
@@ -36,25 +37,26 @@ static const char *wrong_with_model(const struct pawl_lda_options *options) {
 
 static const char *wrong_with_svi(const struct pawl_lda_options *options) {
   if (options->method != PAWL_LDA_SVI) return NULL;
-  if (options->batch < 1) return "a batch has at least one document";
+  if (options->batch < 1) return "the batch must have at least one document";
   if (!(options->kappa > 0.5 && options->kappa <= 1)) return "kappa must be above 0.5 and at most 1";
   if (!(options->offset >= 0) || !isfinite(options->offset)) return "the offset must not be negative";
-  if (options->resume) return "stochastic variational inference cannot be resumed: it makes few passes";
-  if (options->start) return "stochastic variational inference begins by itself: a start is for gibbs";
+  if (options->resume) return "svi cannot be resumed";
+  if (options->start) return "svi cannot start from a model; use --method gibbs";
   return NULL;
 }
 
 static const char *wrong_with_paths(const struct pawl_lda_options *options) {
-  if (options->path_count < 1) return "no data: name at least one file";
+  if (options->path_count < 1) return "no data given; name at least one file";
   for (size_t i = 0; i < options->path_count; i++)
-    if (options->paths[i][0] != '/') return "paths of the data must be absolute: workers open them too";
+    if (options->paths[i][0] != '/') return "paths of the data must be absolute, because workers open them too";
   if (!options->directory || options->directory[0] != '/' || strlen(options->directory) > 3000)
-    return "a directory for the run is needed, by its absolute path";
+    return "the directory of the run must be given by its absolute path";
   if (options->vocabulary && (options->vocabulary[0] != '/' || strlen(options->vocabulary) > 4000))
-    return "the path of the vocabulary must be absolute: workers open it too";
+    return "the path of the vocabulary must be absolute, because workers open it too";
   if (options->start && (options->start[0] != '/' || strlen(options->start) > 4000))
-    return "the path of the model to start from must be absolute: workers open it too";
-  if (options->job && (strlen(options->job) > 60 || !*options->job)) return "the job's name must have 1 to 60 letters";
+    return "the path of the model to start from must be absolute, because workers open it too";
+  if (options->job && (strlen(options->job) > 60 || !*options->job))
+    return "the name of the job must have 1 to 60 characters";
   return NULL;
 }
 

@@ -59,9 +59,9 @@ static void test_what_the_defaults_are_is_fine(void **state) {
 static void test_there_are_two_methods(void **state) {
   (void)state;
   options.method = (enum pawl_lda_method)0;
-  is_refused("no such method");
+  is_refused("unknown method");
   options.method = (enum pawl_lda_method)3;
-  is_refused("no such method");
+  is_refused("unknown method");
 }
 
 static void test_topics_are_1_to_65000(void **state) {
@@ -131,7 +131,7 @@ static void test_svi_neither_resumes_nor_starts_from_a_model(void **state) {
   is_refused("cannot be resumed");
   options.resume = false;
   options.start = "/model";
-  is_refused("a start is for gibbs");
+  is_refused("svi cannot start from a model");
   options.method = PAWL_LDA_GIBBS;
   options.resume = true;
   passes();
@@ -163,11 +163,11 @@ static void test_paths_are_absolute(void **state) {
 static void test_a_run_has_a_directory(void **state) {
   (void)state;
   options.directory = NULL;
-  is_refused("a directory for the run is needed");
+  is_refused("the directory of the run must be given");
   options.directory = "run";
-  is_refused("a directory for the run is needed");
+  is_refused("the directory of the run must be given");
   options.directory = long_path(3001);
-  is_refused("a directory for the run is needed");
+  is_refused("the directory of the run must be given");
   options.directory = long_path(3000);
   passes();
 }
@@ -175,9 +175,9 @@ static void test_a_run_has_a_directory(void **state) {
 static void test_a_job_has_a_name_of_60_letters_at_most(void **state) {
   (void)state;
   options.job = "";
-  is_refused("1 to 60 letters");
+  is_refused("1 to 60 characters");
   options.job = long_path(61);
-  is_refused("1 to 60 letters");
+  is_refused("1 to 60 characters");
   options.job = long_path(60);
   passes();
 }

@@ -141,7 +141,8 @@ static pawl_status take(void *context, size_t piece, struct pawl_batch *batch) {
 static pawl_status explain(const struct scoring *scoring, pawl_status status, char *error) {
   const char *text = pawl_error_text();
   if (atomic_load(&scoring->is_uncountable))
-    return apps_say(error, PAWL_INVALID, "these are no documents: a value is not a count, whole and from 0 on");
+    return apps_say(error, PAWL_INVALID,
+                    "the data does not have documents: a value is not a count (a whole number, at least 0)");
   return apps_say(error, status, "%s", text[0] ? text : pawl_status_text(status));
 }
 
@@ -158,7 +159,7 @@ pawl_status pawl_lda_perplexity(const struct pawl_lda_model *model, struct pawl_
   pawl_status status = pawl_data_read_all(data, 0, info.pieces, 1, take, &scoring);
   if (status) return explain(&scoring, status, error);
   if (scoring.tokens == 0)
-    return apps_say(error, PAWL_INVALID, "there is nothing to score: %" PRIu64 " documents without a known word",
+    return apps_say(error, PAWL_INVALID, "nothing to score: %" PRIu64 " documents without a known word",
                     (uint64_t)scoring.empty);
   double sum = (double)scoring.sum / UNIT;
   *score_out = (struct pawl_lda_score){

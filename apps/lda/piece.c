@@ -139,7 +139,7 @@ static pawl_status measure(struct lda_piece *piece, const struct pawl_batch *bat
         return say(error, PAWL_MISMATCH, piece->path, what);
       }
       if (count == 0) {
-        snprintf(what, sizeof what, "word %llu is %g times in a document: counts are whole numbers of 1 to %d",
+        snprintf(what, sizeof what, "word %llu has the count %g in a document; expected a whole number from 1 to %d",
                  (unsigned long long)id, (double)batch->values[i], PAWL_COUNT_MAX);
         return say(error, PAWL_CORRUPT, piece->path, what);
       }
@@ -150,12 +150,12 @@ static pawl_status measure(struct lda_piece *piece, const struct pawl_batch *bat
     }
     tokens += length;
     if (length > PAWL_COUNT_MAX) {
-      snprintf(what, sizeof what, "a document has %llu words, and may have %d: cut it into several",
+      snprintf(what, sizeof what, "a document has %llu words, but at most %d are supported; split it",
                (unsigned long long)length, PAWL_COUNT_MAX);
       return say(error, PAWL_TOO_LARGE, piece->path, what);
     }
     if (tokens >= INT32_MAX)
-      return say(error, PAWL_TOO_LARGE, piece->path, "2^31 tokens in one piece: ask for smaller pieces");
+      return say(error, PAWL_TOO_LARGE, piece->path, "a piece has more than 2^31 tokens; use smaller pieces");
     piece->documents += length > 0;
     piece->empty += length == 0;
     if (length > piece->longest) piece->longest = (uint32_t)length;
@@ -236,9 +236,9 @@ pawl_status lda_piece_count(uint64_t number, uint64_t words, const struct pawl_b
   struct lda_piece piece = {.number = number, .unknown = batch->unknown, .file = -1};
   snprintf(piece.path, sizeof piece.path, "piece %llu of the corpus", (unsigned long long)number);
   if (words == 0) words = batch->max_id;
-  if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "more than 2^27 words in the vocabulary");
+  if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "the vocabulary has more than 2^27 words");
   uint32_t *tokens_of = calloc(words + 1, sizeof *tokens_of);
-  if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "no memory");
+  if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "out of memory");
   pawl_status status = measure(&piece, batch, words, tokens_of, error);
   free(tokens_of);
   if (!status) *piece_out = piece;
@@ -251,11 +251,11 @@ pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corp
   path_of(directory, number, piece.path);
   piece.unknown = batch->unknown;
   if (words == 0) words = batch->max_id;
-  if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "more than 2^27 words in the vocabulary");
+  if (words > LDA_WORDS_MAX) return say(error, PAWL_TOO_LARGE, piece.path, "the vocabulary has more than 2^27 words");
   uint32_t *tokens_of = calloc(words + 1, sizeof *tokens_of);
-  if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "no memory");
+  if (!tokens_of) return say(error, PAWL_NO_MEMORY, piece.path, "out of memory");
   pawl_status status = measure(&piece, batch, words, tokens_of, error);
-  if (!status && give_memory(&piece)) status = say(error, PAWL_NO_MEMORY, piece.path, "no memory");
+  if (!status && give_memory(&piece)) status = say(error, PAWL_NO_MEMORY, piece.path, "out of memory");
   if (!status) {
     arrange_words(&piece, words, tokens_of);
     arrange_documents(&piece, batch, tokens_of);
@@ -271,11 +271,12 @@ pawl_status lda_piece_make(const char *directory, uint64_t number, uint64_t corp
 static pawl_status read_head(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   struct head head;
   pawl_status status = read_at(piece->file, &head, sizeof head, 0);
-  if (status) return say(error, status, piece->path, "cannot be read, or ends early");
+  if (status) return say(error, status, piece->path, "cannot read the file, or it ends too early");
   if (head.magic != MAGIC || head.check != head_check(&head) || head.state_check != state_check(&head))
-    return say(error, PAWL_CORRUPT, piece->path, "this is no piece of a corpus, or it is damaged");
+    return say(error, PAWL_CORRUPT, piece->path, "not a piece of a corpus, or damaged");
   if (head.corpus != piece->corpus || head.topics != piece->topics || head.number != piece->number)
-    return say(error, PAWL_MISMATCH, piece->path, "this belongs to a run with other data or another number of topics");
+    return say(error, PAWL_MISMATCH, piece->path,
+               "the piece belongs to a run with other data or another number of topics");
   piece->generation = head.generation;
   piece->version = head.version;
   piece->empty = head.empty;
@@ -287,7 +288,7 @@ static pawl_status read_head(struct lda_piece *piece, char error[PAWL_LDA_TEXT])
   piece->last_word = head.last_word;
   off_t size = lseek(piece->file, 0, SEEK_END);
   if (size < 0 || (uint64_t)size != array_at(piece, 0) + 8 * (uint64_t)piece->tokens)
-    return say(error, PAWL_TRUNCATED, piece->path, "the file is not as long as it should be");
+    return say(error, PAWL_TRUNCATED, piece->path, "the file has the wrong size");
   return PAWL_OK;
 }
 
@@ -330,11 +331,11 @@ static bool is_sound(const struct lda_piece *piece) {
 
 pawl_status lda_piece_load(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) {
   if (piece->is_loaded) return PAWL_OK;
-  if (give_memory(piece)) return say(error, PAWL_NO_MEMORY, piece->path, "no memory");
+  if (give_memory(piece)) return say(error, PAWL_NO_MEMORY, piece->path, "out of memory");
   pawl_status status = read_at(piece->file, piece->block, (size_t)(4 * index_words(piece)), HEAD_BYTES);
   if (!status) status = read_at(piece->file, piece->pairs, 4 * (size_t)piece->tokens, array_at(piece, piece->version));
   if (status)
-    say(error, status, piece->path, "cannot be read");
+    say(error, status, piece->path, "cannot read the file");
   else if (!is_sound(piece))
     status = say(error, PAWL_CORRUPT, piece->path, "the piece is damaged");
   if (status) {
@@ -403,7 +404,7 @@ pawl_status lda_piece_renew(struct lda_piece *piece, char error[PAWL_LDA_TEXT]) 
   piece->file = before;
   close(file);
   unlink(other);
-  return say(error, status, other, "the piece cannot be copied");
+  return say(error, status, other, "cannot copy the piece");
 }
 
 pawl_status lda_piece_commit(struct lda_piece *piece) {
@@ -423,7 +424,7 @@ pawl_status lda_piece_adopt(struct lda_piece *piece, uint64_t generation, char e
   }
   status = write_at(piece->file, piece->pairs, 4 * (size_t)piece->tokens, array_at(piece, 0));
   if (!status) status = write_state(piece, generation, 0);
-  if (status) say(error, status, piece->path, "cannot be written");
+  if (status) say(error, status, piece->path, "cannot write the file");
   lda_piece_unload(piece);
   return status;
 }

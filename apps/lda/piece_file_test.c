@@ -151,7 +151,7 @@ static void test_counts_that_are_none_are_refused(void **state) {
   (void)state;
   static const float wrong[] = {0, -1, 0.5f, 1.5f, 2 * (float)PAWL_COUNT_MAX, 1e30f, NAN, INFINITY, -INFINITY};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-    is_refused(2, wrong[i], 0, PAWL_CORRUPT, "counts are whole numbers of 1 to 16777216");
+    is_refused(2, wrong[i], 0, PAWL_CORRUPT, "expected a whole number from 1 to 16777216");
 }
 
 static void test_words_beyond_the_vocabulary_are_refused(void **state) {
@@ -177,7 +177,7 @@ static void test_too_many_tokens_are_refused(void **state) {
   add_word(&documents, 2, 1);
   end_document(&documents);
   assert_int_equal(make(0), PAWL_TOO_LARGE);
-  assert_non_null(strstr(error, "cut it"));
+  assert_non_null(strstr(error, "split it"));
 }
 
 static void test_a_directory_that_is_not_there_is_named(void **state) {

@@ -134,8 +134,8 @@ static pawl_status add_reports(struct lda_training *run, const struct pawl_round
       return lda_fail(run, report.status, "worker %llu at %s: %s", (unsigned long long)report.pid, report.host,
                       *report.text ? report.text : pawl_status_text(report.status));
     if (!lda_reply_read(report.bytes, report.size, &reply))
-      return lda_fail(run, PAWL_CORRUPT, "worker %llu at %s sent a reply that cannot be read",
-                      (unsigned long long)report.pid, report.host);
+      return lda_fail(run, PAWL_CORRUPT, "worker %llu at %s sent an invalid reply", (unsigned long long)report.pid,
+                      report.host);
     status = add_reply(sum, &reply);
     if (!status) status = note_worker(run, replies++, &report, &reply);
     lda_reply_fini(&reply);
@@ -182,9 +182,9 @@ static pawl_status one_round(struct lda_training *run, struct lda_reply *sum_out
 static pawl_status settle(struct lda_training *run, const struct lda_reply *sum) {
   uint64_t words = run->vocabulary ? pawl_words_count(run->vocabulary) : sum->words;
   if (sum->tokens == 0)
-    return lda_fail(run, PAWL_TRUNCATED, "there are no words in the corpus: %llu documents are empty%s",
+    return lda_fail(run, PAWL_TRUNCATED, "the corpus has no words: %llu documents are empty%s",
                     (unsigned long long)sum->documents,
-                    sum->unknown > 0 ? ", and none of their words is in the vocabulary" : "");
+                    sum->unknown > 0 ? ", because none of their words is in the vocabulary" : "");
   run->order.words = run->progress.words = run->result.words = words;
   run->order.tokens = run->progress.tokens = run->result.tokens = sum->tokens;
   run->order.documents = run->progress.documents = run->result.documents = sum->documents;
@@ -192,10 +192,10 @@ static pawl_status settle(struct lda_training *run, const struct lda_reply *sum)
   run->result.unknown = sum->unknown;
   run->result.skipped = sum->skipped;
   if (sum->empty > 0)
-    lda_tell(run, "%llu of %llu documents have no words: they have no part in this", (unsigned long long)sum->empty,
+    lda_tell(run, "%llu of %llu documents have no words and are ignored", (unsigned long long)sum->empty,
              (unsigned long long)sum->documents);
   if (sum->unknown > 0)
-    lda_tell(run, "%llu words of the text are not in the vocabulary, and left out", (unsigned long long)sum->unknown);
+    lda_tell(run, "%llu words of the text are not in the vocabulary and are ignored", (unsigned long long)sum->unknown);
   return PAWL_OK;
 }
 
@@ -224,10 +224,10 @@ static pawl_status check_start(struct lda_training *run) {
   pawl_lda_model_about(model, &about);
   pawl_lda_model_destroy(model);
   if (about.topics != run->spec.topics)
-    return lda_fail(run, PAWL_MISMATCH, "%s has %u topics, not %u: start from it with --topics %u", run->options->start,
-                    about.topics, run->spec.topics, about.topics);
+    return lda_fail(run, PAWL_MISMATCH, "%s has %u topics, not %u; to start from it, use --topics %u",
+                    run->options->start, about.topics, run->spec.topics, about.topics);
   if (run->vocabulary && about.words != pawl_words_count(run->vocabulary))
-    return lda_fail(run, PAWL_MISMATCH, "%s has %llu words, and the vocabulary %llu: they do not match",
+    return lda_fail(run, PAWL_MISMATCH, "%s has %llu words, but the vocabulary has %llu; they do not match",
                     run->options->start, (unsigned long long)about.words,
                     (unsigned long long)pawl_words_count(run->vocabulary));
   return PAWL_OK;
@@ -240,7 +240,7 @@ static void plan(struct lda_training *run) {
   run->end = run->options->sweeps ? run->options->sweeps : run->spec.method == PAWL_LDA_SVI ? 1 : 500;
   if (run->end > run->order.sweep) return;
   run->end = run->order.sweep + 1;
-  lda_tell(run, "all %llu sweeps are done: one more is made", (unsigned long long)run->order.sweep);
+  lda_tell(run, "all %llu sweeps are done; running one more", (unsigned long long)run->order.sweep);
 }
 
 static uint64_t until_multiple(uint64_t sweep, uint64_t every) { return every ? every - sweep % every : UINT64_MAX; }
@@ -463,9 +463,9 @@ static pawl_status create_job(struct lda_training *run) {
   pawl_status status = pawl_job_create(run->session, &job, LDA_TIMEOUT, &run->job);
   free(spec);
   if (status == PAWL_EXISTS)
-    return lda_fail(run, status, "a job named %s runs on this cluster already: choose another name with --job",
+    return lda_fail(run, status, "a job named %s already runs on this cluster; choose another name with --job",
                     run->spec.job);
-  return status ? lda_fail(run, status, "the job cannot be started: %s", pawl_error_text()) : PAWL_OK;
+  return status ? lda_fail(run, status, "cannot start the job: %s", pawl_error_text()) : PAWL_OK;
 }
 
 /* A table that an earlier run has left behind counts what nobody remembers. */
@@ -500,7 +500,7 @@ static pawl_status prepare(struct lda_training *run) {
 static pawl_status finish(struct lda_training *run, struct pawl_lda_model **model_out) {
   struct pawl_lda_model *model = NULL;
   if (run->sampled == 0)
-    return lda_fail(run, PAWL_CANCELLED, "interrupted before the first sweep was over: there is no model yet");
+    return lda_fail(run, PAWL_CANCELLED, "interrupted before the first sweep was complete; there is no model yet");
   int64_t *sums = calloc(run->order.words + 1, sizeof *sums), all = 0;
   if (!sums) return PAWL_NO_MEMORY;
   lda_show(run, "finishing");
@@ -509,7 +509,7 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
   if (!status) status = lda_read_model(run, sums, &model);
   for (uint64_t word = 0; word < run->order.words; word++) all += sums[word];
   if (!status && run->spec.method == PAWL_LDA_GIBBS && (uint64_t)all != run->order.tokens)
-    status = lda_fail(run, PAWL_CORRUPT, "the model counts %lld tokens, and the corpus has %llu", (long long)all,
+    status = lda_fail(run, PAWL_CORRUPT, "the model counts %lld tokens, but the corpus has %llu", (long long)all,
                       (unsigned long long)run->order.tokens);
   if (!status && run->options->check && run->spec.method == PAWL_LDA_GIBBS) status = lda_check_counts(run, sums);
   if (!status) status = lda_evaluate(run, model);

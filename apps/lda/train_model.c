@@ -47,7 +47,7 @@ static pawl_status set_row(struct lda_training *run, struct pawl_lda_model *mode
   if (run->spec.method == PAWL_LDA_SVI) return set_weights(run, model, word, row);
   for (uint32_t k = 0; k < run->spec.topics; k++) {
     if (counts[k] < 0)
-      return lda_fail(run, PAWL_CORRUPT, "word %llu has %d tokens of topic %u: a count has gone beyond 2^31",
+      return lda_fail(run, PAWL_CORRUPT, "word %llu has %d tokens of topic %u; a count has overflowed 2^31",
                       (unsigned long long)word, counts[k], k);
     sum += counts[k];
   }
@@ -86,7 +86,7 @@ pawl_status lda_read_model(struct lda_training *run, int64_t *sums, struct pawl_
   if (!status) status = fill(run, model, sums);
   if (status) {
     pawl_lda_model_destroy(model);
-    return lda_fail(run, status, "the model cannot be read from the servers: %s",
+    return lda_fail(run, status, "cannot read the model from the servers: %s",
                     *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   }
   *model_out = model;
@@ -123,7 +123,7 @@ pawl_status lda_check_counts(struct lda_training *run, const int64_t *sums) {
   }
   if (!status && wrong > 0)
     status = lda_fail(run, PAWL_CORRUPT,
-                      "the counts of %llu words are wrong; the first is word %llu, with %lld tokens in the corpus and "
+                      "the counts of %llu words are wrong; the first is word %llu, with %lld tokens in the corpus but "
                       "%lld in the model",
                       (unsigned long long)wrong, (unsigned long long)first, (long long)census.counts[first],
                       (long long)sums[first]);

@@ -44,7 +44,7 @@ static pawl_status check_terms(struct lda_training *run, const json_t *object) {
   if (is_same) return PAWL_OK;
   return lda_fail(
       run, PAWL_MISMATCH,
-      "the run in %.200s has other options: %.200s. Give the same as then, or begin anew in another directory",
+      "the run in %.200s has other options: %.200s; give the same options, or start over in another directory",
       run->spec.directory, text);
 }
 
@@ -55,15 +55,14 @@ static pawl_status check_files(struct lda_training *run, const json_t *object) {
   if (!apps_digest_of(json_object_get(object, "digest"), &run->digest)) return PAWL_CORRUPT;
   if (apps_files_same(json_object_get(object, "files"), run->data, text)) return PAWL_OK;
   if (run->digest.pieces > 0) {
-    lda_tell(run, "reading the documents once, to see whether they are what they were");
+    lda_tell(run, "reading the documents once, to check that they have not changed");
     pawl_status status = apps_digest_read(run->data, run->options->threads, &now);
     if (status) return lda_fail(run, status, "%s", pawl_error_text());
     if (now.sum == run->digest.sum && now.pieces == run->digest.pieces) return PAWL_OK;
   }
   return lda_fail(
       run, PAWL_MISMATCH,
-      "the data is not what the run in %.180s was begun with: %.250s. Bring it back, or begin anew in another "
-      "directory",
+      "the data has changed since the run in %.180s began: %.250s; restore it, or start over in another directory",
       run->spec.directory, text);
 }
 
@@ -75,17 +74,17 @@ static pawl_status read_state(struct lda_training *run, json_t *object) {
   if (json_unpack(object, "{s:i, s:I, s:o, s:o, s:F, s:o}", "format", &format, "topics", &topics, "corpus", &corpus,
                   "sweep", &sweep, "beta", &run->order.beta, "alpha", &alpha) ||
       format != FORMAT || !apps_json_wide_of(corpus, &of) || !apps_json_wide_of(sweep, &run->order.sweep))
-    return lda_fail(run, PAWL_CORRUPT, "%s/run.json cannot be read: it is damaged, or of another version",
+    return lda_fail(run, PAWL_CORRUPT, "cannot read %s/run.json: it is damaged, or of another version",
                     run->spec.directory);
   pawl_status status = check_terms(run, object);
   if (!status) status = check_files(run, object);
   if (status) return status;
   if (topics != run->spec.topics || json_array_size(alpha) != run->spec.topics)
-    return lda_fail(run, PAWL_MISMATCH, "the run in %s has %lld topics, not %u: resume it with as many",
+    return lda_fail(run, PAWL_MISMATCH, "the run in %s has %lld topics, not %u; resume it with the same number",
                     run->spec.directory, (long long)topics, run->spec.topics);
   if (of != run->spec.corpus)
     return lda_fail(run, PAWL_MISMATCH,
-                    "the run in %s is of other data, or the data has changed: names, sizes or the vocabulary differ",
+                    "the run in %s has other data, or the data has changed: names, sizes or the vocabulary differ",
                     run->spec.directory);
   for (uint32_t k = 0; k < run->spec.topics; k++) run->order.alpha[k] = apps_json_number_of(json_array_get(alpha, k));
   return PAWL_OK;
@@ -120,15 +119,16 @@ pawl_status lda_state_open(struct lda_training *run) {
   bool is_there = access(path, F_OK) == 0;
   if (!run->options->resume) {
     if (is_there)
-      return lda_fail(run, PAWL_EXISTS, "%s holds a run: go on with it by --resume, or remove it", run->spec.directory);
+      return lda_fail(run, PAWL_EXISTS, "%s already contains a run; continue it with --resume, or remove it",
+                      run->spec.directory);
     return lda_state_save(run);
   }
-  if (!is_there) return lda_fail(run, PAWL_NOT_FOUND, "%s holds no run to go on with", run->spec.directory);
+  if (!is_there) return lda_fail(run, PAWL_NOT_FOUND, "%s does not contain a run to resume", run->spec.directory);
   json_error_t trouble;
   json_t *object = json_load_file(path, 0, &trouble);
   pawl_status status = read_state(run, object);
   json_decref(object);
   if (!status)
-    lda_tell(run, "going on after %llu sweeps, from %s", (unsigned long long)run->order.sweep, run->spec.directory);
+    lda_tell(run, "resuming after %llu sweeps, from %s", (unsigned long long)run->order.sweep, run->spec.directory);
   return status;
 }

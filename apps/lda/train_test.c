@@ -136,7 +136,7 @@ static void test_a_worker_that_joins_later_takes_its_share(void **state) {
   must_train(&options, &outcome);
   check_exact(&corpus, &outcome);
   assert_non_null(strstr(outcome.told, "2 now"));
-  assert_non_null(strstr(outcome.told, "changed hands"));
+  assert_non_null(strstr(outcome.told, "moved to"));
 }
 
 static void test_alpha_and_beta_are_found(void **state) {

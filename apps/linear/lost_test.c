@@ -131,7 +131,7 @@ static void check_killed_after(const struct problem *problem, const char *name, 
   assert_string_equal(outcome.last.why, "converged");
   assert_in_range(outcome.last.workers_lost, kill_after == 0, 1); /* a quick machine may be done before a late blow */
   assert_int_equal(outcome.last.rows, rows.count);
-  assert_int_equal(strstr(outcome.told, "is lost") != NULL, outcome.last.workers_lost);
+  assert_int_equal(strstr(outcome.told, "was lost") != NULL, outcome.last.workers_lost);
   map_back();
   check_model(problem, &outcome, 0, best, 1e-3);
 }
@@ -244,7 +244,7 @@ static void check_joined(const struct problem *problem, const char *name, uint32
   reap();
   if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
   assert_non_null(strstr(outcome.told, "2 now"));
-  assert_non_null(strstr(outcome.told, "changed hands"));
+  assert_non_null(strstr(outcome.told, "moved to"));
   map_back();
   check_model(problem, &outcome, 0, best, 1e-3);
 }

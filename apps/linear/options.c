@@ -21,17 +21,16 @@ static bool wrong(char error[APPS_TEXT_MAX], const char *text) {
 }
 
 static bool check_points(const struct linear_options *options, enum linear_method method, char error[APPS_TEXT_MAX]) {
-  if (options->point_count == 0) return wrong(error, "no penalty is given: use --l1 or --l2");
+  if (options->point_count == 0) return wrong(error, "no penalty given; use --l1 or --l2");
   for (size_t i = 0; i < options->point_count; i++) {
     struct linear_point point = options->points[i];
     if (!isfinite(point.l1) || !isfinite(point.l2) || point.l1 < 0 || point.l2 < 0)
-      return wrong(error, "--l1 and --l2 take numbers that are not below 0");
+      return wrong(error, "--l1 and --l2 must not be negative");
     if (method == LINEAR_METHOD_DUAL && (point.l1 != 0 || point.l2 == 0))
-      return wrong(error,
-                   "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1: for sparse weights "
-                   "take --loss squared-hinge");
+      return wrong(error, "the hinge loss is trained by its dual, which needs --l2 above 0 and no --l1; for sparse "
+                          "weights, use --loss squared-hinge");
     if (method == LINEAR_METHOD_ADAGRAD && point.l1 != 0)
-      return wrong(error, "adagrad takes no --l1: use --method ftrl, or --method sgd");
+      return wrong(error, "adagrad does not support --l1; use --method ftrl or --method sgd");
   }
   return true;
 }
@@ -39,24 +38,19 @@ static bool check_points(const struct linear_options *options, enum linear_metho
 static bool check_method(const struct linear_options *options, enum linear_method method, char error[APPS_TEXT_MAX]) {
   if (options->loss == LINEAR_HINGE &&
       (method == LINEAR_METHOD_BLOCKS || method == LINEAR_METHOD_NEWTON || method == LINEAR_METHOD_AUTO))
-    return wrong(error, "the hinge loss has no curvature to step by: use --method dual, or --loss squared-hinge");
+    return wrong(error, "the hinge loss has no curvature; use --method dual, or --loss squared-hinge");
   if (method == LINEAR_METHOD_DUAL && options->loss != LINEAR_HINGE)
-    return wrong(error, "--method dual is for the hinge loss: `pawl train svm --loss hinge`");
+    return wrong(error, "--method dual needs the hinge loss; use 'pawl train svm --loss hinge'");
   if (method == LINEAR_METHOD_DUAL && options->start)
-    return wrong(error,
-                 "the dual method cannot begin with a model: it would need the rows' multipliers, which models do "
-                 "not have");
+    return wrong(error, "the dual method cannot start from a model, which does not have the multipliers of the rows");
   if (method == LINEAR_METHOD_FTRL && options->start)
-    return wrong(error,
-                 "ftrl cannot begin with a model: its weights are made of sums, which models do not have. Use --method "
-                 "sgd or adagrad");
+    return wrong(error, "ftrl cannot start from a model, which does not have the sums that its weights are computed "
+                        "from; use --method sgd or adagrad");
   if (options->scale != LINEAR_SCALE_NONE && linear_calls_of(method) && linear_calls_of(method)->streams)
-    return wrong(
-        error,
-        "--scale looks at all data first, which sgd, adagrad and ftrl read once and do not keep: use a method that "
-        "does not stream, or scale the files");
-  if (options->blocks > 1 << 20) return wrong(error, "--blocks takes at most 1048576");
-  if (options->tau > 1000) return wrong(error, "--tau takes at most 1000");
+    return wrong(error, "--scale reads all data first, which sgd, adagrad and ftrl stream only once; use another "
+                        "method, or scale the files");
+  if (options->blocks > 1 << 20) return wrong(error, "--blocks must be at most 1048576");
+  if (options->tau > 1000) return wrong(error, "--tau must be at most 1000");
   return true;
 }
 
@@ -66,12 +60,12 @@ static bool check_names(const struct linear_options *options, char error[APPS_TE
     json_t *name = json_string(options->paths[i]);
     json_decref(name);
     if (name) continue;
-    snprintf(error, APPS_TEXT_MAX, "the name of the file %s is not UTF-8: rename it", options->paths[i]);
+    snprintf(error, APPS_TEXT_MAX, "the name of the file %s is not UTF-8; rename it", options->paths[i]);
     return false;
   }
   const char *label = options->reading.label;
   if (label && strlen(label) >= sizeof((struct linear_spec *)0)->label)
-    return wrong(error, "--label takes a name of at most 127 bytes: give the column's number instead");
+    return wrong(error, "the name in --label has more than 127 bytes; give the number of the column instead");
   return true;
 }
 
@@ -79,24 +73,24 @@ bool linear_check(const struct linear_options *options, char error[APPS_TEXT_MAX
   enum linear_method method = options->method;
   if (method == LINEAR_METHOD_AUTO && options->loss == LINEAR_HINGE) method = LINEAR_METHOD_DUAL;
   if (method == LINEAR_METHOD_AUTO) method = LINEAR_METHOD_BLOCKS;
-  if (options->path_count == 0) return wrong(error, "no data is given");
+  if (options->path_count == 0) return wrong(error, "no data given");
   if (!check_names(options, error)) return false;
   if (!check_points(options, method, error) || !check_method(options, method, error)) return false;
   for (size_t i = 0; i < 2; i++)
     if (!isfinite(options->class_weights[i]) || options->class_weights[i] < 0)
-      return wrong(error, "weights of classes are numbers above 0");
-  if (!isfinite(options->tolerance) || options->tolerance < 0) return wrong(error, "--tolerance is a number above 0");
-  if (!isfinite(options->rate) || options->rate < 0) return wrong(error, "--rate is a number above 0");
+      return wrong(error, "class weights must be above 0");
+  if (!isfinite(options->tolerance) || options->tolerance < 0) return wrong(error, "--tolerance must be above 0");
+  if (!isfinite(options->rate) || options->rate < 0) return wrong(error, "--rate must be above 0");
   if (options->valid_split != 0 && options->valid_count)
-    return wrong(
-        error, "--valid names validation data, and --valid-split takes it from the training data: give one of the two");
+    return wrong(error, "--valid and --valid-split exclude each other; give one of the two");
   if (!(options->valid_split >= 0 && options->valid_split < 1))
-    return wrong(error, "--valid-split is a share of the rows, above 0 and below 1");
+    return wrong(error, "--valid-split must be above 0 and below 1");
   if (options->patience && options->valid_count == 0 && options->valid_split == 0)
-    return wrong(error, "early stopping needs validation data: give it with --valid or --valid-split");
+    return wrong(error, "early stopping needs validation data; give --valid or --valid-split");
   if (options->resume && !options->checkpoints) return wrong(error, "--resume needs the directory of checkpoints");
   if (options->workers_most && options->workers_most < options->workers)
-    return wrong(error, "--workers MIN:MAX: the second number is below the first");
-  if (options->job && strlen(options->job) > 48) return wrong(error, "--job takes a name of at most 48 characters");
+    return wrong(error, "in --workers MIN:MAX, MAX is below MIN");
+  if (options->job && strlen(options->job) > 48)
+    return wrong(error, "the name in --job must have at most 48 characters");
   return true;
 }

@@ -71,7 +71,7 @@ static void test_features_are_scaled_by_methods_that_keep_the_data(void **state)
     options.method = (enum linear_method)method;
     bool streams = method == LINEAR_METHOD_SGD || method == LINEAR_METHOD_ADAGRAD || method == LINEAR_METHOD_FTRL;
     if (streams)
-      is_refused("--scale looks at all data first");
+      is_refused("--scale reads all data first");
     else
       passes();
   }
@@ -90,10 +90,10 @@ static void test_the_hinge_loss_is_not_for_every_method(void **state) {
   point = (struct linear_point){0, 1};
   struct linear_model model = {0};
   options.start = &model;
-  is_refused("cannot begin with a model");
+  is_refused("cannot start from a model");
   options.start = NULL;
   options.loss = LINEAR_LOGISTIC;
-  is_refused("for the hinge loss");
+  is_refused("needs the hinge loss");
 }
 
 static void test_penalties_are_numbers_that_are_not_below_zero(void **state) {
@@ -122,7 +122,7 @@ static void test_ftrl_begins_with_nothing_but_zeros(void **state) {
   options.method = LINEAR_METHOD_ADAGRAD;
   passes();
   options.method = LINEAR_METHOD_FTRL;
-  is_refused("ftrl cannot begin with a model");
+  is_refused("ftrl cannot start from a model");
 }
 
 static void test_adagrad_takes_no_l1(void **state) {
@@ -130,7 +130,7 @@ static void test_adagrad_takes_no_l1(void **state) {
   options.method = LINEAR_METHOD_ADAGRAD;
   passes();
   point.l1 = 1;
-  is_refused("adagrad takes no --l1");
+  is_refused("adagrad does not support --l1");
 }
 
 static void test_numbers_out_of_bounds_are_named(void **state) {
@@ -151,9 +151,9 @@ static void test_numbers_out_of_bounds_are_named(void **state) {
   is_refused("--rate");
   options.rate = 0;
   options.class_weights[1] = -2;
-  is_refused("weights of classes");
+  is_refused("class weights");
   options.class_weights[1] = NAN;
-  is_refused("weights of classes");
+  is_refused("class weights");
   options.class_weights[1] = 3;
   passes();
 }

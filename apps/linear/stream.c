@@ -85,7 +85,7 @@ static pawl_status check_labels(struct linear_worker *worker, const struct linea
   for (size_t i = 0; i < batch->rows; i++) {
     double label = (double)batch->labels[i];
     if (label == order->labels[0] || label == order->labels[1]) continue;
-    pawl_worker_say(worker->worker, "a row has the label %g, and the classes are %g and %g", label, order->labels[0],
+    pawl_worker_say(worker->worker, "a row has the label %g, but the classes are %g and %g", label, order->labels[0],
                     order->labels[1]);
     worker->has_said = true;
     return PAWL_INVALID;

@@ -38,7 +38,7 @@ pawl_status linear_validation_load(struct linear_run *run) {
   pawl_data_close(data);
   if (!status && splits && count_rows(&run->validation.share) == 0)
     status = linear_fail(run, PAWL_INVALID,
-                         "--valid-split %g holds out no row: there are too few rows, or the share is too small",
+                         "--valid-split %g holds out no row; there are too few rows, or the share is too small",
                          options->valid_split);
   return status;
 }

@@ -40,7 +40,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   worker->session = pawl_worker_session(handle);
   worker->point = SIZE_MAX;
   if (!linear_spec_read(bytes, size, &worker->spec)) {
-    pawl_worker_say(handle, "this worker does not understand the job: is it of another version?");
+    pawl_worker_say(handle, "this worker does not understand the job; is it of another version?");
     return PAWL_MISMATCH;
   }
   worker->calls = linear_calls_of(worker->spec.method);
@@ -55,7 +55,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
   struct pawl_data_info info;
   pawl_data_info(worker->data, &info);
   if (info.fingerprint == worker->spec.fingerprint) return PAWL_OK;
-  pawl_worker_say(handle, "the data at %s is not what the scheduler sees there: names or sizes differ",
+  pawl_worker_say(handle, "the data at %s differs from the scheduler's: names or sizes are not the same",
                   worker->spec.paths[0]);
   return PAWL_MISMATCH;
 }

@@ -1,13 +1,13 @@
-"""pawl: model parameters, shared between machines. Arrays in, arrays out.
+"""pawl: a parameter server for distributed machine learning, with NumPy arrays.
 
     import numpy as np, pawl
 
-    with pawl.Session() as session:                  # a cluster of its own on this machine, or the one at PAWL_ADDRESS
+    with pawl.Session() as session:                  # the cluster at PAWL_ADDRESS, or a temporary one on this machine
         w = session.ensure("demo/w", size=1000)
         w.push([1.0, 2.0], keys=[3, 5])
         print(w.pull(keys=[3, 5]), w.pull().sum())
 
-docs/python.md teaches it; include/pawl says what exactly is promised.
+docs/python.md is the tutorial; the headers in include/pawl are the reference.
 """
 
 from ._errors import ArgumentError, ClusterError, ClusterWarning, Error, LinkError, NodeError, OperationError, TimedOut

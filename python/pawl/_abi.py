@@ -1,9 +1,9 @@
-"""What the package knows of libpawl's binary interface: structs, numbers and prototypes, as include/pawl has them.
+"""libpawl's binary interface: the structs, constants and prototypes of include/pawl that the package uses.
 
-Nothing here is computed from the headers, which need not be where the package is used. tests/python/abi_test.py compiles
-a C program that compares all of it with them: sizes and offsets of structs, values of constants, and the prototypes
-below word for word. The signatures that ctypes is given are read from the same prototypes.
-"""
+Nothing here is generated from the headers, because the package is also used where they are not installed.
+tests/python/abi_test.py compiles a C program that compares everything with the headers: sizes and offsets of
+structs, values of constants, and the prototypes below word for word. ctypes gets its signatures from the same
+prototypes. """
 
 import ctypes
 
@@ -209,7 +209,7 @@ _TYPES = {
 
 
 def _type_of(words):
-    """The ctypes type of a C type: pointers are c_void_p but for texts, structs are passed whole."""
+    """The ctypes type of a C type. Pointers are c_void_p, except for strings; structs are passed by value."""
     words = words.strip()
     if words in _TYPES:
         return _TYPES[words]

@@ -1,4 +1,4 @@
-"""What is raised: one exception for each of the groups of <pawl/status.h>, all of them an Error."""
+"""Exceptions: one for each group of <pawl/status.h>, all derived from Error."""
 
 from . import _abi
 from ._library import lib
@@ -9,9 +9,9 @@ class Error(Exception):
 
     status       the number, as in <pawl/status.h>
     name         its name there, such as "UNSORTED"
-    group        the largest thing that broke: "argument", "operation", "link", "node" or "cluster"
-    text         what the status means, such as "keys are not in strictly ascending order"
-    particulars  what happened, such as "push to a/b: key 7 at position 2 is not above the one before"; may be ""
+    group        what failed: "argument", "operation", "link", "node" or "cluster"
+    text         meaning of the status, such as "keys are not in strictly ascending order"
+    particulars  details of this failure, such as "push to a/b: key 7 at position 2 is not above the one before"; may be ""
     """
 
     def __init__(self, status, particulars=""):
@@ -27,31 +27,31 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """The call itself is wrong, and nothing happened."""
+    """The arguments of the call are wrong; it had no effect."""
 
 
 class OperationError(Error):
-    """This one call failed; others go on."""
+    """This call failed; other calls are not affected."""
 
 
 class TimedOut(OperationError, TimeoutError):
-    """The time ran out. That ends the waiting, and never a push that has begun."""
+    """The timeout passed. The wait ends, but a push that was started is not cancelled."""
 
 
 class LinkError(Error, ConnectionError):
-    """The connection to a peer."""
+    """The connection to a peer failed."""
 
 
 class NodeError(Error):
-    """This process, this session or a machine."""
+    """This process, this session or a machine failed."""
 
 
 class ClusterError(Error):
-    """Everybody is affected."""
+    """The cluster failed; all its clients are affected."""
 
 
 class ClusterWarning(RuntimeWarning):
-    """A call waits without a time-out for servers that are down and have the only copy of some keys."""
+    """A call without a timeout waits for servers that are down and have the only copy of some keys."""
 
 
 _CLASSES = {
@@ -64,14 +64,15 @@ _CLASSES = {
 
 
 def error(status, particulars=""):
-    """The exception for a status; made, and not raised."""
+    """Returns the exception for a status."""
     if status == _abi.TIMED_OUT:
         return TimedOut(status, particulars)
     return _CLASSES.get(lib.pawl_status_group(status).decode(), Error)(status, particulars)
 
 
 def last_error(status):
-    """The same with the particulars of this thread's last call, which it must follow directly."""
+    """Returns the exception for a status, with the details of this thread's last call. Must follow that call
+    directly."""
     return error(status, lib.pawl_error_text().decode("utf-8", "replace"))
 
 

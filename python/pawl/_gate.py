@@ -1,16 +1,17 @@
-"""Who is inside the library, and when a handle may be freed.
+"""The gate of a session: counts the calls inside the library, and decides when a handle may be freed.
 
-Python lets any thread close anything at any time, and drops what nobody refers to whenever it likes; the library wants
-handles to be left alone once they are freed, and arrays to stay until the tasks that use them have finished. Between the
-two stands one gate for each session:
+In Python, any thread may close any object at any time, and objects are collected when no reference is left.
+The library requires that a handle is not used after it was freed, and that arrays live until the tasks that
+use them have finished. The gate reconciles the two:
 
-  - every call goes in and out with the handles that it uses. One that is closed meanwhile is freed by the last to go out;
-  - closing the session lets nobody in any more, and waits until all are out. Those who wait for a task go in for a slice
-    of time only, so that a closing session and Ctrl-C come through;
-  - what Python drops is put in a row, without a lock since that can happen anywhere, and looked at by the next call. A
-    task that has not finished stays there with its arrays.
+  - Every call enters and leaves the gate with the handles it uses. A handle that is closed meanwhile is freed by the
+    last call that leaves.
+  - A session that closes lets no call in and waits until all calls have left. A call that waits for a task enters only
+    for a slice of time at once, so that closing and Ctrl-C take effect.
+  - Objects that Python collects are queued and freed by the next call. The queue has no lock, because collection can
+    happen anywhere. A task that has not finished stays in the queue with its arrays.
 
-A process that was forked off has none of the session's threads: it is kept out, and frees nothing.
+A forked process has none of the session's threads. The gate refuses its calls and frees nothing.
 """
 
 import os
@@ -23,15 +24,15 @@ from . import _abi
 from ._errors import ClusterWarning, error, invalid, last_error
 from ._library import lib
 
-SLICE = 0.1  # seconds that a thread stays inside, waiting
-AT_EXIT = 5.0  # seconds that a session which nobody closed is given for what is under way
-_LOOKS = 8  # dropped things that a call looks at
+SLICE = 0.1  # seconds that a waiting thread stays inside
+AT_EXIT = 5.0  # seconds that a session which was not closed waits for its calls at exit
+_LOOKS = 8  # collected objects that a call checks
 
 _OPEN, _CLOSING, _CLOSED = range(3)
 
 
 def nanoseconds(timeout):
-    """Seconds, or None for ever, as the library takes them."""
+    """Converts seconds, or None for no limit, to the library's nanoseconds."""
     if timeout is None:
         return _abi.FOREVER
     try:
@@ -39,12 +40,12 @@ def nanoseconds(timeout):
     except (TypeError, ValueError):
         seconds = -1.0
     if not seconds >= 0:
-        raise invalid("a time-out of %r: it is in seconds, or None", timeout)
+        raise invalid("invalid timeout %r; expected seconds, or None", timeout)
     return _abi.FOREVER if seconds > 9e9 else int(seconds * 1e9)
 
 
 class Patience:
-    """A time-out that is used up slice by slice."""
+    """A timeout that is spent in slices."""
 
     def __init__(self, timeout, most=SLICE):
         nanoseconds(timeout)
@@ -57,7 +58,7 @@ class Patience:
         return max(0.0, min(left, self._most))
 
     def grow(self):
-        """For waits that cost somebody something each time."""
+        """Lengthens the slices, for waits that cost a message each time."""
         self._most = min(2 * self._most, 2.0)
 
     def is_over(self):
@@ -68,7 +69,7 @@ class Patience:
 
 
 class Handle:
-    """A pointer of the library's that goes with its session, and is freed earlier by `free`."""
+    """A pointer of the library, freed by `free` or with its session."""
 
     __slots__ = ("pointer", "free", "what", "users", "is_closed")
 
@@ -82,7 +83,7 @@ class Handle:
 
 
 class Inside:
-    """The time between going in and out. What is dropped is looked at on the way."""
+    """Context manager: enters the gate with handles, and leaves it."""
 
     __slots__ = ("_gate", "_handles")
 
@@ -101,9 +102,9 @@ class Gate:
     def __init__(self, pointer, name):
         self.pointer, self.name = pointer, name
         self.dropped = deque()
-        self.starting = {}  # calls that have no task yet: if Ctrl-C comes between, their arrays stay here
+        self.starting = {}  # calls without a task yet: keeps their arrays if Ctrl-C interrupts them
         self._has_warned = False
-        self._failure = None  # the first of tasks that were dropped before anybody asked
+        self._failure = None  # the first failure of a task that was collected before it was waited for
         self._changed = threading.Condition(threading.Lock())
         self._state, self._users = _OPEN, 0
         self._pid = os.getpid()
@@ -121,20 +122,20 @@ class Gate:
 
     def check_process(self):
         if self.is_forked():
-            raise invalid("a session cannot be used by a process that was forked off: open one there")
+            raise invalid("a session cannot be used in a forked process; open one there")
 
     def check(self):
         self.check_process()
         if self._state != _OPEN:
-            raise error(_abi.NODE_STOPPED, "%s: it is closed" % self.name)
+            raise error(_abi.NODE_STOPPED, "%s is closed" % self.name)
 
     def enter(self, handles=()):
-        self.check_process()  # before the lock, which somebody may have held when the process was forked off
+        self.check_process()  # before taking the lock, which may have been held during the fork
         with self._changed:
             self.check()
             for handle in handles:
                 if handle.is_closed:
-                    raise error(_abi.NODE_STOPPED, "%s: it is closed" % handle.what)
+                    raise error(_abi.NODE_STOPPED, "%s is closed" % handle.what)
             for handle in handles:
                 handle.users += 1
             self._users += 1
@@ -166,7 +167,7 @@ class Gate:
             self._changed.notify_all()
 
     def close_handle(self, handle):
-        """Frees it, now or when the last call that uses it goes out."""
+        """Frees a handle, now or when the last call that uses it leaves."""
         if self.is_forked():
             return
         with self._changed:
@@ -179,7 +180,7 @@ class Gate:
         finally:
             self.leave()
 
-    # --- what Python drops --------------------------------------------------------------------------------------------
+    # --- collected objects --------------------------------------------------------------------------------------------
 
     def _sweep(self, most):
         for _ in range(min(most, len(self.dropped))):
@@ -202,28 +203,31 @@ class Gate:
     # --- waiting ------------------------------------------------------------------------------------------------------
 
     def trouble(self):
-        """Inside: the Error if some keys wait for servers that are down, else None."""
+        """Returns the Error if some keys wait for servers that are down, else None. Call it inside the
+        gate."""
         status = lib.pawl_session_check(self.pointer)
         return last_error(status) if status else None
 
     def late(self, text):
-        """The exception for a wait that has ended without an answer: it says whom the keys wait for, if they do."""
+        """Returns the exception for a wait that timed out. Names the servers that the keys wait for, if
+        any."""
         try:
             with self.inside():
                 trouble = self.trouble()
         except Exception:
-            trouble = None  # it is closed
+            trouble = None  # the session is closed
         return error(_abi.TIMED_OUT, "%s; %s" % (text, trouble.particulars) if trouble is not None else text)
 
     def warn_if_waiting(self):
-        """Inside, after a slice that has brought nothing: who waits for ever is told why, once each time it begins."""
+        """Warns once if a call without a timeout waits for servers that are down. Call it inside the gate,
+        after a slice."""
         trouble = self.trouble()
         is_told, self._has_warned = self._has_warned, trouble is not None
         if trouble is not None and not is_told:
             warnings.warn("%s waits: %s" % (self.name, trouble.particulars), ClusterWarning, stacklevel=5)
 
     def wait_for_task(self, task, timeout):
-        """False if the time ran out. A task outlives its session, and has finished when that is closed."""
+        """Returns False if the timeout passed. Closing a session finishes its tasks, which stay valid."""
         patience = Patience(timeout)
         while not lib.pawl_task_is_done(task):
             self.check_process()
@@ -257,7 +261,7 @@ class Gate:
             if status != _abi.TIMED_OUT:
                 break
             if patience.is_over():
-                raise self.late("flush: there are tasks, %s" % patience.text())
+                raise self.late("flush: some tasks are %s" % patience.text())
         self._sweep(len(self.dropped))
         self._tell_failure()
         if failure is not None:
@@ -266,7 +270,7 @@ class Gate:
     # --- closing ------------------------------------------------------------------------------------------------------
 
     def close(self, timeout):
-        """Waits for what is under way, and closes the session whatever comes."""
+        """Waits for calls and tasks in progress, then closes the session even if they failed."""
         patience = Patience(timeout)
         if self.is_forked():
             return
@@ -278,9 +282,9 @@ class Gate:
             self._state = _CLOSING
             while self._users > 0 and not patience.is_over():
                 self._changed.wait(patience.slice())
-            if self._users > 0:  # a thread is inside the library with it: it cannot be freed under its feet
+            if self._users > 0:  # another thread still uses the session inside the library
                 self._state = _OPEN
-                raise error(_abi.TIMED_OUT, "%s cannot be closed: calls of other threads are under way" % self.name)
+                raise error(_abi.TIMED_OUT, "cannot close the %s: calls of other threads are in progress" % self.name)
         status = _abi.TIMED_OUT
         try:
             while status == _abi.TIMED_OUT and not patience.is_over():
@@ -300,7 +304,7 @@ class Gate:
         self._tell_failure()
 
     def close_at_exit(self):
-        """For a session that nobody closed: nobody is there to be told, either."""
+        """Closes a session that was never closed. Errors are ignored, because no caller is left."""
         try:
             self.close(AT_EXIT)
         except Exception:

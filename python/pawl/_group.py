@@ -1,4 +1,4 @@
-"""Groups: processes that advance together, in ticks."""
+"""Groups: processes that advance in common ticks."""
 
 import ctypes
 
@@ -11,7 +11,8 @@ from ._vector import Owned, Vector, _Call, _text
 
 
 class Group(Owned):
-    """A membership. `close`, or the end of a with block, leaves the group: the others then wait for us no longer."""
+    """A membership in a group. `close`, or the end of a with block, leaves the group: the other members no
+    longer wait for this one."""
 
     def __init__(self, session, name, size, timeout):
         pointer = ctypes.c_void_p()
@@ -26,25 +27,25 @@ class Group(Owned):
 
     @property
     def tick(self):
-        """The tick that this member has finished."""
+        """The last tick that this member has finished."""
         return self._ask(lib.pawl_group_tick)
 
     @property
     def size(self):
-        """How many members there are now."""
+        """The number of members."""
         return self._ask(lib.pawl_group_size)
 
     @property
     def rank(self):
-        """Which of them we are, from 0: for sharing out work."""
+        """The number of this member, counted from 0: for dividing work."""
         return self._ask(lib.pawl_group_rank)
 
     def clock(self, *, after=(), wait=True, timeout=None):
-        """This member has finished one more tick, and every push that it called before is applied."""
+        """Finishes a tick of this member, once every push that it called before is applied."""
         tasks = [after] if isinstance(after, Task) else list(after)
         for task in tasks:
             if not isinstance(task, Task) or task._gate is not self._gate:
-                raise invalid("clock of %s: what it should come after is no task of this session", self.name)
+                raise invalid("clock of %s: after= must be tasks of this session", self.name)
         array = (ctypes.c_void_p * len(tasks))(*(task._running.pointer for task in tasks))
         pointer = ctypes.c_void_p()
         nanoseconds(timeout)
@@ -54,9 +55,10 @@ class Group(Owned):
         return task.wait(timeout) if wait else task
 
     def wait(self, tick, timeout=None):
-        """Waits until every member has reached a tick: pawl_group_await, whose name is a word of Python's."""
+        """Waits until every member has reached a tick. This is pawl_group_await; `await` is a keyword of
+        Python."""
         if not isinstance(tick, int) or not 0 <= tick < 2**64:
-            raise invalid("wait for %s: %r is no tick", self.name, tick)
+            raise invalid("wait for %s: %r is not a tick", self.name, tick)
         patience = Patience(timeout, 0.25)
         while True:
             with self._gate.inside(self._handle):
@@ -73,17 +75,18 @@ class Group(Owned):
             patience.grow()
 
     def barrier(self, timeout=None):
-        """One more tick, and waits until all have reached it. After TimedOut, wait(group.tick) waits on."""
+        """Finishes a tick, and waits until all members have. After TimedOut, call wait(group.tick) to wait
+        again."""
         nanoseconds(timeout)
         self.clock(wait=False)
         self.wait(self.tick, timeout)
 
     def push(self, vector, values, keys=None, *, range=None, after=(), wait=True, timeout=None):
-        """A push that is added to those of all other members in this tick, and applied once. Every member makes it once in each
-        tick, with the same range or all without one; which keys it names is its own affair, and it may name none. It finishes
-        when the sum has been applied."""
+        """Pushes values that are summed over all members of this tick. The servers apply the sum once. Every
+        member must push once in each tick, all with the same range or all without one. The keys may differ,
+        and may be none. The push finishes when the sum is applied."""
         if not isinstance(vector, Vector) or vector._gate is not self._gate:
-            raise invalid("push of %s: %r is no vector of this session", self.name, vector)
+            raise invalid("push of %s: %r is not a vector of this session", self.name, vector)
         call = _Call(vector, "push to", keys, range, after)
         given = call.reads(values, vector.pushed_width)
         return call.start(lib.pawl_group_push, (given,), None, wait, timeout, group=self._handle)

@@ -1,9 +1,9 @@
-"""Finds libpawl.so, loads it, and makes sure that it is the one this package was written for.
+"""Finds and loads libpawl.so, and checks that its version matches the package.
 
-PAWL_LIBRARY names it. Otherwise it is the one in the package's own folder, the one that `make` leaves in build/ when the
-package is used from a source tree, or the one that the system's loader finds. A session without a cluster also needs the
-`pawl` command: the library looks for it beside itself, in bin/ and on the PATH, or takes what PAWL_COMMAND names.
-"""
+PAWL_LIBRARY sets its path. Otherwise it is the library in the package's folder, the one that `make` builds in
+build/ if the package is used from a source tree, or the one that the system's loader finds. A session without
+a cluster also needs the `pawl` command. PAWL_COMMAND sets its path; otherwise the library looks for it beside
+itself, in bin/ and on the PATH. """
 
 import ctypes
 import os
@@ -29,8 +29,8 @@ def _load():
         except OSError as error:
             reasons.append(str(error))
     raise ImportError(
-        "pawl: libpawl.so cannot be loaded (%s). Build it with make, install it with make install, or set PAWL_LIBRARY "
-        "to its path." % "; ".join(reasons)
+        "pawl: cannot load libpawl.so (%s). Build it with make, install it with make install, or set PAWL_LIBRARY to "
+        "its path." % "; ".join(reasons)
     )
 
 
@@ -40,7 +40,7 @@ def _declare(path, library):
             function = getattr(library, name)
         except AttributeError:
             raise ImportError(
-                "pawl: %s has no function %s, which this package (for libpawl %s) needs: it is another version"
+                "pawl: %s does not have the function %s, which this package (for libpawl %s) needs; it is another version"
                 % (path, name, _abi.VERSION)
             ) from None
         function.restype, function.argtypes = result, arguments
@@ -51,13 +51,13 @@ def _check_version(path, library):
     version = library.pawl_version().decode()
     if version.split(".")[:2] != _abi.VERSION.split("."):
         raise ImportError(
-            "pawl: %s is version %s, and this package was made for libpawl %s.x. Set PAWL_LIBRARY to a library of that "
+            "pawl: %s is version %s, but this package needs libpawl %s.x. Set PAWL_LIBRARY to a library of that "
             "version, or use the package that came with yours." % (path, version, _abi.VERSION)
         )
 
 
 def _check_layout(path, library):
-    """Has the library write its defaults, and looks where they went: a build between two versions is found by this."""
+    """Checks where the library writes the defaults of its structs. Detects a build between two versions."""
     room, pattern = 2048, b"\xa5"
     for struct, init, expected in (
         (_abi.VectorOptions, library.pawl_vector_options_init, {"type": 1, "width": 1, "size": _abi.KEY_END, "layout": 0}),
@@ -70,8 +70,8 @@ def _check_layout(path, library):
         found = {name: getattr(options, name) for name in expected}
         if memory.raw[size:] != pattern * (room - size) or found != expected:
             raise ImportError(
-                "pawl: %s lays out its structs otherwise than this package: they come from different sources. Build the "
-                "library anew, or use the package that came with it." % path
+                "pawl: %s has another layout of structs than this package: they come from different sources. Rebuild the "
+                "library, or use the package that came with it." % path
             )
 
 

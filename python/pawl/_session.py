@@ -14,7 +14,7 @@ from ._library import lib
 from ._vector import Vector, _text
 
 Figures = namedtuple("Figures", [name for name, _ in _abi.SessionFigures._fields_])
-Figures.__doc__ = "What a session has sent and received since it was opened, on all its links."
+Figures.__doc__ = "Bytes and messages that a session has sent and received since it was opened, on all its links."
 
 _FUNCTIONS = {"add": "PAWL_ADD", "assign": "PAWL_ASSIGN"}
 _PLACEMENTS = {"auto": "PAWL_PLACE_AUTO", "ordered": "PAWL_PLACE_ORDERED", "mixed": "PAWL_PLACE_MIXED"}
@@ -27,36 +27,38 @@ def _number(what, value, bits):
     except TypeError:
         number = -1
     if not 0 <= number < 2**bits:
-        raise invalid("%s=%r: a whole number from 0 on, of %d bits", what, value, bits)
+        raise invalid("invalid %s=%r; expected an unsigned integer of %d bits", what, value, bits)
     return number
 
 
 def _choice(what, value, choices):
     if value not in choices:
-        raise invalid("%s=%r: it is one of %s", what, value, ", ".join(choices))
+        raise invalid("invalid %s=%r; expected one of %s", what, value, ", ".join(choices))
     return _abi.CONSTANTS[choices[value]]
 
 
 def _long_text(what, value, most):
     data = _text(value, what) or b""
     if len(data) > most:
-        raise invalid("%s: %d characters, and at most %d", what, len(data), most)
+        raise invalid("%s has %d characters, but may have at most %d", what, len(data), most)
     return data
 
 
 class Session:
-    """Opens a session: at the manager's `address`, or the one in PAWL_ADDRESS, or with a cluster of its own on this machine,
-    which ends with it.
+    """A session with the cluster at `address`, or at PAWL_ADDRESS. Without either, it starts a temporary
+    cluster on this machine, which ends with the session.
 
-      address             host:port, tcp://…, unix:/…; of several managers that take turns, with commas
-      servers, replicas,  of a cluster of its own: server processes, copies of each key besides the first, threads of each
-      shards,             server, bytes that each may hold
-      server_memory
-      key_file, key       proof that we may; certificate, private_key, authority instead of a key
+      address             address of the manager: host:port, tcp://… or unix:/…; several standby managers with commas
+      servers             temporary cluster: number of server processes
+      replicas            temporary cluster: number of further copies of each key
+      shards              temporary cluster: number of shards of each server
+      server_memory       temporary cluster: memory limit of each server, in bytes
+      key_file, key       key of the cluster, as a file or as text
+      certificate, private_key, authority    PEM files, instead of a key
       require_encryption, read_only, tcp_only, stays_dead, job, listen    as in <pawl/session.h>
-      timeout             seconds, for opening
+      timeout             time limit for opening, in seconds
 
-    To be used in a with block, or closed. Any thread may use it, a process that was forked off may not.
+    Use it in a with block, or close it. Any thread may use it, but not a forked process.
     """
 
     def __init__(
@@ -101,20 +103,21 @@ class Session:
     # --- closing ------------------------------------------------------------------------------------------------------
 
     def flush(self, timeout=None):
-        """Waits until all that was started has finished. Raises the first failure of a task that nobody asked about."""
+        """Waits until all tasks have finished. Raises the first failure of a task that was not waited for."""
         self._gate.flush(timeout)
 
     def check(self):
-        """Raises ClusterError if some keys wait for servers that are down and have the only copy: it names the servers, and the
-        commands that end the waiting. Calls on such keys wait too; those without a time-out give a ClusterWarning."""
+        """Raises ClusterError if some keys wait for servers that are down and have the only copy. The error
+        names the servers and the commands that end the wait. Calls on such keys wait too; calls without a
+        timeout issue a ClusterWarning."""
         with self._gate.inside():
             failure = self._gate.trouble()
         if failure is not None:
             raise failure
 
     def close(self, timeout=30.0):
-        """Waits for what is under way, leaves the cluster and frees everything; tasks may still be asked. After the time-out it
-        goes anyway, and TimedOut says that pushes may or may not have been applied."""
+        """Waits for tasks, leaves the cluster and frees everything; tasks can still be queried. After the
+        timeout it closes anyway and raises TimedOut: pushes may or may not have been applied."""
         self._gate.close(timeout)
 
     @property
@@ -132,43 +135,44 @@ class Session:
         try:
             self.close(AT_EXIT)
         except Error:
-            pass  # what broke the block is told already
+            pass  # the exception of the block is raised
 
     # --- vectors ------------------------------------------------------------------------------------------------------
 
     def create(self, name, dtype="float32", size=None, **options):
-        """Creates a vector, which must not exist, and opens it. Options as of `ensure`."""
+        """Creates and opens a vector, which must not exist. The options are those of `ensure`."""
         return self._make(lib.pawl_vector_create, name, dtype, size, **options)
 
     def ensure(self, name, dtype="float32", size=None, **options):
-        """Opens the vector `space/name`, creating it if it is not there: what the workers of a job call side by side.
+        """Opens the vector `space/name`, or creates it if it does not exist. Several workers may call it at
+        once.
 
           dtype       float32, float64, int32, int64 or uint64
-          size        keys are [0, size); None: all of 64 bits
-          width       values for each key; 1
-          function    what a push does: "add" or "assign"
-          rule        another server function with its parameters, such as "adagrad rate=0.1" (docs/functions.md)
-          filters     what happens to rows on their way, such as "keys | compress" (docs/filters.md)
+          size        keys are [0, size); None: any 64-bit key
+          width       number of values per key (default: 1)
+          function    server function that applies pushes: "add" or "assign"
+          rule        another server function with its parameters, e.g. "adagrad rate=0.1" (docs/functions.md)
+          filters     filters of pushes and pulls, e.g. "keys | compress" (docs/filters.md)
           placement   "auto", "ordered" or "mixed"
           layout      "auto", "dense" or "sparse"
-          timeout     seconds; 30
+          timeout     time limit in seconds (default: 30)
         """
         return self._make(lib.pawl_vector_ensure, name, dtype, size, **options)
 
     def open(self, name, *, timeout=30.0):
-        """Opens a vector that exists."""
+        """Opens an existing vector."""
         pointer = ctypes.c_void_p()
         with self._gate.inside() as session:
             check(lib.pawl_vector_open(session, _text(name, "name"), nanoseconds(timeout), ctypes.byref(pointer)))
             return Vector(self, pointer.value)
 
     def delete(self, name, *, timeout=30.0):
-        """Deletes a vector, for everybody."""
+        """Deletes a vector and its data, for all users."""
         with self._gate.inside() as session:
             check(lib.pawl_vector_delete(session, _text(name, "name"), nanoseconds(timeout)))
 
     def vectors(self, space=None, *, timeout=30.0):
-        """The names of the vectors of a space, or of all that this session may see."""
+        """Returns the names of the vectors of a space, or of all vectors that this session may see."""
         infos, count = ctypes.c_void_p(), ctypes.c_size_t()
         with self._gate.inside() as session:
             found = (ctypes.byref(infos), ctypes.byref(count))
@@ -212,24 +216,25 @@ class Session:
     # --- the rest -----------------------------------------------------------------------------------------------------
 
     def group(self, name, size=0, *, timeout=30.0):
-        """Joins the group `space/name`, which starts with `size` members; 0: as it is."""
+        """Joins the group `space/name`, which starts with `size` members. 0 accepts the size of an existing
+        group; a new group then starts with one member."""
         return Group(self, name, _number("size", size, 32), timeout)
 
     @property
     def node(self):
-        """By what others know this session."""
+        """The node id of this session."""
         with self._gate.inside() as session:
             return lib.pawl_session_node(session).id
 
     def figures(self):
-        """Bytes and messages sent and received."""
+        """Returns the bytes and messages sent and received."""
         figures = _abi.SessionFigures()
         with self._gate.inside() as session:
             lib.pawl_session_figures(session, ctypes.byref(figures))
         return Figures(*(getattr(figures, name) for name in Figures._fields))
 
     def status(self, *, timeout=30.0):
-        """The cluster's state, as `pawl status --json` shows it."""
+        """Returns the state of the cluster, as `pawl status --json` prints it."""
         text = ctypes.c_void_p()
         with self._gate.inside() as session:
             check(lib.pawl_session_status(session, nanoseconds(timeout), ctypes.byref(text)))

@@ -1,4 +1,4 @@
-"""Calls that are under way."""
+"""Calls in progress."""
 
 import ctypes
 
@@ -14,8 +14,8 @@ def describe(pointer):
 
 
 class Running:
-    """The library's task, with what it reads and fills. Whoever drops it leaves it to the gate, which keeps the arrays until
-    it has finished."""
+    """The library's task, with the arrays it reads and fills. If it is collected, the gate keeps the arrays
+    until the task has finished."""
 
     __slots__ = ("pointer", "arrays", "was_told")
 
@@ -23,7 +23,7 @@ class Running:
         self.pointer, self.arrays, self.was_told = pointer, arrays, False
 
     def outcome(self):
-        """Of one that has finished: None, or how it failed."""
+        """Returns None, or the exception if the task failed. The task must have finished."""
         self.was_told, self.arrays = True, None
         status = lib.pawl_task_wait(self.pointer, 0)
         return last_error(status) if status else None
@@ -40,32 +40,33 @@ class Running:
 
 
 class Task:
-    """A push, pull or clock that is under way. Until it has finished, the arrays that it was given are the task's: it reads
-    and fills them in place. They are kept alive, also if nobody refers to the task any more."""
+    """A push, pull or clock in progress. It reads and fills its arrays in place: do not use them until the
+    task has finished. The arrays are kept alive until then, even without a reference to the task."""
 
     def __init__(self, session, pointer, arrays=(), result=None):
-        self._session = session  # which must not be closed while somebody waits
+        self._session = session  # keeps the session alive while a call waits
         self._gate = session._gate
         self._running = Running(pointer, arrays)
         self._result = result
         self.id = lib.pawl_task_id(pointer)
 
     def done(self):
-        """Whether it has finished, well or not."""
+        """Whether the task has finished, successfully or not."""
         return bool(lib.pawl_task_is_done(self._running.pointer))
 
     def wait(self, timeout=None):
-        """Waits until it has finished, for `timeout` seconds at most (None: for ever), and hands out what was pulled. Raises
-        Error if it failed, TimedOut if the time ran out: it then goes on, and may be waited for again."""
+        """Waits for the task, at most `timeout` seconds (None: no limit), and returns the pulled array, if
+        any. Raises Error if the task failed. Raises TimedOut if the timeout passed; the task then continues,
+        and wait can be called again."""
         if not self._gate.wait_for_task(self._running.pointer, timeout):
-            raise self._gate.late("%s: not finished after %g s; it goes on" % (self._text(), timeout))
+            raise self._gate.late("%s: not finished after %g s; it continues" % (self._text(), timeout))
         failure = self._running.outcome()
         if failure is not None:
             raise failure
         return self._result
 
     def failures(self):
-        """Of a task that failed: (begin, end, Error) for each range of keys on which nothing was applied."""
+        """Returns (begin, end, Error) for each range of keys to which a failed task was not applied."""
         found, begin_end, status = [], _abi.Range(), ctypes.c_int()
         pointer = self._running.pointer
         for index in range(lib.pawl_task_failure_count(pointer)):

@@ -12,13 +12,13 @@ from ._task import Task
 
 
 class Owned:
-    """Something of a session's that can be closed before it."""
+    """An object of a session that can be closed before the session."""
 
     def __init__(self, session, handle):
         self._session, self._gate, self._handle = session, session._gate, handle
 
     def close(self):
-        """Gives it up; tasks that use it go on. What uses it afterwards is refused."""
+        """Closes the object. Tasks that use it continue; later calls are refused."""
         self._gate.close_handle(self._handle)
 
     def __enter__(self):
@@ -34,7 +34,7 @@ class Owned:
 
 
 class Keys(Owned):
-    """A list of keys that is used again and again: servers remember it, and later calls send a signature instead."""
+    """A list of keys for repeated use: servers remember it, and later calls send only its signature."""
 
     def __init__(self, vector, keys):
         what = "keys for %s" % vector.name
@@ -50,18 +50,18 @@ class Keys(Owned):
 
 
 class Vector(Owned):
-    """Rows of numbers, one for each key, that live on the servers.
+    """Rows of numbers, one per key, stored on the servers.
 
-    Which keys a call is about is said by
-      keys=    a sorted array of whole numbers, or what `prepare` made of one;
-      range=   (begin, end), for all keys between;
-      both     the keys that lie in the range; arrays have a row for every key, and only those rows are read or filled;
-      neither  the whole vector, if it was made with a size.
+    Select the keys of a call with
+      keys=    a sorted array of integers, or the result of `prepare`;
+      range=   (begin, end), for all keys in between;
+      both     for those of the keys that are in the range; arrays have a row for every key, but only the rows in the
+               range are read or filled;
+      neither  for the whole vector, if it was created with a size.
 
-    Arrays have one value for each key, or for vectors of a width one row. C-contiguous arrays of the vector's dtype are
-    read and filled in place. With wait=False a call returns a Task at once; after=[tasks] has it begin when those have
-    finished.
-    """
+    Arrays have one value per key, or one row per key if the vector has a width. C-contiguous arrays of the
+    vector's dtype are read and filled in place. With wait=False a call returns a Task at once. With
+    after=[tasks] the call begins when these tasks have finished. """
 
     def __init__(self, session, pointer):
         info = _abi.VectorInfo()
@@ -82,8 +82,8 @@ class Vector(Owned):
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def push(self, values, keys=None, *, range=None, weights=None, after=(), wait=True, timeout=None):
-        """Hands the servers a row for each key, for the vector's function to do its work with: to add it, if nothing else was
-        asked for. `weights`, for the kkt filter, is what is known to be stored."""
+        """Pushes a row for each key. The servers apply it with the vector's function, by default add.
+        `weights`, for the kkt filter, are the rows that are known to be stored."""
         call = _Call(self, "push to", keys, range, after)
         given = call.reads(values, self.pushed_width)
         if weights is None:
@@ -92,33 +92,34 @@ class Vector(Owned):
         return call.start(lib.pawl_vector_push_filtered, (given, known), None, wait, timeout)
 
     def pull(self, keys=None, *, range=None, out=None, after=(), wait=True, timeout=None):
-        """The row of each key, in `out` or in a new array."""
+        """Pulls the row of each key into `out` or a new array, and returns it."""
         call = _Call(self, "pull from", keys, range, after)
         filled = call.fills(out)
         return call.start(lib.pawl_vector_pull, (filled,), filled, wait, timeout)
 
     def pushpull(self, values, keys=None, *, range=None, out=None, after=(), wait=True, timeout=None):
-        """Both in one message: what is stored right after the push."""
+        """Pushes and pulls in one message: returns the rows as stored right after the push."""
         call = _Call(self, "pushpull with", keys, range, after)
         given, filled = call.reads(values, self.pushed_width), call.fills(out)
         is_same = given.ctypes.data == filled.ctypes.data and self.pushed_width == self.width
         if not is_same and np.may_share_memory(given, filled):
-            raise invalid("pushpull with %s: values and out overlap, and are not the same", self.name)
+            raise invalid("pushpull with %s: values and out overlap but are not the same array", self.name)
         return call.start(lib.pawl_vector_pushpull, (given, filled), filled, wait, timeout)
 
     def prepare(self, keys):
-        """Keys that will be used again: hand it to calls in place of the array."""
+        """Prepares keys for repeated use: pass the result as keys= instead of the array."""
         return Keys(self, keys)
 
     # --- filters ------------------------------------------------------------------------------------------------------
 
     def filter(self, text):
-        """Has this session use other filters for the vector than it was created with; "none" for none."""
+        """Sets the filters that this session uses for the vector, instead of those it was created with;
+        "none" for none."""
         with self._gate.inside(self._handle):
             check(lib.pawl_vector_filter(self._handle.pointer, _text(text, "filters"), None))
 
     def flush_filters(self, *, wait=True, timeout=None):
-        """Pushes what the filters have held back in this session."""
+        """Pushes the values that filters have held back in this session."""
         pointer = ctypes.c_void_p()
         with self._gate.inside(self._handle):
             check(lib.pawl_vector_flush_filters(self._handle.pointer, ctypes.byref(pointer)))
@@ -127,21 +128,21 @@ class Vector(Owned):
 
 
 def _text(words, what):
-    """Bytes for the library. A zero inside would end them early."""
+    """Bytes for the library, without a zero byte."""
     if words is None:
         return None
     if not isinstance(words, (str, bytes)) and not hasattr(words, "__fspath__"):
-        raise invalid("%s: %r is no text", what, words)
+        raise invalid("%s: %r is not a string", what, words)
     if hasattr(words, "__fspath__"):
         words = words.__fspath__()
     data = words.encode() if isinstance(words, str) else words
     if b"\0" in data:
-        raise invalid("%s: %r has a zero in it", what, words)
+        raise invalid("%s: %r contains a zero byte", what, words)
     return data
 
 
 class _Call:
-    """A call on its way to the library: where it is to go, and the arrays that have to stay until it is done."""
+    """A call to the library: its keys, and the arrays that must live until it has finished."""
 
     def __init__(self, vector, what, keys, bounds, after):
         self.vector, self.what = vector, "%s %s" % (what, vector.name)
@@ -150,7 +151,7 @@ class _Call:
         self.kept = []
         if keys is None and bounds is None:
             if vector.size == _abi.KEY_END:
-                raise invalid("%s: which keys? It has no size, so it cannot be meant as a whole", self.what)
+                raise invalid("%s: no keys given; give keys= or range=, because the vector has no size", self.what)
             bounds = (0, vector.size)
         self.count = self._take_range(bounds) if bounds is not None else 0
         if keys is not None:
@@ -162,7 +163,7 @@ class _Call:
         if end > self.vector.size:
             text = "%s: [%d, %d) reaches beyond the span [0, %d)"
             raise error(_abi.OUT_OF_SPAN, text % (self.what, begin, end, self.vector.size))
-        # {0, 0} would be no range at all; any other empty one is an empty one.
+        # {0, 0} means no range to the library; any other empty range is empty.
         self.where.range = _abi.Range(begin, end) if begin < end else _abi.Range(1, 1)
         return end - begin
 
@@ -184,7 +185,7 @@ class _Call:
             return
         for task in tasks:
             if not isinstance(task, Task) or task._gate is not self.vector._gate:
-                raise invalid("%s: what it should come after is no task of this session", self.what)
+                raise invalid("%s: after= must be tasks of this session", self.what)
         array = (ctypes.c_void_p * len(tasks))(*(task._running.pointer for task in tasks))
         self.kept += [array, tasks]
         self.where.after, self.where.after_count = ctypes.addressof(array), len(tasks)

@@ -105,12 +105,16 @@ bool pwi_cli_only_json(const struct pwi_command *command, int argc, char **argv,
 /* The one option that most commands have. */
 #define PWI_CLI_LETTER_JSON 1000
 #define PWI_CLI_JSON                                                                                                   \
-  { PWI_CLI_LETTER_JSON, "json", NULL, "print JSON, one object a line" }
+  { PWI_CLI_LETTER_JSON, "json", NULL, "print JSON, one object per line" }
 
 void pwi_cli_help(const struct pwi_command *command);
 
 /* Print `pawl NAME: …` and where to read more to standard error; the exit code for a wrong command line. */
 int pwi_cli_usage(const struct pwi_command *command, const char *format, ...) PAWL_PRINTF(2, 3);
+
+/* The same for the value of the option that pwi_cli_next returned last: `invalid value 'x' for --name; expected …`. The
+ * format is of the words after "expected". */
+int pwi_cli_bad_value(const struct pwi_command *command, const char *value, const char *format, ...) PAWL_PRINTF(3, 4);
 
 /* Print `pawl NAME: …` to standard error; the exit code for a failure. */
 int pwi_cli_failure(const struct pwi_command *command, const char *format, ...) PAWL_PRINTF(2, 3);

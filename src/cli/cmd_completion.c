@@ -209,14 +209,15 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
       shells[i].print();
       return PWI_EXIT_OK;
     }
-  return pwi_cli_usage(command, "unknown shell '%s': bash, zsh or fish", argv[args.rest]);
+  return pwi_cli_usage(command, "unknown shell '%s'; expected bash, zsh or fish", argv[args.rest]);
 }
 
 const struct pwi_command pwi_command_completion = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
-    .summary = "print a script by which a shell completes commands and options",
-    .text = "'make install' installs all three where shells look for them. Otherwise:\n\n"
+    .summary = "print a completion script for a shell",
+    .text = "Prints a script with which the shell completes commands and options. 'make\n"
+            "install' installs the scripts of all three shells. Otherwise:\n\n"
             "  source <(pawl completion bash)                        # in ~/.bashrc\n"
             "  pawl completion zsh >\"${fpath[1]}/_pawl\"\n"
             "  pawl completion fish >~/.config/fish/completions/pawl.fish\n",

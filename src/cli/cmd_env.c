@@ -92,7 +92,7 @@ static void report_machine(struct report *report) {
       json_pack("{s:I, s:I, s:o}", "total", (json_int_t)machine.memory_total, "available",
                 (json_int_t)machine.memory_available, "limit",
                 machine.memory_limit ? json_integer((json_int_t)machine.memory_limit) : json_null()),
-      machine.memory_limit ? "%.1f GB, %.1f GB available, this group of processes may use %.1f GB"
+      machine.memory_limit ? "%.1f GB, %.1f GB available, limited to %.1f GB for this process group"
                            : "%.1f GB, %.1f GB available",
       in_gb(machine.memory_total), in_gb(machine.memory_available), in_gb(machine.memory_limit));
   say(report, "huge_pages",
@@ -103,7 +103,7 @@ static void report_machine(struct report *report) {
       (unsigned long long)machine.huge_pages_reserved);
   say(report, "open_files",
       json_pack("{s:I, s:I}", "soft", (json_int_t)machine.files_soft, "hard", (json_int_t)machine.files_hard),
-      "%llu at once, can be raised to %llu", (unsigned long long)machine.files_soft,
+      "limit %llu, can be raised to %llu", (unsigned long long)machine.files_soft,
       (unsigned long long)machine.files_hard);
   say(report, "shared_memory",
       json_pack("{s:I, s:I}", "total", (json_int_t)machine.shm_total, "free", (json_int_t)machine.shm_free),
@@ -123,16 +123,16 @@ static void report_transports(struct report *report, bool has_keys) {
   bool has_plane;
   const char *about = pwi_tcp_plane_about(&has_plane);
   pwi_parts(parts); /* OpenSSL and UCX come first */
-  snprintf(tls, sizeof tls, "TLS 1.3 by OpenSSL %s, %s; needs a key or certificates", parts[0].version,
-           pwi_parts_has_aes() ? "AES in hardware" : "without AES in hardware, which is slow");
+  snprintf(tls, sizeof tls, "TLS 1.3 with OpenSSL %s, %s; needs a key or certificates", parts[0].version,
+           pwi_parts_has_aes() ? "hardware AES" : "no hardware AES, so slow");
   snprintf(ucx, sizeof ucx, "%s%s%s%s", *parts[1].version ? "UCX " : "", parts[1].version,
            *parts[1].version ? ": " : "", about);
   begin_section(report, "transports");
   report_transport(report, "tcp", true,
-                   has_keys ? "between all machines, as TLS"
-                            : "plain, and on loopback addresses only: there is no key");
+                   has_keys ? "between all machines, encrypted with TLS"
+                            : "unencrypted, on loopback addresses only, because there is no key");
   report_transport(report, "tls", true, tls);
-  report_transport(report, "unix", true, "plain, between processes of one user on this machine");
+  report_transport(report, "unix", true, "unencrypted, between processes of one user on this machine");
   report_transport(report, "ucx", has_plane, ucx);
 }
 
@@ -145,7 +145,7 @@ static void report_keys(struct report *report, const struct pwi_cli_keys *keys) 
   if (*keys->error)
     say(report, "keys", value, "cannot be used: %s", keys->error);
   else if (!first)
-    say(report, "keys", value, "none; 'pawl key new FILE' makes one, and %s names the file", PWI_CLI_KEY_FILE);
+    say(report, "keys", value, "none; create one with 'pawl key new FILE' and set %s to FILE", PWI_CLI_KEY_FILE);
   else
     say(report, "keys", value, "%zu from %s, using %s", count, keys->from, first->name);
 }
@@ -182,10 +182,10 @@ static void report_launcher(struct report *report) {
   }
   if (pwi_ranks_find(&ranks)) {
     const char *role = ranks.rank == 0 ? "scheduler" : "worker";
-    say(report, "role", json_string(role), "%s, if this were 'pawl train': process %u of %u of %s", role, ranks.rank,
-        ranks.size, ranks.launcher);
+    say(report, "role", json_string(role), "'pawl train' would be the %s: process %u of %u, started by %s", role,
+        ranks.rank, ranks.size, ranks.launcher);
   }
-  if (!found && !report->json) printf("  none: no variables of Slurm or MPI are set\n");
+  if (!found && !report->json) printf("  none (no variables of Slurm or MPI are set)\n");
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
@@ -212,11 +212,11 @@ static const struct pwi_cli_option options[] = {PWI_CLI_JSON, {0}};
 
 const struct pwi_command pwi_command_env = {
     .name = "env",
-    .summary = "say what this machine offers and what pawl makes of it",
+    .summary = "show the machine, its transports and the settings",
     .text = "Prints the machine (processors, memory, huge pages, limits), the transports\n"
-            "that nodes on it can use and why, the settings in effect, and what Slurm or\n"
-            "MPI say about this process. It changes nothing, and shows names of keys, never\n"
-            "keys.\n",
+            "that nodes on it can use, with reasons, the settings in effect, and the\n"
+            "variables that Slurm or MPI set for this process. Changes nothing. Prints\n"
+            "names of keys, never keys.\n",
     .options = options,
     .run = run,
 };

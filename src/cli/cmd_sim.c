@@ -14,7 +14,7 @@ static int run_demo(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == 's' && !pwi_cli_number(args.value, &options.seed))
-      return pwi_cli_usage(command, "the seed must be a whole number, not '%s'", args.value);
+      return pwi_cli_bad_value(command, args.value, "a whole number");
     if (letter == LETTER_BUG) options.careless = true;
     if (letter == PWI_CLI_LETTER_JSON) options.json = true;
   }
@@ -23,23 +23,21 @@ static int run_demo(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option demo_options[] = {
-    {'s', "seed", "NUMBER", "another schedule of faults, and another run"},
-    {LETTER_BUG, "bug", NULL, "let the store acknowledge writes before it has stored them"},
+    {'s', "seed", "NUMBER", "seed of the schedule of faults and of the run"},
+    {LETTER_BUG, "bug", NULL, "plant a bug: acknowledge writes before they are stored"},
     PWI_CLI_JSON,
     {0},
 };
 
 static const struct pwi_command command_demo = {
     .name = "sim demo",
-    .summary = "replay one schedule of faults against a store and its clients",
+    .summary = "run a store and clients under one schedule of faults",
     .text = "Runs a store and three clients on the simulated network for six seconds of\n"
-            "virtual time, while nodes are killed and paused and links cut and broken, all\n"
-            "of it drawn from the seed. Shows a line of time for each node, what went\n"
-            "wrong, and whether every write that was acknowledged is still there. It runs\n"
-            "twice: the same seed gives the same events, one by one, which the hash of the\n"
-            "trace shows.\n\n"
-            "Exit code 1 if a write was lost. With --bug that is to be expected, for some\n"
-            "seeds.\n",
+            "virtual time, while nodes are killed and paused and links are cut and broken.\n"
+            "The seed determines all faults. Prints a timeline of each node, the faults,\n"
+            "and whether any acknowledged write was lost. Runs twice to show that the same\n"
+            "seed gives the same events: the hashes of both traces are equal.\n\n"
+            "Exits with 1 if a write was lost. With --bug this is expected for some seeds.\n",
     .options = demo_options,
     .run = run_demo,
 };
@@ -49,8 +47,8 @@ static const struct pwi_command *const children[] = {&command_demo, &pwi_command
 const struct pwi_command pwi_command_sim = {
     .name = "sim",
     .summary = "run nodes on a simulated network",
-    .text = "The simulator runs a whole cluster in one thread and in virtual time. Delays,\n"
-            "losses, cuts, crashes and disks that forget are drawn from a seed, and the\n"
-            "same seed gives the same run.\n",
+    .text = "The simulator runs a whole cluster in one thread and in virtual time. It draws\n"
+            "delays, losses, cuts, crashes and disks that lose writes from a seed. The same\n"
+            "seed gives the same run.\n",
     .children = children,
 };

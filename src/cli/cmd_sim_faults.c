@@ -45,8 +45,10 @@ static int show_failure(const struct pwi_command *command, const struct choice *
   char again[128];
   if (choice->json) return pwi_cli_print_json(command, failure_json(choice, seed, result));
   replay_command(choice, seed, again, sizeof again);
-  printf("  %sseed %" PRIu64 "%s failed at %.6f s: %s\n    to see it: %s\n", pwi_paint_ink(paint, PWI_INK_RED), seed,
-         pwi_paint_ink(paint, PWI_INK_PLAIN), (double)result->time_ns / 1e9, result->failure, again);
+  printf("  %sseed %" PRIu64 "%s failed at %.6f s: %s\n"
+         "    to replay it: %s\n",
+         pwi_paint_ink(paint, PWI_INK_RED), seed, pwi_paint_ink(paint, PWI_INK_PLAIN), (double)result->time_ns / 1e9,
+         result->failure, again);
   return PWI_EXIT_OK;
 }
 
@@ -113,15 +115,16 @@ static int run_many(const struct pwi_command *command, const struct choice *choi
   pawl_status status = pwi_campaigns_run(&config, &result);
   pwi_cli_log_mute(false);
   if (show.is_terminal) fprintf(stderr, "\r\033[K");
-  if (status) return pwi_cli_failure(command, "no campaign could be run: %s", pawl_status_text(status));
+  if (status) return pwi_cli_failure(command, "cannot run campaigns: %s", pawl_status_text(status));
   int printed = PWI_EXIT_OK;
   for (size_t i = 0; i < result.failure_count && !printed; i++)
     printed = show_failure(command, choice, result.failures[i].seed, &result.failures[i].result, &paint);
   if (choice->json && !printed) printed = pwi_cli_print_json(command, summary_json(choice, &result));
   if (printed) return printed;
   if (!choice->json) {
-    printf("  %" PRIu64 " seeds in %.1f s: %.0f a second; %s%zu failed%s\n\n  they met\n", result.seeds, result.seconds,
-           result.seconds > 0 ? (double)result.seeds / result.seconds : 0,
+    printf("  %" PRIu64 " seeds in %.1f s: %.0f per second; %s%zu failed%s\n\n"
+           "  events\n",
+           result.seeds, result.seconds, result.seconds > 0 ? (double)result.seeds / result.seconds : 0,
            pwi_paint_ink(&paint, result.failure_count ? PWI_INK_RED : PWI_INK_GREEN), result.failure_count,
            pwi_paint_ink(&paint, PWI_INK_PLAIN));
     print_figures(&result.figures);
@@ -158,12 +161,15 @@ static int run_one(const struct pwi_command *command, const struct choice *choic
     int printed = pwi_cli_print_json(command, replay_json(choice, &result));
     return printed ? printed : exit_code;
   }
-  printf("\n  trace %016" PRIx64 "\n\n  it met\n", result.hash);
+  printf("\n"
+         "  trace %016" PRIx64 "\n\n"
+         "  events\n",
+         result.hash);
   print_figures(&result.figures);
   if (result.has_failed)
     show_failure(command, choice, choice->first, &result, &paint);
   else
-    printf("  %severything held%s, until %.6f s\n", pwi_paint_ink(&paint, PWI_INK_GREEN),
+    printf("  %sno invariant was violated%s in %.6f s\n", pwi_paint_ink(&paint, PWI_INK_GREEN),
            pwi_paint_ink(&paint, PWI_INK_PLAIN), (double)result.time_ns / 1e9);
   return exit_code;
 }
@@ -196,23 +202,23 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
                         int *exit_out) {
   uint64_t number = 0;
   if (letter == LETTER_SEEDS && !read_seeds(value, choice)) {
-    *exit_out = pwi_cli_usage(command, "seeds are A:B with A not above B, or how many, not '%s'", value);
+    *exit_out = pwi_cli_bad_value(command, value, "a number of seeds, or A:B with A <= B");
     return false;
   }
   if ((letter == 's' || letter == 'j' || letter == LETTER_REPLICAS) && !pwi_cli_number(value, &number)) {
-    *exit_out = pwi_cli_usage(command, "'%s' is not a whole number", value);
+    *exit_out = pwi_cli_bad_value(command, value, "a whole number");
     return false;
   }
   if (letter == LETTER_REPLICAS && number > REPLICAS_MAX) {
-    *exit_out = pwi_cli_usage(command, "campaigns have up to %d replicas, not %s", REPLICAS_MAX, value);
+    *exit_out = pwi_cli_bad_value(command, value, "a number of replicas from 0 to %d", REPLICAS_MAX);
     return false;
   }
   if (letter == 'j' && (number == 0 || number > JOBS_MAX)) {
-    *exit_out = pwi_cli_usage(command, "there can be 1 to %d jobs, not %s", JOBS_MAX, value);
+    *exit_out = pwi_cli_bad_value(command, value, "a number of jobs from 1 to %d", JOBS_MAX);
     return false;
   }
   if (letter == LETTER_BUG && !(choice->bug = pwi_planted_named(value))) {
-    *exit_out = pwi_cli_usage(command, "no bug is called '%s'", value);
+    *exit_out = pwi_cli_usage(command, "unknown bug '%s'", value);
     return false;
   }
   if (letter == 's') {
@@ -236,32 +242,32 @@ static int run_faults(const struct pwi_command *command, int argc, char **argv) 
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (choice.bug && !pwi_planted_can())
     return pwi_cli_failure(command,
-                           "this pawl has no planted bugs; pawl-planted, which the tests are built with, does");
+                           "this program has no planted bugs; use pawl-planted, which is built with the tests");
   return choice.is_replay ? run_one(command, &choice) : run_many(command, &choice);
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_SEEDS, "seeds", "A:B", "the campaigns of these seeds; default 1:1000"},
-    {'s', "seed", "NUMBER", "the campaign of this seed alone, with its faults and the log of\nevery node"},
-    {LETTER_REPLICAS, "replicas", "NUMBER", "replicas in every campaign; default: drawn from its seed"},
-    {'j', "jobs", "NUMBER", "campaigns at a time; default: one for each core"},
-    {LETTER_BUG, "bug", "NAME", "plant a bug, to see it found; only pawl-planted can"},
+    {LETTER_SEEDS, "seeds", "A:B", "run the campaigns of these seeds (default: 1:1000)"},
+    {'s', "seed", "NUMBER", "run the campaign of one seed, and print its faults and the log of every node"},
+    {LETTER_REPLICAS, "replicas", "NUMBER", "number of replicas in every campaign (default: drawn from its seed)"},
+    {'j', "jobs", "NUMBER", "number of campaigns at a time (default: one per core)"},
+    {LETTER_BUG, "bug", "NAME", "plant a bug, to see that it is found (pawl-planted only)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_sim_faults = {
     .name = "sim faults",
-    .summary = "attack a simulated cluster from many seeds",
+    .summary = "test a simulated cluster under random faults",
     .text = "Runs a manager, servers and workers on the simulated network, one campaign for\n"
             "each seed. Links break, nodes are cut off and paused, workers, servers and the\n"
-            "manager are killed and started again, servers join and leave, arcs move,\n"
-            "journals fail. All the while, and once more when everything has healed, what\n"
-            "must hold is checked: no push that was acknowledged is lost and none counts\n"
-            "twice, the views of all nodes are one history, nobody waits without a cause.\n\n"
-            "Prints seeds a second and what the campaigns met. A seed that fails is printed\n"
-            "with what failed, when, and the command that runs it again: the same seed gives\n"
-            "the same run, event by event. Exit code 1 if any failed.\n",
+            "manager are killed and restarted, servers join and leave, arcs move, journals\n"
+            "fail. Checks the invariants all the time, and once more after everything has\n"
+            "healed: no acknowledged push is lost, no push is applied twice, the views of\n"
+            "all nodes are one history, and no node waits without a cause.\n\n"
+            "Prints the seeds per second and counts of the events. For a seed that fails,\n"
+            "prints the failure, its time and the command that replays it: the same seed\n"
+            "gives the same run, event by event. Exits with 1 if any seed failed.\n",
     .options = options,
     .run = run_faults,
 };

@@ -63,10 +63,10 @@ static const struct pwi_cli_option options[] = {PWI_CLI_JSON, {0}};
 
 const struct pwi_command pwi_command_version = {
     .name = "version",
-    .summary = "print the version, and what pawl was made of",
-    .text = "Prints the version of pawl, the versions of the protocol that it speaks (nodes\n"
-            "talk if they have one in common), the compiler, the processor and what pawl\n"
-            "uses of it, and the libraries that are loaded.\n",
+    .summary = "print the versions of pawl and its libraries",
+    .text = "Prints the version of pawl, the protocol versions it speaks (nodes need one in\n"
+            "common), the compiler, the processor features it uses, and the versions of the\n"
+            "loaded libraries.\n",
     .options = options,
     .run = run,
 };

@@ -32,6 +32,6 @@ const struct pwi_command *const pwi_cli_commands[] = {
 };
 
 const struct pwi_cli_option pwi_cli_root_options[] = {
-    {LETTER_VERSION, "version", NULL, "as pawl version"},
+    {LETTER_VERSION, "version", NULL, "print the versions, as 'pawl version' does"},
     {0},
 };

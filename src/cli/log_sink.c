@@ -73,5 +73,5 @@ void pwi_cli_log_start(void) {
   const char *wanted = getenv("PAWL_LOG_LEVEL");
   choose(PAWL_LOG_WARN);
   if (wanted && *wanted && !pwi_cli_log_level(wanted))
-    fprintf(stderr, "pawl: PAWL_LOG_LEVEL is '%s', not debug, info, warn or error; taking warn\n", wanted);
+    fprintf(stderr, "pawl: invalid PAWL_LOG_LEVEL '%s', expected debug, info, warn or error; using warn\n", wanted);
 }

@@ -40,34 +40,39 @@ static void print_overview(void) {
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
   static const struct pwi_command *const measure[] = {&pwi_command_sim, NULL};
-  printf("pawl %s shares model parameters between machines, so that learning can use many of them.\n\n"
+  printf("pawl %s: a parameter server for distributed machine learning\n\n"
          "usage: pawl COMMAND [options]\n",
          pawl_version());
   print_group("start here", first);
-  print_group("learn, and use what was learned", learn);
+  print_group("train and use models", learn);
   print_group("this machine", machine);
   print_group("run a cluster", cluster);
-  print_group("look into a cluster", look);
-  print_group("count very many things", count);
-  print_group("keep what was learned", keep);
-  print_group("plan a cluster", measure);
-  printf("\nevery command takes:\n"
-         "  -h, --help         explain the command and its options; also 'pawl help COMMAND'\n"
-         "  -v, --verbose      log more to standard error; twice for everything\n"
-         "  --log-level LEVEL  log from debug, info, warn (the default) or error on\n"
-         "  --json             where figures are printed: one JSON object a line\n");
-  printf("\nexit codes:\n"
-         "  0  done\n"
-         "  1  the command could not do what was asked; standard error says why\n"
-         "  2  the command line was wrong; nothing was done\n"
-         "  130  'pawl train' was interrupted, and has saved what it had\n");
-  printf("\nenvironment:\n"
-         "  PAWL_ADDRESS       the manager's address, where no --cluster is given\n"
-         "  PAWL_DATA          where a manager keeps its log\n"
-         "  PAWL_KEY_FILE      a file with the cluster's keys; PAWL_KEY: a key itself\n"
-         "  PAWL_LOG_LEVEL     as --log-level\n"
-         "  NO_COLOR           if set: no colours\n");
-  printf("\nread next: man pawl; docs/commands.md has a page for every command, docs/architecture.md the whole.\n");
+  print_group("inspect a cluster", look);
+  print_group("count events in sketches", count);
+  print_group("save and load a cluster", keep);
+  print_group("simulate a cluster", measure);
+  printf("\n"
+         "options of every command:\n"
+         "  -h, --help         print help of the command; also 'pawl help COMMAND'\n"
+         "  -v, --verbose      log more to standard error; give it twice for all\n"
+         "  --log-level LEVEL  log from LEVEL up: debug, info, warn (default) or error\n"
+         "  --json             print results as JSON, one object per line\n");
+  printf("\n"
+         "exit codes:\n"
+         "  0  success\n"
+         "  1  failure; the reason is on standard error\n"
+         "  2  invalid command line; nothing was done\n"
+         "  130  'pawl train' was interrupted and saved the model\n");
+  printf("\n"
+         "environment:\n"
+         "  PAWL_ADDRESS       address of the manager, if --cluster is not given\n"
+         "  PAWL_DATA          directory of a manager's log\n"
+         "  PAWL_KEY_FILE      file with the cluster's keys; or PAWL_KEY: the key itself\n"
+         "  PAWL_LOG_LEVEL     same as --log-level\n"
+         "  NO_COLOR           if set, print no colours\n");
+  printf("\n"
+         "see also: man pawl, docs/commands.md (a page for every command),\n"
+         "docs/architecture.md\n");
 }
 
 /* `pawl help key new` is `pawl key new --help`. */
@@ -93,7 +98,7 @@ static int run(int argc, char **argv) {
     if (letter == PWI_CLI_STOP) return args.exit_code;
     return pwi_cli_run(&pwi_command_version, 1, argv);
   }
-  if (args.rest == argc) return pwi_cli_usage(&root, "which command? 'pawl demo' is a good beginning");
+  if (args.rest == argc) return pwi_cli_usage(&root, "no command given; begin with 'pawl demo'");
   if (strcmp(argv[args.rest], "help") == 0) return run_help(argc - args.rest, argv + args.rest);
   return pwi_cli_run(&root, argc - args.rest + 1, argv + args.rest - 1);
 }

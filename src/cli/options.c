@@ -11,13 +11,15 @@
 
 #define OPTIONS_MAX 128
 #define HELP_COLUMN 26 /* where the explanation of an option begins */
+#define HELP_WIDTH 78  /* explanations are wrapped there */
+#define EXPECTED_MAX 256
 #define LETTER_LOG_LEVEL 256
 
 /* What every command understands. */
 const struct pwi_cli_option pwi_cli_common_options[] = {
-    {'v', "verbose", NULL, "log more to standard error; twice for everything"},
-    {LETTER_LOG_LEVEL, "log-level", "LEVEL", "log from debug, info, warn (the default) or error on"},
-    {'h', "help", NULL, "explain this command"},
+    {'v', "verbose", NULL, "log more to standard error; give it twice for all"},
+    {LETTER_LOG_LEVEL, "log-level", "LEVEL", "log from LEVEL up: debug, info, warn (default), error"},
+    {'h', "help", NULL, "print this help"},
     {0},
 };
 
@@ -55,6 +57,18 @@ int pwi_cli_failure(const struct pwi_command *command, const char *format, ...) 
   return PWI_EXIT_FAILURE;
 }
 
+/* The long name of the option that pwi_cli_next returned last. */
+static const char *last_option = "";
+
+int pwi_cli_bad_value(const struct pwi_command *command, const char *value, const char *format, ...) {
+  char expected[EXPECTED_MAX];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(expected, sizeof expected, format, arguments);
+  va_end(arguments);
+  return pwi_cli_usage(command, "invalid value '%s' for --%s; expected %s", value, last_option, expected);
+}
+
 bool pwi_cli_number(const char *text, uint64_t *number_out) {
   if (*text < '0' || *text > '9') return false; /* strtoull would skip blanks and take a sign */
   char *end;
@@ -67,16 +81,41 @@ bool pwi_cli_number(const char *text, uint64_t *number_out) {
 
 /* --- help --------------------------------------------------------------------------------------------------------- */
 
+/* Characters, not bytes: the second and later bytes of a character of UTF-8 take no column. */
+static size_t columns_of(const char *text, size_t length) {
+  size_t columns = 0;
+  for (size_t i = 0; i < length; i++) columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+  return columns;
+}
+
+/* Prints words from `column` on, and breaks lines at blanks before HELP_WIDTH. A newline in the text always breaks. */
+static void print_wrapped(const char *text, size_t column) {
+  bool breaks = false;
+  while (*text) {
+    size_t length = strcspn(text, " \n");
+    if (strncmp(text, "(default: ", 10) == 0) length = 10 + strcspn(text + 10, " \n"); /* "(default: 1)" stays whole */
+    size_t width = columns_of(text, length);
+    if (breaks || column + 1 + width > HELP_WIDTH) {
+      printf("\n%*s", HELP_COLUMN - 1, "");
+      column = HELP_COLUMN - 1;
+    }
+    printf(" %.*s", (int)length, text);
+    column += 1 + width;
+    breaks = text[length] == '\n';
+    text += length + (text[length] != 0);
+  }
+  printf("\n");
+}
+
 static void print_option(const struct pwi_cli_option *option) {
   char left[64], letter[8] = "    ";
   if (option->letter <= UCHAR_MAX) snprintf(letter, sizeof letter, "-%c, ", option->letter);
   snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->argument ? " " : "",
            option->argument ? option->argument : "");
-  printf("%-*s", HELP_COLUMN - 1, left);
-  const char *line = option->help;
-  for (const char *end; (end = strchr(line, '\n')); line = end + 1)
-    printf(" %.*s\n%*s", (int)(end - line), line, HELP_COLUMN - 1, "");
-  printf(" %s\n", line);
+  size_t column = columns_of(left, strlen(left));
+  bool fits = column < HELP_COLUMN;
+  printf("%s%*s", left, fits ? (int)(HELP_COLUMN - 1 - column) : 0, "");
+  print_wrapped(option->help, fits ? HELP_COLUMN - 1 : HELP_WIDTH);
 }
 
 static bool is_heading(const struct pwi_cli_option *option) { return !*option->name; }
@@ -105,14 +144,18 @@ void pwi_cli_help(const struct pwi_command *command) {
     printf("\ncommands:\n");
     for (const struct pwi_command *const *child = command->children; *child; child++)
       printf("  %s %-18s %s\n", pwi_cli_program, (*child)->name, (*child)->summary);
-    printf("\n'%s%s%s COMMAND --help' explains one.\n", pwi_cli_program, blank, command->name);
+    printf("\n"
+           "For the options of a command, use '%s%s%s COMMAND --help'.\n",
+           pwi_cli_program, blank, command->name);
     return;
   }
   const struct pwi_cli_option *own = own_options(command);
   bool has_headings = own->name && is_heading(own);
   if (!has_headings) printf("\noptions:\n");
   print_options(own);
-  if (has_headings) printf("\nas everywhere:\n");
+  if (has_headings)
+    printf("\n"
+           "common options:\n");
   print_options(pwi_cli_common_options);
 }
 
@@ -186,7 +229,9 @@ int pwi_cli_next(struct pwi_cli_args *args) {
   struct tables tables;
   make_tables(&tables, args);
   for (;;) {
-    int letter = getopt_long(args->argc, args->argv, tables.shorts, tables.longs, NULL);
+    int index = -1;
+    int letter = getopt_long(args->argc, args->argv, tables.shorts, tables.longs, &index);
+    last_option = index >= 0 ? tables.longs[index].name : name_of(&tables, letter);
     switch (letter) {
     case -1:
       args->rest = optind;
@@ -202,7 +247,8 @@ int pwi_cli_next(struct pwi_cli_args *args) {
       break;
     case LETTER_LOG_LEVEL:
       if (pwi_cli_log_level(optarg)) break;
-      return stop(args, pwi_cli_usage(args->command, "unknown log level '%s': debug, info, warn or error", optarg));
+      return stop(args,
+                  pwi_cli_usage(args->command, "unknown log level '%s'; expected debug, info, warn or error", optarg));
     default:
       args->value = optarg;
       return letter;
@@ -213,9 +259,9 @@ int pwi_cli_next(struct pwi_cli_args *args) {
 bool pwi_cli_arguments(struct pwi_cli_args *args, int least, int most) {
   int count = args->argc - args->rest;
   if (count < least)
-    args->exit_code = pwi_cli_usage(args->command, "%s is missing", args->command->arguments);
+    args->exit_code = pwi_cli_usage(args->command, "missing argument; expected %s", args->command->arguments);
   else if (count > most)
-    args->exit_code = pwi_cli_usage(args->command, "one argument too many: '%s'", args->argv[args->rest + most]);
+    args->exit_code = pwi_cli_usage(args->command, "unexpected argument '%s'", args->argv[args->rest + most]);
   return count >= least && count <= most;
 }
 
@@ -243,7 +289,7 @@ static const char *last_word(const char *name) {
 
 static int run_child(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_guess guess = {.word = argc > 1 ? argv[1] : ""};
-  if (argc < 2) return pwi_cli_usage(command, "which command?");
+  if (argc < 2) return pwi_cli_usage(command, "no command given");
   if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
     pwi_cli_help(command);
     return PWI_EXIT_OK;

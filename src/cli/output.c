@@ -32,7 +32,7 @@ int pwi_cli_main(int (*run)(int argc, char **argv), int argc, char **argv) {
   if (fflush(stdout) != 0 || ferror(stdout)) {
     /* `pawl env | head -1` is nobody's mistake. */
     if (errno != EPIPE)
-      fprintf(stderr, "%s: cannot write the output: %s\n", pwi_cli_program, strerror(errno ? errno : EIO));
+      fprintf(stderr, "%s: cannot write to standard output: %s\n", pwi_cli_program, strerror(errno ? errno : EIO));
     return exit_code ? exit_code : PWI_EXIT_FAILURE;
   }
   return exit_code;

@@ -7,7 +7,7 @@
 
 #include <pawl/data.h>
 
-#define PWI_SEPARATOR_WANTED "one character that stands between columns, or comma, semicolon, tab, space or bar"
+#define PWI_SEPARATOR_WANTED "one character, or comma, semicolon, tab, space or bar"
 
 /* One character, or its name: comma, semicolon, tab, space, bar. Data with a separator is csv. */
 bool pwi_separator_read(const char *text, struct pawl_data_options *reading);

@@ -138,20 +138,20 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
     break;
   case PWI_ROLE_TRANSPORT:
     if (read_transport(options, value)) break;
-    return refuse(exit_out, pwi_cli_usage(command, "the transport is auto, tcp or rdma, not '%s'", value));
+    return refuse(exit_out, pwi_cli_bad_value(command, value, "auto, tcp or rdma"));
   case PWI_ROLE_FUNCTIONS:
     options->function_directory = value;
     break;
   case PWI_ROLE_CHECKPOINTS:
     if (read_place(&options->checkpoints, value)) break;
-    return refuse(exit_out, pwi_cli_usage(command, "--checkpoints '%s': an absolute path, and %d of them at most",
-                                          value, PWI_DISK_QUEUE_PLACES_MAX));
+    return refuse(exit_out, pwi_cli_bad_value(command, value, "an absolute path, given at most %d times",
+                                              PWI_DISK_QUEUE_PLACES_MAX));
   case PWI_ROLE_READY_FD:
     if (read_ready_fd(options, value)) break;
-    return refuse(exit_out, pwi_cli_usage(command, "'%s' is no descriptor that is open", value));
+    return refuse(exit_out, pwi_cli_bad_value(command, value, "an open file descriptor"));
   case PWI_ROLE_PARENT:
     if (read_parent(options, value)) break;
-    return refuse(exit_out, pwi_cli_usage(command, "'%s' is no process number", value));
+    return refuse(exit_out, pwi_cli_bad_value(command, value, "a process ID"));
   default:
     break;
   }
@@ -167,7 +167,7 @@ static void load_file(struct pwi_cli_keys *keys, const char *path) {
   if (status)
     pwi_key_file_error(path, line, status, keys->error, sizeof keys->error);
   else if (pwi_keyring_count(keys->ring) == 0)
-    snprintf(keys->error, sizeof keys->error, "%s: there is no key in it", path);
+    snprintf(keys->error, sizeof keys->error, "%s: no key found in the file", path);
 }
 
 /* Where they were read, for reading them anew. */
@@ -180,9 +180,10 @@ bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_
   struct pwi_tcp_config *net = &options->net;
   int files = (net->certificate != NULL) + (net->private_key != NULL) + (net->authority != NULL);
   if (files != 0 && files != 3)
-    return refuse(exit_out, pwi_cli_usage(command, "--certificate, --private-key and --authority come together"));
+    return refuse(exit_out,
+                  pwi_cli_usage(command, "--certificate, --private-key and --authority must be given together"));
   if (files == 3 && options->key_file)
-    return refuse(exit_out, pwi_cli_usage(command, "a key file or certificates, not both"));
+    return refuse(exit_out, pwi_cli_usage(command, "--key-file and --certificate exclude each other"));
   if (options->key_file)
     load_file(&options->keys, options->key_file);
   else if (files == 0)
@@ -194,9 +195,11 @@ bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_
   options->access.rights_file = options->rights_file;
   if (options->rights_file && files == 0)
     return refuse(exit_out,
-                  pwi_cli_usage(command, "--rights is for certificates: limits of keys stand in the key file"));
+                  pwi_cli_usage(command, "--rights needs --certificate; the limits of keys are in the key file"));
   if (net->require_encryption && !net->keys && files == 0)
-    return refuse(exit_out, pwi_cli_usage(command, "--require-encryption needs a key or certificates: 'pawl key new'"));
+    return refuse(
+        exit_out,
+        pwi_cli_usage(command, "--require-encryption needs a key or certificates; create a key with 'pawl key new'"));
   struct pwi_run_problem problem;
   if (pwi_host_functions_init(&options->functions, options->function_directory, &problem))
     return refuse(exit_out, pwi_cli_failure(command, "%s", problem.text));

@@ -34,26 +34,28 @@ enum {
 /* The lines that read the same for both. */
 #define PWI_ROLE_OPTIONS                                                                                               \
   {PWI_ROLE_HTTP_TOKEN, "http-token", "FILE",                                                                          \
-   "tokens that /metrics asks for (Authorization: Bearer); needed where other\n"                                       \
-   "machines reach --http, unless there are certificates: see pawl key token"},                                        \
-      {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster, instead of what PAWL_KEY_FILE and PAWL_KEY say"},  \
-      {PWI_ROLE_CERTIFICATE, "certificate", "FILE", "PEM files instead of keys: our certificate with its chain,"},     \
-      {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                               \
-      {PWI_ROLE_AUTHORITY, "authority", "FILE", "and the authority that must have signed everybody's"},                \
+   "file of tokens that /metrics requires (Authorization: Bearer), see 'pawl key token'; needed if other machines "    \
+   "can reach --http and there are no certificates"},                                                                  \
+      {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster (default: PAWL_KEY_FILE, or PAWL_KEY)"},            \
+      {PWI_ROLE_CERTIFICATE, "certificate", "FILE",                                                                    \
+       "PEM file of the node's certificate with its chain, instead of keys"},                                          \
+      {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "PEM file of the private key of --certificate"},                   \
+      {PWI_ROLE_AUTHORITY, "authority", "FILE",                                                                        \
+       "PEM file of the authority that signed the certificates of all nodes"},                                         \
       {PWI_ROLE_RIGHTS, "rights", "FILE",                                                                              \
-       "what each name in a certificate may do: lines 'NAME [read-only|operator]\n"                                    \
-       "[space=NAME] ...' or 'NAME none'; read anew on SIGHUP, like keys"},                                            \
-      {PWI_ROLE_AUDIT, "audit", "FILE", "append a line for every link and order to FILE, besides the log"},            \
-      {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory, on no account"}, \
-      {PWI_ROLE_TRANSPORT, "transport", "KIND", "auto; tcp: no shared memory; rdma: also between machines"},           \
+       "rights of each name in a certificate, in lines 'NAME [read-only|operator] [space=NAME] ...' or 'NAME none'; "  \
+       "reloaded on SIGHUP"},                                                                                          \
+      {PWI_ROLE_AUDIT, "audit", "FILE", "append a line to FILE for every link and every administrative request"},      \
+      {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "refuse unencrypted links and shared memory"},         \
+      {PWI_ROLE_TRANSPORT, "transport", "KIND",                                                                        \
+       "auto (default), tcp (no shared memory), or rdma (also between machines)"},                                     \
       {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
-       "load server functions from the .so files there (default: PAWL_FUNCTIONS);\n"                                   \
-       "the manager and all servers have to know the same"},                                                           \
+       "load server functions from the .so files in DIR; the manager and all servers need the same ones (default: "    \
+       "PAWL_FUNCTIONS)"},                                                                                             \
       {PWI_ROLE_CHECKPOINTS, "checkpoints", "DIR",                                                                     \
-       "checkpoints may go there, and below it; may be given several times\n"                                          \
-       "(default: see the manual)"},                                                                                   \
-      {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to this descriptor when ready"}, {          \
-    PWI_ROLE_PARENT, "parent", "PID", "end when this process, our parent, is gone"                                     \
+       "allow checkpoints in DIR and below; may be given several times (default: see docs/checkpoints.md)"},           \
+      {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to the file descriptor FD when ready"}, {   \
+    PWI_ROLE_PARENT, "parent", "PID", "end when the parent process PID has ended"                                      \
   }
 
 struct pwi_role_options {

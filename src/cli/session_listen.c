@@ -15,11 +15,12 @@ int pwi_session_listen(const struct pwi_command *command, const char *cluster, c
     snprintf(first, sizeof first, "%.*s", (int)strcspn(cluster, ","), cluster);
     pawl_status status = pwi_run_route(first, host, &is_loopback);
     if (status)
-      return pwi_cli_failure(command, "no way to the manager at %s: %s; --listen names where we are reached", first,
-                             pawl_status_text(status));
+      return pwi_cli_failure(
+          command, "cannot find a route to the manager at %s: %s; give the address of this machine with --listen",
+          first, pawl_status_text(status));
   }
   int size = chosen ? snprintf(listen_out, PWI_SESSION_LISTEN_MAX, "%s", chosen)
                     : snprintf(listen_out, PWI_SESSION_LISTEN_MAX, "%s:0", host);
   if (size > 0 && size < PWI_SESSION_LISTEN_MAX) return PWI_EXIT_OK;
-  return pwi_cli_failure(command, "the address to listen at is too long");
+  return pwi_cli_failure(command, "the address to listen on is too long");
 }

@@ -75,7 +75,7 @@ bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_comm
   case PWI_SESSION_TIMEOUT:
     choice->is_patient = true;
     if (pwi_role_seconds(value, &choice->timeout_ns) && choice->timeout_ns > 0) break;
-    *exit_out = pwi_cli_usage(command, "'%s' is no number of seconds above 0", value);
+    *exit_out = pwi_cli_bad_value(command, value, "a number of seconds above 0");
     return false;
   default:
     break;
@@ -88,30 +88,28 @@ static int explain_open(const struct pwi_command *command, const char *address, 
   case PAWL_LINK_REFUSED:
   case PAWL_LINK_UNREACHABLE:
   case PAWL_CLUSTER_UNKNOWN:
-    return pwi_cli_failure(command,
-                           "no manager answers at %s; start one with 'pawl manager', or name another with --cluster or "
-                           "PAWL_ADDRESS",
-                           address);
-  case PAWL_LINK_RESOLVE:
     return pwi_cli_failure(
-        command, "%s: no host of that name is known; name the manager's with --cluster or PAWL_ADDRESS", address);
-  case PAWL_LINK_KEY:
-    return pwi_cli_failure(command,
-                           "the manager at %s does not accept our key; name the right one with --key-file or "
-                           "PAWL_KEY_FILE",
+        command,
+        "no manager answers at %s; start one with 'pawl manager', or set the address with --cluster or PAWL_ADDRESS",
+        address);
+  case PAWL_LINK_RESOLVE:
+    return pwi_cli_failure(command, "%s: unknown host; set the address of the manager with --cluster or PAWL_ADDRESS",
                            address);
+  case PAWL_LINK_KEY:
+    return pwi_cli_failure(
+        command, "the manager at %s does not accept the key; set the right one with --key-file or PAWL_KEY_FILE",
+        address);
   case PAWL_LINK_PROTOCOL:
   case PAWL_LINK_CLOSED:
   case PAWL_LINK_RESET:
-    return pwi_cli_failure(
-        command,
-        "who answers at %s is no manager (it does not speak as pawl does), or one side has a key and "
-        "the other has not; 'pawl env' says what is in use here",
-        address);
+    return pwi_cli_failure(command,
+                           "the process at %s is not a manager (it does not speak pawl's protocol), or only one side "
+                           "uses a key; show the keys in use here with 'pawl env'",
+                           address);
   case PAWL_CLUSTER_HISTORY:
     return pwi_cli_failure(command,
-                           "the manager at %s has stopped deciding: its servers know of more than its log holds; start "
-                           "it with the newest log of this cluster",
+                           "the manager at %s has stopped making decisions because its servers are ahead of its log; "
+                           "start it with the newest log of this cluster",
                            address);
   case PAWL_TIMED_OUT:
     return pwi_cli_failure(command, "%s; add one with 'pawl server --join %s', or wait longer with --timeout",
@@ -128,7 +126,7 @@ static bool has_told; /* that keys wait */
 static void tell_waiting(const struct pwi_command *command) {
   if (!opened || has_told || pawl_session_check(opened) != PAWL_CLUSTER_WAITING) return;
   has_told = true;
-  fprintf(stderr, "%s %s: the cluster is not whole: %s\n", pwi_cli_program, command->name, pawl_error_text());
+  fprintf(stderr, "%s %s: the cluster is not complete: %s\n", pwi_cli_program, command->name, pawl_error_text());
 }
 
 int pwi_session_start(const struct pwi_session_choice *choice, const struct pwi_command *command,
@@ -164,14 +162,14 @@ static int explain_delay(const struct pwi_command *command, const char *text) {
   cut_at(what, ": deadline passed");
   tell_waiting(command);
   return pwi_cli_failure(command, "%s: no answer in time%s", what,
-                         *why ? "" : "; 'pawl status' shows who is there, --timeout waits longer");
+                         *why ? "" : "; show the servers with 'pawl status', or wait longer with --timeout");
 }
 
 int pwi_session_failure_of(const struct pwi_command *command, pawl_status status, const char *text) {
   const char *hint = "";
   if (status == PAWL_TIMED_OUT && *text && opened) return explain_delay(command, text);
-  if (status == PAWL_FORBIDDEN) hint = "; the key in use does not permit it ('pawl key show' names its limits)";
-  if (status == PAWL_TIMED_OUT) hint = "; 'pawl status' shows who is there, --timeout waits longer";
+  if (status == PAWL_FORBIDDEN) hint = "; the key in use does not permit it (show its limits with 'pawl key show')";
+  if (status == PAWL_TIMED_OUT) hint = "; show the servers with 'pawl status', or wait longer with --timeout";
   if (status == PAWL_CLUSTER_WAITING && opened) tell_waiting(command);
   return pwi_cli_failure(command, "%s%s", *text ? text : pawl_status_text(status), hint);
 }
@@ -188,7 +186,7 @@ int pwi_session_await_whole(const struct pwi_session_choice *choice, const struc
   while (pawl_session_check(opened) == PAWL_CLUSTER_WAITING) {
     tell_waiting(command);
     if (pwi_host_now() >= deadline)
-      return pwi_cli_failure(command, "the cluster is not whole after %g s: nothing was begun",
+      return pwi_cli_failure(command, "the cluster is not complete after %g s; nothing was started",
                              (double)choice->timeout_ns / (double)PAWL_SECOND);
     nanosleep(&pause, NULL);
   }

@@ -21,17 +21,18 @@ enum {
 
 /* All but the address, for commands that can do without a cluster. */
 #define PWI_SESSION_PROOFS                                                                                             \
-  {PWI_SESSION_KEY_FILE, "key-file", "FILE", "our key, instead of what PAWL_KEY_FILE and PAWL_KEY say"},               \
-      {PWI_SESSION_CERTIFICATE, "certificate", "FILE", "PEM files instead of a key: our certificate,"},                \
-      {PWI_SESSION_PRIVATE_KEY, "private-key", "FILE", "its private key,"},                                            \
-      {PWI_SESSION_AUTHORITY, "authority", "FILE", "and the authority that signed the cluster's"},                     \
-      {PWI_SESSION_REQUIRE_ENCRYPTION, "require-encryption", NULL, "no plain links and no shared memory"}, {           \
-    PWI_SESSION_TIMEOUT, "timeout", "SECONDS", "how long each step may take (default: 5)"                              \
+  {PWI_SESSION_KEY_FILE, "key-file", "FILE", "key to use (default: PAWL_KEY_FILE, or PAWL_KEY)"},                      \
+      {PWI_SESSION_CERTIFICATE, "certificate", "FILE", "PEM file of the client's certificate, instead of a key"},      \
+      {PWI_SESSION_PRIVATE_KEY, "private-key", "FILE", "PEM file of the private key of --certificate"},                \
+      {PWI_SESSION_AUTHORITY, "authority", "FILE",                                                                     \
+       "PEM file of the authority that signed the cluster's certificates"},                                            \
+      {PWI_SESSION_REQUIRE_ENCRYPTION, "require-encryption", NULL, "refuse unencrypted links and shared memory"}, {    \
+    PWI_SESSION_TIMEOUT, "timeout", "SECONDS", "time limit of each step (default: 5)"                                  \
   }
 
 #define PWI_SESSION_OPTIONS                                                                                            \
   {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                      \
-   "the manager's address, or those of all that take turns (default: that\nin PAWL_ADDRESS, else 127.0.0.1:7295)"},    \
+   "address of the manager, or of all managers that share a log (default: PAWL_ADDRESS, or 127.0.0.1:7295)"},          \
       PWI_SESSION_PROOFS
 
 struct pwi_session_choice {

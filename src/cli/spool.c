@@ -87,7 +87,7 @@ static int pour(struct copying *copying, int from, int to) {
     if (got < 0)
       exit_code = pwi_cli_failure(copying->command, "%s: %s", name_of(copying->path), strerror(errno));
     else if (!write_all(to, chunk, (size_t)got))
-      exit_code = pwi_cli_failure(copying->command, "%s cannot be copied to %s: %s; TMPDIR names another folder",
+      exit_code = pwi_cli_failure(copying->command, "cannot copy %s to %s: %s; set TMPDIR to another folder",
                                   name_of(copying->path), copying->copy, strerror(errno));
     else
       copying->bytes += (uint64_t)got;
@@ -105,12 +105,12 @@ static int copy_pipe(struct copying *copying) {
   int to = open_copy(copying->path, copying->copy);
   int exit_code = PWI_EXIT_OK;
   if (to < 0) {
-    exit_code = pwi_cli_failure(copying->command, "%s cannot be copied to %s: %s; TMPDIR names another folder",
+    exit_code = pwi_cli_failure(copying->command, "cannot copy %s to %s: %s; set TMPDIR to another folder",
                                 name_of(copying->path), copying->copy, strerror(errno));
     copying->copy[0] = 0;
   } else {
     copy_count++;
-    if (is_stdin && isatty(STDIN_FILENO)) fprintf(stderr, "reading from the terminal: Ctrl-D ends it\n");
+    if (is_stdin && isatty(STDIN_FILENO)) fprintf(stderr, "reading from the terminal; end with Ctrl-D\n");
     exit_code = pour(copying, from, to);
     if (close(to) != 0 && exit_code == PWI_EXIT_OK)
       exit_code = pwi_cli_failure(copying->command, "%s: %s", copying->copy, strerror(errno));
@@ -131,14 +131,14 @@ static int copy_one(struct pwi_spool *spool, const struct pwi_command *command, 
   static bool has_stdin;
   struct copying copying = {.command = command, .path = spool->paths[i]};
   bool is_stdin = strcmp(copying.path, "-") == 0;
-  if (is_stdin && has_stdin) return pwi_cli_usage(command, "standard input can be read once only");
+  if (is_stdin && has_stdin) return pwi_cli_usage(command, "standard input can be read only once");
   has_stdin |= is_stdin;
-  if (copy_count == COPIES_MAX) return pwi_cli_failure(command, "more than %d pipes", COPIES_MAX);
+  if (copy_count == COPIES_MAX) return pwi_cli_failure(command, "too many pipes; at most %d can be read", COPIES_MAX);
   int exit_code = copy_pipe(&copying);
   if (exit_code != PWI_EXIT_OK) return exit_code;
-  if (copying.bytes == 0) return pwi_cli_failure(command, "%s: there is nothing in it", name_of(copying.path));
+  if (copying.bytes == 0) return pwi_cli_failure(command, "%s: the input is empty", name_of(copying.path));
   if (!quiet)
-    fprintf(stderr, "%s was copied to %s, %.1f MB, to be read in pieces\n", name_of(copying.path), copying.copy,
+    fprintf(stderr, "copied %s to %s (%.1f MB), so that it can be read in parts\n", name_of(copying.path), copying.copy,
             (double)copying.bytes / 1e6);
   spool->paths[i] = copying.copy;
   return PWI_EXIT_OK;

@@ -32,10 +32,10 @@ refuses() {
   complained "^try 'pawl-.*--help'"
   [ ! -s out ] || fail "'$*' is refused and prints: $(cat out)"
 }
-refuses 'which command' "$bench"
+refuses 'no command given' "$bench"
 refuses "did you mean 'net'" "$bench" nte
 refuses "'pigeon'" "$bench" net --transport pigeon
 refuses "'1g'" "$bench" net --size 1g
 refuses "'16'" "$bench" net --rounds 16
-refuses 'one argument too many' "$bench" net here
-refuses 'which command' "$storm"
+refuses 'unexpected argument' "$bench" net here
+refuses 'no command given' "$storm"

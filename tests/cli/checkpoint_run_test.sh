@@ -135,7 +135,7 @@ expect 0 "$pawl" status --json
 said '"waiting":[1-9]'
 expect 0 "$pawl" checkpoint load last $patience --lose-data
 said 'loaded last/checkpoint-000001'
-complained 'node 1 is down .* given up'
+complained 'gave up node 1, which is down'
 expect 0 "$pawl" get $patience test/dense --limit 0
 grep -q '^17 *34 *3' out || fail "key 17 is not what it was: $(grep '^17 ' out)"
 [ "$(wc -l <out)" -ge 20000 ] || fail "only $(wc -l <out) rows are back"

@@ -54,7 +54,7 @@ static void test_checkpoints_are_listed(void **state) {
   assert_int_equal(pawl("checkpoint list ."), 0);
   said("full                           1  2023-11-14T22:13:21Z        4      2");
   said("more                           2  2023-11-14T22:13:22Z        4      2");
-  said("1 attempt: under way, or left over");
+  said("ignored 1 unfinished checkpoint (in progress or abandoned)");
   assert_int_equal(pawl("checkpoint list . --json 2>/dev/null | tail -1"), 0);
   json_t *object = json_loads(output, JSON_REJECT_DUPLICATES, NULL);
   assert_string_equal(json_string_value(json_object_get(object, "base")), "full");
@@ -76,8 +76,8 @@ static void test_vectors_of_a_checkpoint_are_listed(void **state) {
 static void test_a_whole_checkpoint_is_said_to_be_whole(void **state) {
   (void)state;
   assert_int_equal(pawl("checkpoint verify more"), 0);
-  said("more is whole: 4 files");
-  said("39 rows, with the 1 checkpoint that it is based on");
+  said("more is intact: 4 files");
+  said("39 rows, including the 1 checkpoint it is based on");
   assert_int_equal(pawl("checkpoint verify \"$PWD/full\" --json"), 0);
   said("\"rows\":36");
   assert_int_equal(pawl("checkpoint verify attempt"), 1);
@@ -168,7 +168,7 @@ static void test_a_sparse_vector_is_exported(void **state) {
 static void test_what_cannot_be_exported_is_named(void **state) {
   (void)state;
   assert_int_equal(pawl("checkpoint export more test/none x.npy"), 1);
-  said("there is no vector test/none in more");
+  said("vector test/none not found in more");
   assert_int_equal(pawl("checkpoint export more test/dense nowhere/x.npy"), 1);
   said("nowhere: not found");
 }

@@ -45,7 +45,7 @@ complained 'pawl server: '
 expect 1 "$pawl" server --join 127.0.0.1:1 --http none --join-timeout 0.5 --key-file cluster.key
 complained "no manager answers at 127.0.0.1:1; start one with 'pawl manager'"
 expect 1 "$pawl" status --cluster "$address" --key-file stranger.key
-complained 'does not accept our key'
+complained 'does not accept the key'
 expect 1 "$pawl" status --cluster 127.0.0.1:1 --timeout 0.5
 complained 'no manager answers'
 
@@ -60,7 +60,7 @@ export PAWL_ADDRESS="$address" PAWL_KEY_FILE="$work/own.key"
 # --- putting and getting ---
 
 expect 1 "$pawl" get ads/w 1
-complained 'there is no vector ads/w'
+complained 'vector ads/w not found'
 expect 1 "$pawl" put ads/w 1=2
 complained '--create'
 expect 0 "$pawl" put ads/w --create --size 1000 --width 2 0=1,-2 999=0.5,1e-3
@@ -73,13 +73,13 @@ expect 0 "$pawl" get ads/w 998:
 expect 0 "$pawl" get ads/w 0 --json
 said '^{"key":"0","values":\[2,-2\]}$'
 expect 1 "$pawl" put ads/w 1000=1,1
-complained 'from 0 to 999'
+complained 'keys 0 to 999'
 expect 1 "$pawl" put ads/w 1=1
 complained 'too few'
 expect 1 "$pawl" put ads/w 1=1,2,3
 complained 'too many'
 expect 1 "$pawl" put ads/w 1=1,x
-complained 'no number'
+complained 'not a number'
 expect 1 "$pawl" put ads/w 1=1,1 1=2,2
 complained 'twice'
 expect 1 "$pawl" put ads/w --create --size 10 1=1

@@ -6,7 +6,7 @@ set -eu
 
 command -v bash >/dev/null || exit 77
 expect 2 "$pawl" completion tcsh
-complained "unknown shell 'tcsh': bash, zsh or fish"
+complained "unknown shell 'tcsh'; expected bash, zsh or fish"
 "$pawl" completion bash >pawl.bash
 touch data.svm
 

@@ -26,12 +26,12 @@ said '^{"cache":"all.cache","format":"cache","files":3,"rows":3000,"entries":600
 printf '1 1:1\n1 2:x\n\n-1 :3\n-1 4:4\n' >bad.svm
 expect 1 "$pawl" convert bad.svm -o bad.cache
 complained '^pawl convert: bad.svm:2:5: expected a number$'
-complained '^with --skip-bad N up to N bad rows are left out$'
+complained '^skip up to N bad rows with --skip-bad N$'
 [ ! -e bad.cache ] || fail 'there is a cache of bad data'
 expect 1 "$pawl" convert bad.svm -o bad.cache --skip-bad 1
 complained '^pawl convert: bad.svm:4:4: expected a feature id before the colon$'
 expect 0 "$pawl" convert bad.svm -o bad.cache --skip-bad 2
-said '^left out 2 bad rows, the first of them bad.svm:2:5: expected a number$'
+said '^skipped 2 bad rows, the first: bad.svm:2:5: expected a number$'
 
 # Files that are none.
 expect 1 "$pawl" convert nowhere.svm -o x.cache
@@ -65,7 +65,7 @@ said '^next: pawl train lda ldac.cache$'
 expect 0 "$pawl" convert three.uci -o uci.cache
 said '^uci.cache: 2 rows, 3 entries, features up to 3$'
 expect 0 "$pawl" convert three.txt --format text --vocab three.words -o text.cache
-said '^left out 1 word that is not in the vocabulary$'
+said '^skipped 1 word not in the vocabulary$'
 cmp ldac.cache text.cache || fail 'a text is not the documents that are in it'
 expect 0 "$pawl" convert three.txt --format text --vocab three.words -o text.cache --json
 said '"format":"text".*"unknown":1,'

@@ -12,7 +12,7 @@ export TMPDIR
 figure() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" out | head -n 1; }
 
 expect 0 "$pawl" demo --data "$PAWL_SOURCE/examples/data"
-said 'kill -9 of a server: process [0-9]'
+said 'kill -9 of a server, process [0-9]'
 said 'pawl train said: a server was lost'
 said ': nothing was lost'
 said '^  accuracy  *[0-9.]* % of [0-9]* other sentences (guessing: [0-9.]* %)'
@@ -33,7 +33,7 @@ said '"same":true'
 # Where there is no data it says what to do.
 mkdir elsewhere
 expect 1 "$pawl" demo --data elsewhere
-complained 'examples/data of pawl.s sources; --data FOLDER'
+complained 'examples/data of pawl.s sources; name that folder with --data FOLDER'
 [ ! -s out ] || fail "it prints: $(cat out)"
 
 # An installation has the data in share/pawl, and finds it from anywhere.

@@ -24,7 +24,7 @@ expect 0 "$pawl" put a/w --create --size 1000 $(seq -f %.0f=7 0 999)
 expect 1 "$pawl" server forget "$dead"
 complained 'is not down'
 expect 1 "$pawl" server forget 77
-complained 'there is no server 77'
+complained 'server 77 not found'
 expect 2 "$pawl" server forget
 
 # --- one is dead, and not yet given up ---
@@ -36,7 +36,7 @@ expect 0 "$pawl" status --json
 said '"waiting":8,'
 said '"whole":false'
 expect 1 "$pawl" server forget "$dead"
-complained 'only copy of 8 arcs, 33.3 % of all keys'
+complained 'only copy of 8 arcs (33.3 % of all keys)'
 complained 'LOST'
 expect 0 "$pawl" status --json
 said '"waiting":8,'
@@ -44,11 +44,11 @@ said '"waiting":8,'
 # --- given up ---
 
 expect 0 "$pawl" server forget "$dead" --lose-data
-said '8 arcs that only it had, 33.3 % of all keys, begin anew'
+said 'it had the only copy of 8 arcs (33.3 % of all keys)'
 grep -q 'error manager data.lost begin=' manager.log || fail 'the manager does not say it aloud'
 within 20 is_ready || fail 'the cluster is not ready'
 expect 1 "$pawl" server forget "$dead" --lose-data
-complained 'there is no server'
+complained 'server .* not found'
 expect 0 "$pawl" get a/w 0:1000 --limit 0
 kept=$(grep -c ' 7$' out) || true
 lost=$(grep -c ' 0$' out) || true

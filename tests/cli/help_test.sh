@@ -40,7 +40,7 @@ explains() {
   # shellcheck disable=SC2086
   expect 0 "$pawl" $command --help
   for option in --help "$@"; do said "$option"; done
-  [ "$(awk 'length > 100' "$work/out" | wc -l)" -eq 0 ] || fail "'pawl $command --help' is wider than 100 columns"
+  [ "$(awk 'length > 78' "$work/out" | wc -l)" -eq 0 ] || fail "'pawl $command --help' is wider than 78 columns"
   cp "$work/out" "$work/help"
   # shellcheck disable=SC2086
   expect 0 "$pawl" help $command
@@ -113,55 +113,55 @@ refuses() {
   complained "^try 'pawl.* --help'"
 }
 
-refuses 'which command' 
+refuses 'no command given'
 refuses "did you mean 'train'" tarin
 refuses "did you mean 'env'" evn --json
 refuses "unknown command 'frobnicate'" frobnicate
 refuses "unknown command 'frobnicate'" help frobnicate
 refuses "did you mean '--help'" --hepl
 refuses "did you mean 'new'" key nwe
-refuses 'which command' key
-refuses 'which command' sim
+refuses 'no command given' key
+refuses 'no command given' sim
 refuses "did you mean '--json'" env --jsno
 refuses "unknown option '-x'" env -x
-refuses 'one argument too many' env here
+refuses 'unexpected argument' env here
 refuses 'takes no value' version --json=yes
 refuses 'needs a value' sim demo --seed
 refuses 'whole number' sim demo --seed seven
 refuses 'whole number' demo --seed -1
 refuses 'log level' --log-level loud env
-refuses 'FILE is missing' key show
-refuses 'names no space' key new --space a/b
-refuses 'which manager' server
-refuses 'one argument too many' manager here
-refuses 'first servers' manager --first-servers 0
+refuses 'missing argument; expected FILE' key show
+refuses 'for --space; expected at most' key new --space a/b
+refuses 'no manager given' server
+refuses 'unexpected argument' manager here
+refuses 'for --first-servers; expected a number of servers' manager --first-servers 0
 refuses 'seconds' manager --client-grace soon
-refuses 'no descriptor' manager --ready-fd 987
-refuses 'process number' manager --parent 0
+refuses 'an open file descriptor' manager --ready-fd 987
+refuses 'a process ID' manager --parent 0
 refuses 'auto, tcp or rdma' manager --transport pigeon
-refuses 'come together' manager --certificate a.pem
-refuses 'not both' manager --certificate a --private-key b --authority c --key-file d
+refuses 'must be given together' manager --certificate a.pem
+refuses 'exclude each other' manager --certificate a --private-key b --authority c --key-file d
 refuses 'number of shards' server --join x:1 --shards 0
-refuses 'a size such as' server --join x:1 --memory 8GB
+refuses 'a size, e.g.' server --join x:1 --memory 8GB
 refuses 'seconds' server --join x:1 --drain-timeout -1
 refuses 'seconds' status --watch 0
-refuses 'SPACE/NAME .* is missing' get
+refuses 'missing argument; expected .*SPACE/NAME' get
 refuses 'whole number' get a/b --limit many
-refuses 'one argument too many' get a/b 1 2
+refuses 'unexpected argument' get a/b 1 2
 refuses 'nothing to put' put a/b
-refuses 'are for --create' put a/b --width 2 1=1
+refuses 'need --create' put a/b --width 2 1=1
 refuses 'f32, f64' put a/b --create --type f16
-refuses 'INPUT.* is missing' convert
-refuses '-o FILE is missing' convert a
+refuses 'missing argument; expected INPUT' convert
+refuses 'no output file given; name one with -o FILE' convert a
 refuses 'libsvm, vw' convert a -o b --format arff
 refuses 'from 1 to 62' convert a -o b --hash-bits 63
 refuses 'from 1 to 1024' convert a -o b --threads 0
 refuses 'build/pawl-bench net' bench net --json
 refuses 'make bench' bench
-refuses 'DIR/NAME is missing' checkpoint verify
-refuses 'which format' checkpoint export a/b c/d e.txt
-refuses 'which format' checkpoint export a/b c/d e.npy --format csv
-refuses 'is no checkpoint' checkpoint verify /
+refuses 'missing argument; expected DIR/NAME' checkpoint verify
+refuses 'unknown output format' checkpoint export a/b c/d e.txt
+refuses 'unknown output format' checkpoint export a/b c/d e.npy --format csv
+refuses 'is not a checkpoint; expected DIR/NAME' checkpoint verify /
 
 expect 0 "$pawl" --version
 said '^pawl [0-9]'

@@ -45,7 +45,7 @@ tr ',' '|' <train.csv >bars.psv
 train bars.psv --separator bar --label y -o bars.model
 same '--separator'
 expect 2 "$pawl" train logistic train.csv --separator 5
-complained "'5' is not one character that stands between columns"
+complained "invalid value '5' for --separator; expected one character"
 if command -v iconv >/dev/null; then
   iconv -f UTF-8 -t UTF-16 train.csv >wide.csv
   expect 1 "$pawl" train logistic wide.csv --label y
@@ -80,7 +80,7 @@ code=0
 "$pawl" train logistic - --label y --tolerance 1e-6 --seed 1 --workers 1 --json -o piped.model <train.csv >out 2>err || code=$?
 [ $code -eq 0 ] || fail "training from a pipe: $code"
 same 'standard input'
-complained 'standard input was copied to .*/pawl-stdin-'
+complained 'copied standard input to .*/pawl-stdin-'
 mkfifo fifo
 gzip -c <train.csv >fifo &
 train fifo --label y -o fifo.model
@@ -92,12 +92,12 @@ said '^rows  *60$'
 cat train.csv | "$pawl" convert - --label y -o piped.cache >out 2>err || fail 'converting from a pipe'
 said '300 rows'
 : | "$pawl" convert - -o empty.cache >out 2>err && fail 'nothing was converted'
-complained 'standard input: there is nothing in it'
+complained 'standard input: the input is empty'
 echo '1,2,1' >one
 "$pawl" train logistic - --valid - <one >out 2>err && fail 'standard input, twice'
-complained 'standard input can be read once only'
+complained 'standard input can be read only once'
 expect 1 "$pawl" train logistic - </dev/null
-complained 'standard input: there is nothing in it'
+complained 'standard input: the input is empty'
 [ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
 
 # --- rows without labels -------------------------------------------------------------------------------------------------------------
@@ -117,16 +117,16 @@ awk -F, 'NR > 1 { $3 = ""; } { print }' OFS=, test.csv >blank.csv # with an empt
 expect 0 "$pawl" predict plain.model blank.csv --scores -o blank.scores
 cmp -s with.scores blank.scores || fail 'other scores with empty labels'
 expect 0 "$pawl" predict plain.model bare.csv
-complained 'no row has a label, so that there is nothing to compare with; -o FILE'
+complained 'no row has a label, so the model cannot be evaluated; write its predictions with -o FILE'
 expect 0 "$pawl" predict plain.model bare.csv --json
 said '"accuracy":null'
 said '"unlabelled":60'
 awk -F, '{ print $3, $1, $2, $4, $5 }' OFS=, test.csv >moved.csv
 expect 0 "$pawl" predict plain.model moved.csv --label y
-complained 'the label is in column 1 here, and in training it was in column 3: are columns in another order?'
+complained 'the label is in column 1 here, but was in column 3 in training; is the order of columns different?'
 cut -d, -f1,3 test.csv >narrow.csv
 expect 0 "$pawl" predict plain.model narrow.csv --label y
-complained 'the data has 2 columns, and plain.model was trained on 5'
+complained 'the data has 2 columns, but plain.model was trained on 5'
 
 awk 'BEGIN { for (i = 0; i < 200; i++) print (i % 3 ? 1 : -1), (i % 3 + 1) ":1", "7:" i / 100 }' >train.svm
 expect 0 "$pawl" train logistic train.svm -q -o svm.model
@@ -158,7 +158,7 @@ gzip -c <pets.txt >pets.txt.gz
 expect 0 "$pawl" train lda pets.txt.gz --topics 2 --sweeps 5 -o pets2.model --max-share 1
 cp pets.txt pets.log
 expect 1 "$pawl" train lda pets.log --topics 2
-complained 'ldac, uci or text says so'
+complained 'give --format ldac, uci or text'
 for i in 1 2 3 4; do echo '2 0:1 1:2'; done >numbers.txt # not text: LDA-C
 expect 0 "$pawl" train lda numbers.txt --topics 2 --sweeps 3 -o numbers.model --json
 said '"words":2'
@@ -178,7 +178,7 @@ expect 0 "$pawl" lda topics stopped.model
 said 'cats'
 if grep -q -w -e and -e birds -e sleep out; then fail "words of both lists: $(cat out)"; fi
 expect 2 "$pawl" train lda numbers.txt --topics 2 --stop-words english
-complained 'the words of ldac have numbers already'
+complained 'the words of ldac already have numbers'
 
 # --- weights of classes, and a crowd ---------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ expect 0 "$pawl" train logistic train.svm --class-weight 1=10 --class-weight -1=
 expect 2 "$pawl" train logistic train.svm --class-weight 1=10,1=2
 expect 2 "$pawl" train logistic train.svm --class-weight 1=10,
 expect 0 "$pawl" train logistic train.svm --workers 9 -o crowd.model
-[ "$(nproc)" -ge 9 ] || complained '9 workers on [0-9]* processors* take turns'
+[ "$(nproc)" -ge 9 ] || complained '9 workers share [0-9]* processors*;'
 
 # --- rows that are held out ---------------------------------------------------------------------------------------------------------------
 

@@ -61,12 +61,12 @@ done
 
 # A model of ids from 1, and data with an id 0, do not fit.
 expect 0 "$pawl" predict one.model test.svm
-complained 'features with id 0, and those of one.model begin at 1'
+complained 'features with id 0, but those of one.model begin at 1'
 
 # Other formats, there and back, and a start.
 for name in m.liblinear m.npy m.model; do
   expect 0 "$pawl" model export zero.model -o "$name"
-  case $name in *.liblinear) complained 'feature 0 is its first' ;; esac
+  case $name in *.liblinear) complained 'feature 0 becomes feature 1' ;; esac
   expect 0 "$pawl" predict "$name" test.svm --scores -o back.scores
   expect 0 "$pawl" predict zero.model test.svm --scores -o zero.scores
   cmp -s back.scores zero.scores || fail "$name has other scores"
@@ -95,22 +95,22 @@ said '"features":12,"zero_based":true'
 sed 's/^+1/0.5/' one.svm >half.svm
 expect 1 "$pawl" train logistic half.svm -o half.txt
 complained "half.txt: LIBLINEAR's labels are whole numbers"
-complained 'the model is kept in half.txt.rescued'
+complained 'the model was saved to half.txt.rescued'
 expect 0 "$pawl" predict half.txt.rescued half.svm
 
 expect 1 "$pawl" train logistic one.svm -o gone/model
-complained 'the model cannot be written to gone/'
+complained 'cannot write the model to gone/'
 expect 1 "$pawl" train logistic one.svm -o "$(printf '%0250d' 0)" # its draft has a longer name
-complained 'the model cannot be written to 0*: File name too long'
+complained 'cannot write the model to 0*: File name too long'
 if [ -w /dev/full ]; then
   expect 1 "$pawl" train logistic one.svm -o /dev/full
-  complained 'cannot write /dev/full: No space left on device; the model is kept in '
-  kept=$(sed -n 's/.*the model is kept in //p' err)
+  complained 'cannot write /dev/full: No space left on device; the model was saved to '
+  kept=$(sed -n 's/.*the model was saved to \(.*\) instead$/\1/p' err)
   expect 0 "$pawl" predict "$kept" one.svm
   rm -f "$kept"
   for i in 1 2 3 4 5 6 7 8 9 10; do echo '3 0:2 1:1 2:5'; done >docs.ldac
   expect 1 "$pawl" train lda docs.ldac --topics 2 --sweeps 3 -o /dev/full --dir run
-  kept=$(sed -n 's/.*the model is kept in //p' err)
+  kept=$(sed -n 's/.*the model was saved to \(.*\) instead$/\1/p' err)
   [ -n "$kept" ] || fail 'the topic model is lost'
   expect 0 "$pawl" lda topics "$kept"
   rm -f "$kept"
@@ -128,6 +128,6 @@ kill -INT $trainer
 code=0
 wait $trainer || code=$?
 [ $code -ne 0 ] || fail 'a model that is not where it should be is no success'
-kept=$(sed -n 's/.*the model is kept in //p' folder.log)
+kept=$(sed -n 's/.*the model was saved to \(.*\) instead$/\1/p' folder.log)
 [ -n "$kept" ] || fail 'the model is lost'
 expect 0 "$pawl" predict "$kept" one.svm

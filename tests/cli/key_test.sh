@@ -96,7 +96,7 @@ refuses 'chmod 600' key show printed
 refuses 'nothing.key: cannot be opened' key show nothing.key
 printf '# a comment\n' >empty.key
 chmod 600 empty.key
-refuses 'no key in it' key show empty.key
+refuses 'no key found' key show empty.key
 refuses 'cannot write' key new -o nowhere/a.key
 
 # Keys are added and revoked in one step; the file stays closed, and keeps what is not concerned.
@@ -127,7 +127,7 @@ refuses 'no key left' key revoke next.key "$next"
 if grep -q "$ads" own.key; then fail 'the comment of a revoked key is left'; fi
 [ ! -e own.key.edit ] || fail 'something was left behind'
 : >own.key.edit
-refuses 'somebody else edits' key add own.key ads.key
+refuses 'another edit of the keys' key add own.key ads.key
 rm own.key.edit
 ln -s own.key link.key
 "$pawl" key add link.key ads.key >out # the file behind a link is changed, and the link stays

@@ -15,8 +15,8 @@ cp "$PAWL_SOURCE/fuzz/corpus/topics_fuzz/numbers" numbers.model
 expect 0 "$pawl" lda topics animals.model --top 3
 said '^topics *2 of 7 words$'
 said '^trained *gibbs, 50 sweeps over 20 documents with 220 tokens$'
-said '^alpha *0.3 in all, beta 0.01$'
-said '^likelihood *-2 for each token'
+said '^alpha *0.3 in total, beta 0.01$'
+said '^likelihood *-2 per token'
 said '^topic 1  54.55 % of tokens  alpha 0.2$'
 said '^    sun 0.4165  moon 0.2499  the 0.2083$'
 said '^    cat 0.5997  dog 0.2999  horse 0.1000$'
@@ -30,7 +30,7 @@ if grep -q '^topic 1' out; then fail 'only topic 0 was asked for'; fi
 expect 0 "$pawl" lda topics animals.model --topic 0 --top 1 --json
 said '^{"topic":0,"share":0.4545[0-9]*,"tokens":100.0,"alpha":0.1[0-9]*,"words":\[{"number":0,"phi":0.59968[0-9]*,"word":"cat"}\]}$'
 expect 0 "$pawl" lda topics numbers.model --top 1
-said '^topics *3 of 4 words, which are numbers$'
+said '^topics *3 of 4 words, which have numbers only$'
 said '^    3 1.0000$'
 
 # How well words go together: cat and dog in two of three documents, sun and moon never in the same.
@@ -48,8 +48,8 @@ printf 'The cat and the dog; cats are no dogs.\nSun, moon: a star!\nzebra\n' >so
 expect 0 "$pawl" lda infer animals.model some.txt --format text
 said '^2: 1 0.96[0-9]*, 0 0.03'
 said '^3: no known word$'
-complained '^pawl lda infer: 7 tokens are of words that animals.model does not have$'
-complained '^pawl lda infer: 1 of 3 documents has no word that it knows$'
+complained '^pawl lda infer: 7 tokens are words not in animals.model$'
+complained '^pawl lda infer: 1 of 3 documents has no known word$'
 cp out text.out
 # The same documents as LDA-C, UCI's and LIBSVM's rows; word 7 is nobody's.
 printf '3 0:1 1:1 6:2\n3 3:1 4:1 5:1\n1 7:1\n' >some.ldac
@@ -60,7 +60,7 @@ for format in ldac uci libsvm; do
   [ $format != libsvm ] || file=some.svm
   expect 0 "$pawl" lda infer animals.model $file --format $format
   cmp -s out text.out || fail "$format: other topics than those of the text: $(diff out text.out)"
-  complained '^pawl lda infer: 1 token is of a word'
+  complained '^pawl lda infer: 1 token is a word'
 done
 expect 0 "$pawl" lda infer animals.model some.ldac --vocab animals.vocab --top 1 --out topics.txt
 [ ! -s out ] || fail "the topics are in a file: $(cat out)"
@@ -79,12 +79,12 @@ said '^{"document":3,"tokens":0.0,"theta":\[0.33333[0-9]*,0.66666[0-9]*\]}$'
 # A vocabulary that is another one.
 printf 'cat\ndog\nhouse\nsun\nmoon\nstar\nthe\n' >other.vocab
 expect 1 "$pawl" lda infer animals.model some.ldac --vocab other.vocab
-complained "line 3 of other.vocab is 'house', and that word is 'horse' in animals.model"
+complained "line 3 of other.vocab is 'house', but 'horse' in animals.model"
 printf 'cat\ndog\n' >short.vocab
 expect 1 "$pawl" lda evaluate animals.model some.ldac --vocab short.vocab
-complained 'short.vocab has 2 words, and animals.model is of 7'
+complained 'short.vocab has 2 words, but animals.model has 7'
 expect 1 "$pawl" lda infer numbers.model some.txt --format text
-complained 'knows its words by number: for text, say which they are by --vocab'
+complained 'have numbers only; to read text, give their vocabulary with --vocab'
 printf 'cat\ndog\nhorse\nsun\n' >four.vocab
 expect 0 "$pawl" lda infer numbers.model some.txt --format text --vocab four.vocab
 said '^1: '
@@ -105,11 +105,11 @@ expect 0 "$pawl" lda evaluate animals.model many.svm --json --seed 7
 if cmp -s out first; then fail 'another seed, and the same halves'; fi
 expect 0 "$pawl" lda evaluate animals.model some.svm
 said '^perplexity '
-said '^unknown *1 tokens of words that the model does not have$'
+said '^unknown *1 tokens of words that are not in the model$'
 said '^empty *1 documents without a known word$'
 printf '0 8:5\n' >strange.svm
 expect 1 "$pawl" lda evaluate animals.model strange.svm
-complained 'there is nothing to score'
+complained 'nothing to score'
 printf '0 1:0.5\n' >half.svm
 expect 1 "$pawl" lda evaluate animals.model half.svm
 complained 'a value is not a count'
@@ -134,22 +134,22 @@ head -c 128 weights.npy | grep -q "'<f4'" || fail 'weights are floats'
 # --- models of the other kind, and no models ------------------------------------------------------------------------------------
 
 expect 1 "$pawl" model show animals.model
-complained "animals.model: it is a topic model, and not a linear one: 'pawl lda topics' shows it"
+complained "animals.model: this is a topic model, not a linear model; use 'pawl lda topics'"
 expect 1 "$pawl" predict animals.model some.svm
-complained "it is a topic model.*'pawl lda infer' uses it"
+complained "this is a topic model.*'pawl lda infer'"
 printf '1 1:1\n-1 2:1\n' >rows.svm
 expect 0 "$pawl" train logistic rows.svm --workers 1 --rounds 1 -o linear.model
 expect 1 "$pawl" lda topics linear.model
-complained "linear.model: it is a linear model, and not one of topics: see 'pawl model show'"
+complained "linear.model: this is a linear model, not a topic model; use 'pawl model show'"
 expect 1 "$pawl" lda infer some.ldac some.ldac
-complained 'some.ldac: it is no topic model'
+complained 'some.ldac: not a topic model'
 expect 1 "$pawl" lda export nowhere -o x.npy
 complained 'cannot read nowhere: No such file'
 head -c 300 animals.model >cut.model
 expect 1 "$pawl" lda topics cut.model
-complained 'cut.model: it ends'
+complained 'cut.model: the file ends'
 expect 1 "$pawl" lda topics animals.model --topic 2
-complained 'there is no topic 2 in animals.model: they are 0 to 1'
+complained 'unknown topic 2 in animals.model; expected 0 to 1'
 expect 1 "$pawl" lda infer animals.model nowhere.ldac
 complained 'nowhere.ldac'
 expect 1 "$pawl" lda infer animals.model some.ldac -o no/such/file
@@ -160,7 +160,7 @@ printf '1 0:1\nx\n' >bad.ldac
 expect 1 "$pawl" lda infer animals.model bad.ldac
 complained 'bad.ldac:2:'
 expect 0 "$pawl" lda infer animals.model bad.ldac --skip-bad 1
-complained '1 bad document was left out, the first at bad.ldac:2:'
+complained '1 bad document was skipped, the first at bad.ldac:2:'
 
 while read -r wrong; do
   # shellcheck disable=SC2086

@@ -68,7 +68,7 @@ says_so "$pawl" worker --wait 3
 says_so "$pawl" bench kv --cluster "$PAWL_ADDRESS" --seconds 1
 expect 1 "$pawl" checkpoint load "$work/saved" --timeout 2
 complained 'have the only copy'
-complained '--lose-data gives them up'
+complained 'give them up with --lose-data'
 
 # The manager answers for itself: these do what they are asked, and say it too.
 for words in 'vector list' 'vector show demo/w' 'sketch list' 'sketch create demo/t' 'sketch drop demo/t' 'vector delete demo/more --yes'; do

@@ -12,7 +12,7 @@ is_ready() { "$pawl" status --timeout 1 | grep -q ': ready'; }
 # --- where the log is ---
 
 start manager "$pawl" manager --listen 127.0.0.1:0
-grep -q 'none, it is kept in memory' manager.log || fail 'a manager at any port does not say that it keeps no log'
+grep -q 'none (in memory)' manager.log || fail 'a manager at any port does not say that it keeps no log'
 kill -KILL "$started"
 
 mkdir home
@@ -43,7 +43,7 @@ kill -KILL "$manager"
 within 10 is_gone "$manager" || fail 'the manager does not die'
 start manager "$pawl" manager --listen "$address" --data "$work/deep/data"
 manager=$started
-grep -q 'goes on with cluster' manager.log || fail 'the manager does not say that it goes on'
+grep -q 'continues cluster' manager.log || fail 'the manager does not say that it goes on'
 within 20 is_ready || fail 'the cluster is not ready again'
 expect 0 "$pawl" get a/w 1,500,999
 printf '1 1\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
@@ -71,7 +71,7 @@ complained 'is damaged or is not the log'
 expect 1 "$pawl" manager --listen "$address" --http none --data good.log
 complained '--data'
 expect 2 "$pawl" manager --data ''
-complained 'is empty'
+complained 'expected a directory'
 
 # A log that is new is another cluster, and one that is too old is not believed: the servers wait for theirs.
 rm deep/data/manager.log
@@ -97,7 +97,7 @@ printf '1 2\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
 # --- an operator has a server leave ---
 
 expect 1 "$pawl" server drain 77
-complained 'there is no server 77'
+complained 'server 77 not found'
 expect 2 "$pawl" server drain
 expect 0 "$pawl" server drain "$(address_of second)" --json
 said '"left":true}$'
@@ -124,7 +124,7 @@ manager=$started
 start third "$pawl" server --join "$address"
 within 20 is_ready || fail 'the new cluster is not ready'
 expect 1 "$pawl" get a/w 1
-complained 'there is no vector'
+complained 'vector .* not found'
 kill -TERM "$manager"
 code=0
 wait "$manager" || code=$?

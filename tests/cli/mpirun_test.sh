@@ -40,7 +40,7 @@ said "\"accuracy\":$accuracy,"
 
 # The number of workers is the launcher's.
 expect 2 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" train logistic data.svm --workers 2
-complained 'leave --workers out'
+complained 'omit --workers'
 # What the first one finds wrong ends them all.
 expect 1 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" train logistic nowhere.svm
 complained 'nowhere.svm'

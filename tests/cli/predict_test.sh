@@ -50,7 +50,7 @@ complained '^accuracy *75.000 %$'
 # Data that nothing can be compared with is predicted all the same.
 printf '7 1:1\n8 3:4\n' >other.svm
 expect 0 "$pawl" predict hand.txt other.svm -o out.txt
-complained 'no row has a label that the model knows, -1 or 1'
+complained 'no row has a label of the model (-1 or 1)'
 printf '1\n-1\n' >wanted
 cmp -s wanted out.txt || fail "predictions: $(cat out.txt)"
 printf '1 77:1 78:1\n-1 1:1 79:2\n' >strange.svm
@@ -96,12 +96,12 @@ expect 1 "$pawl" model export m.model -o no/such/folder
 complained 'cannot write no/such/folder'
 rm m.npy.json
 expect 1 "$pawl" predict m.npy hand.svm
-complained 'm.npy.json, is not there'
+complained 'm.npy.json, is missing'
 head -c 300 m.model >cut.model
 expect 1 "$pawl" predict cut.model hand.svm
-complained 'cut.model: it ends'
+complained 'cut.model: the file ends'
 expect 1 "$pawl" predict hand.svm hand.svm
-complained 'hand.svm: it is no model'
+complained 'hand.svm: not a model'
 ls >names
 if grep -q 'new-' names; then fail "a draft was left behind: $(cat names)"; fi
 
@@ -115,13 +115,13 @@ printf '1 1:1\n1 x\n' >bad.svm
 expect 1 "$pawl" predict hand.txt bad.svm
 complained 'bad.svm:2:'
 expect 0 "$pawl" predict hand.txt bad.svm --skip-bad 1
-said '^left out *1 rows, the first at bad.svm:2:'
+said '^skipped *1 rows, the first at bad.svm:2:'
 sed 's/"l1"/"hash_bits": 20, "l1"/' hand.txt >hashed.txt
 expect 0 "$pawl" predict hashed.txt hand.svm
 complained 'trained on hashed names'
 printf '1 |a one two\n-1 |a three\n' >words.vw
 expect 1 "$pawl" predict hand.txt words.vw
-complained 'features in vw data are hashed names, and hand.txt knows them by number'
+complained 'features in vw data are hashed names, but hand.txt was trained on numbered features'
 expect 0 "$pawl" predict hand.txt words.vw --hash-bits 2
 expect 0 "$pawl" predict hashed.txt words.vw
 expect 1 "$pawl" predict hashed.txt hand.svm --hash-bits 18
@@ -243,7 +243,7 @@ done
 printf '1 1:1\n2 2:1\n3 3:1\n' >three.svm
 liblinear-train -q three.svm three.m
 expect 1 "$pawl" predict three.m three.svm
-complained 'three.m: it is a LIBLINEAR model of 3 classes, and only those of two are read'
+complained 'three.m: this is a LIBLINEAR model of 3 classes; only models of two are supported'
 liblinear-train -q -s 4 train.svm cs.m
 expect 1 "$pawl" model show cs.m
 complained 'MCSVM_CS'

@@ -25,7 +25,7 @@ for command in status 'get a/b' 'put a/b rows' 'vector list' 'sketch list' 'serv
   once "no manager answers at 127.0.0.1:$port"
   # shellcheck disable=SC2086
   expect 1 "$pawl" $command --cluster nobody-is-called-that.invalid:7295
-  once 'nobody-is-called-that.invalid:7295: no host of that name is known'
+  once 'nobody-is-called-that.invalid:7295: unknown host'
 done
 
 # --- somebody else listens there: one that speaks first, one that speaks when asked, and one that hangs up ---
@@ -56,7 +56,7 @@ for service in ssh http silent; do
   within 20 grep -q 'listening at' "$service.log" || fail "$service does not listen"
   other=$(sed -n 's/listening at //p' "$service.log")
   expect 1 "$pawl" status --cluster "127.0.0.1:$other"
-  once "who answers at 127.0.0.1:$other is no manager"
+  once "the process at 127.0.0.1:$other is not a manager"
 done
 
 # --- a manager that is about to start is waited for, where a time is given ---

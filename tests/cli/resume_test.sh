@@ -27,7 +27,7 @@ run 0 first --rounds 3 --resume --json
 said '"resumed":4'
 complained 'resuming from round 4'
 run 0 first --rounds 1 --resume
-said 'after 1 round, and 7 before it was resumed'
+said 'after 1 round, and 7 before --resume'
 
 # refused TEXT ARGUMENT…: resuming is refused; the checkpoint stays.
 refused() {
@@ -36,21 +36,21 @@ refused() {
   run 1 first --resume "$@"
   complained "$text"
 }
-refused 'other options: --no-bias was off, and is on now' --no-bias
-refused '\-\-l2 was 2, and is 3 now' --l2 3
-refused '\-\-l1 was 0, and is 1 now' --l1 1
-refused '\-\-class-weight was 1 for the lower label and 1 for the higher, and is 1 for the lower label and 5 for the higher' --class-weight 2=5
-refused '\-\-unit-rows was off, and is on now' --unit-rows
+refused 'other options: --no-bias was off and is now on' --no-bias
+refused '\-\-l2 was 2 and is now 3' --l2 3
+refused '\-\-l1 was 0 and is now 1' --l1 1
+refused '\-\-class-weight was 1 for the lower label and 1 for the higher and is now 1 for the lower label and 5 for the higher' --class-weight 2=5
+refused '\-\-unit-rows was off and is now on' --unit-rows
 refused '\-\-binary was off' --binary
-refused '\-\-method was blocks, and is subgradient now' --method subgradient
+refused '\-\-method was blocks and is now subgradient' --method subgradient
 
 # Labels that are flipped: as many bytes, rows and features as before.
 sed 's/^1/x/; s/^2/1/; s/^x/2/' saved.svm >train.svm
-refused 'the data is not what it was when the checkpoint was made: .*/train.svm was written since'
+refused 'the data has changed since the checkpoint was written: .*/train.svm was modified since'
 touch -r saved.svm train.svm # with the old time, too
-refused 'its rows have changed, though names, sizes and times of files have not'
+refused 'the rows differ, although names, sizes and times of the files are the same'
 cat saved.svm saved.svm >train.svm
-refused 'train.svm had [0-9]* bytes, and has [0-9]*'
+refused 'train.svm had [0-9]* bytes and now has [0-9]*'
 cp saved.svm train.svm # the same rows, written anew
 run 0 first --rounds 1 --resume
 
@@ -62,13 +62,13 @@ run 0 second --method ftrl --passes 2
 run 0 second --method ftrl --passes 1 --resume --json
 [ "$(figure iterations)" -eq 1 ] || fail "one pass, not: $(cat out)"
 run 1 second --method ftrl --rate 0.7 --resume
-complained '\-\-rate was 0.1, and is 0.7 now'
+complained '\-\-rate was 0.1 and is now 0.7'
 touch train.svm
 run 0 second --method ftrl --passes 1 --resume
-complained 'reading the data once, to see whether it is what it was'
+complained 'reading the data once, to check that it has not changed'
 sed 's/^1/x/; s/^2/1/; s/^x/2/' saved.svm >train.svm
 run 1 second --method ftrl --passes 1 --resume
-complained 'train.svm was written since'
+complained 'train.svm was modified since'
 
 # Topics.
 awk 'BEGIN { srand(3); for (i = 0; i < 60; i++) print "3 " int(rand() * 9) ":1 1" int(rand() * 9) ":2 2" int(rand() * 9) ":1" }' >docs.ldac
@@ -82,12 +82,12 @@ lda 0 --sweeps 3
 lda 0 --sweeps 5 --resume --json
 said '"sweeps":5'
 lda 1 --sweeps 7 --resume --alpha 0.5
-complained 'other options: --alpha was 0.1, and is 0.5 now'
+complained 'other options: --alpha was 0.1 and is now 0.5'
 lda 1 --sweeps 7 --resume --topics 4
-complained '\-\-topics was 3, and is 4 now'
+complained '\-\-topics was 3 and is now 4'
 sed 's/ 1\([0-9]\):2/ 1\1:3/' saved.ldac >docs.ldac # other counts, as many bytes
 lda 1 --sweeps 7 --resume
-complained 'the data is not what the run in .*topics was begun with: .*/docs.ldac was written since'
+complained 'the data has changed since the run in .*topics began: .*/docs.ldac was modified since'
 cp saved.ldac docs.ldac
 lda 0 --sweeps 7 --resume --json
 complained 'reading the documents once'

@@ -49,7 +49,7 @@ said '"scale":"none"'
 # The model says so, in every format.
 expect 0 "$pawl" train logistic raw.svm --scale deviation -o d.model -q
 expect 0 "$pawl" model show d.model
-said '^penalty .*, of weights of features divided by their deviation$'
+said '^penalty .*, on weights of features divided by their standard deviation$'
 expect 0 "$pawl" model show d.model --json
 said '"scale": *"deviation"'
 for format in liblinear npy; do
@@ -71,9 +71,9 @@ run() { # EXIT ARGUMENT…
 }
 run 0 --scale deviation --tolerance 1e-15 --rounds 3
 run 1 --resume
-complained '\-\-scale was deviation, and is none now'
+complained '\-\-scale was deviation and is now none'
 run 1 --resume --scale max
-complained '\-\-scale was deviation, and is max now'
+complained '\-\-scale was deviation and is now max'
 run 0 --resume --scale deviation --tolerance 1e-6 --rounds 900
 said '"resumed":3'
 resumed=$(figure objective)
@@ -83,7 +83,7 @@ near "$resumed" "$(figure objective)"
 # Where it cannot be done, it is said.
 for method in sgd adagrad ftrl; do
   expect 2 "$pawl" train logistic raw.svm --scale max --method $method
-  complained '\-\-scale looks at all data first'
+  complained '\-\-scale reads all data first'
 done
 expect 2 "$pawl" train logistic raw.svm --scale 3
-complained "'3' is not none, max or deviation"
+complained "'3' for --scale; expected none, max or deviation"

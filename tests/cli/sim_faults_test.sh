@@ -25,7 +25,7 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 hash_of() { sed -n 's/.*"hash":"\([0-9a-f]*\)".*/\1/p' "$work/out"; }
 
 expect 0 "$pawl" sim faults --seeds 1:12 --jobs 2
-said '12 seeds in .* a second; 0 failed'
+said '12 seeds in .* per second; 0 failed'
 said 'pushes acknowledged'
 expect 0 "$pawl" sim faults --seeds 5 --json
 said '"seeds":5,"failed":0,'
@@ -35,7 +35,7 @@ said '"pushes":[1-9]'
 # One seed again: its campaign, its faults, the log of its nodes; and the same events each time.
 expect 0 "$pawl" sim faults --seed 4
 said 'seed=4 replicas='
-said 'everything held'
+said 'no invariant was violated'
 complained 'sim.fault'
 complained 'server.joined'
 expect 0 "$pawl" sim faults --seed 4 --json
@@ -49,7 +49,7 @@ expect 1 "$pawl" sim faults --seeds 3 --bug skip_order
 complained 'no planted bugs'
 expect 1 "$planted" sim faults --seeds 1:6 --bug skip_order
 said 'seed [0-9]* failed at '
-again=$(sed -n 's/.*to see it: pawl-planted //p' "$work/out" | head -n 1)
+again=$(sed -n 's/.*to replay it: pawl-planted //p' "$work/out" | head -n 1)
 what=$(sed -n 's/.* failed at //p' "$work/out" | head -n 1)
 # shellcheck disable=SC2086
 expect 1 "$planted" $again
@@ -64,10 +64,10 @@ refuses() {
   expect 2 "$pawl" sim faults "$@"
   complained "$hint"
 }
-refuses 'seeds are A:B' --seeds 9:3
-refuses 'seeds are A:B' --seeds 0
-refuses 'seeds are A:B' --seeds x:3
-refuses 'seeds are A:B' --seeds 3:
+refuses 'for --seeds; expected' --seeds 9:3
+refuses 'for --seeds; expected' --seeds 0
+refuses 'for --seeds; expected' --seeds x:3
+refuses 'for --seeds; expected' --seeds 3:
 refuses 'not a whole number' --seed -1
 refuses 'up to 2 replicas' --replicas 3
 refuses 'jobs' --jobs 0

@@ -16,7 +16,7 @@ said "added $total to sketch/main"
 said '^ *1  *1000  word1$'
 said '^ *2  *500  word2$'
 said '^ *3  *333  word3$'
-said '^\(9[89][0-9]\|10[0-2][0-9]\|1000\) different things'
+said '^\(9[89][0-9]\|10[0-2][0-9]\|1000\) distinct keys'
 expect 0 sh -c "cat words | '$pawl' sketch insert --from - --json --top 1 --no-aggregate"
 said "^{\"sketch\":\"sketch/main\",\"added\":$total,\"left_out\":0,\"merged\":0,\"pairs\":$total,\"bytes\":[0-9]*,\"bits_per_pair\":[0-9.]*,"
 said '^{"rank":1,"key":"word1","count":1000,"error":[0-9.]*,"capped":false}$'
@@ -30,7 +30,7 @@ start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 
 expect 0 "$pawl" sketch create web/words --banks 16
 expect 1 "$pawl" sketch create web/words
-complained 'there is a sketch or vector web/words already'
+complained 'a sketch or vector web/words already exists'
 expect 0 "$pawl" sketch insert web/words --from words
 expect 0 "$pawl" sketch insert web/words --from words
 expect 0 "$pawl" sketch query web/words word1 word4 nothing
@@ -48,12 +48,12 @@ said '^{"distinct":[0-9.]*,"error":[0-9.]*}$'
 # Weights; bad lines are named, left out, and all others counted.
 printf 'apple\t5\npear\nplum\t-3\n\t4\nfig\tmany\nkiwi\t99999999999999999999\napple\t7\nlast\t1' >fruit
 expect 1 "$pawl" sketch insert web/fruit --from fruit --weights
-complained '^fruit:2: no weight$'
-complained '^fruit:3: a weight below 0, which CountMin cannot count$'
-complained '^fruit:4: an empty key$'
-complained '^fruit:5: the weight is no whole number$'
-complained '^fruit:6: the weight does not fit 63 bits$'
-complained '5 of 8 lines could not be read and were left out; all others are counted'
+complained '^fruit:2: missing weight$'
+complained '^fruit:3: the weight is negative, which CountMin cannot count$'
+complained '^fruit:4: empty key$'
+complained '^fruit:5: the weight is not a whole number$'
+complained '^fruit:6: the weight does not fit in 63 bits$'
+complained '5 of 8 lines are invalid and were skipped; all others are counted'
 said 'added 3 to web/fruit'
 expect 0 "$pawl" sketch query web/fruit apple last plum
 said '^apple 12 '
@@ -62,7 +62,7 @@ said '^plum 0 '
 printf 'apple\t5\nplum\t-3\n' >signed
 expect 0 "$pawl" sketch insert web/signed --from signed --weights --kind countsketch
 expect 0 "$pawl" sketch query web/signed plum
-said '^plum -3 (give or take'
+said '^plum -3 (+/-'
 
 # Weights that overflow: nothing of that push is applied.
 awk 'BEGIN { for (i = 0; i < 3; i++) print "big\t9223372036854775807" }' >big
@@ -74,7 +74,7 @@ said '^big 0 '
 # Numbers.
 printf '\007\000\000\000\000\000\000\000\007\000\000\000\000\000\000\000\001' >numbers
 expect 1 "$pawl" sketch insert web/numbers --from numbers --binary
-complained 'numbers:3: fewer than eight bytes at the end'
+complained 'numbers:3: fewer than 8 bytes at the end'
 expect 0 "$pawl" sketch query web/numbers --number 7 8
 said '^7 2 '
 said '^8 0 '
@@ -102,9 +102,9 @@ said '^web/times  *countmin  *64  *4  *1024  3 of 60 s  *top distinct'
 said '^web/words  *countmin  *16 '
 expect 0 "$pawl" sketch drop web/words
 expect 1 "$pawl" sketch query web/words word1
-complained 'there is no sketch web/words'
+complained 'sketch web/words not found'
 expect 1 "$pawl" sketch drop web/words
-complained 'there is no sketch web/words'
+complained 'sketch web/words not found'
 expect 0 "$pawl" put web/plain --create 1=2
 expect 1 "$pawl" sketch top web/plain
 complained 'web/plain is a vector, not a sketch'

@@ -40,9 +40,9 @@ trains '1 1:1\n\n\n-1 2:1\n# the end\n' gaps.svm
 
 refuses 'empty.svm: the file is empty' '' empty.svm
 refuses 'blank.svm: the file contains no rows' '\n\n' blank.svm
-refuses 'there are no rows in the data' 'a,b,c\n' head.csv
-refuses 'have the label 1: there is nothing to tell apart' '1 1:1\n1 2:1\n' one-class.svm
-refuses 'one.svm: .*\|nothing to tell apart' '1 1:1' one.svm
+refuses 'the data has no rows' 'a,b,c\n' head.csv
+refuses 'have the label 1; training needs two labels' '1 1:1\n1 2:1\n' one-class.svm
+refuses 'one.svm: .*\|training needs two labels' '1 1:1' one.svm
 refuses 'not of two classes: there are 0, 1, 2' '0 3:1\n1 1:2\n2 1:1\n' three.svm
 refuses 'negative.svm:1:3: expected a feature id' '1 -3:1\n-1 1:2\n' negative.svm
 refuses 'names.svm:1:4: expected a feature id' '+1 a:1\n' names.svm

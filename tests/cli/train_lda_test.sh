@@ -40,12 +40,12 @@ long='train lda docs.ldac --vocab vocab --topics 3 --sweeps 10000000 --measure-e
 expect 0 "$pawl" train lda docs.ldac --vocab vocab --topics 3 --sweeps 60 --workers 2 --check
 said '^done after 60 sweeps$'
 said "^  documents  *120, with $tokens tokens of 30 words$"
-said '^  likelihood  *-[0-9.]* for each token'
+said '^  likelihood  *-[0-9.]* per token'
 said '^  counts  *exact'
 said '^  time  .* sampling, .* tokens/s$'
-said '^  network  .* bytes for each token and sweep$'
-said '^  memory  .*B at most in a worker'
-said '^  model  *docs.model (-o names another)$'
+said '^  network  .* bytes per token and sweep$'
+said '^  memory  .*at most .*B in a worker'
+said '^  model  *docs.model (choose another name with -o)$'
 said '% *\(red\|green\|blue\)[a-j] \(red\|green\|blue\)[a-j] '
 said '^next:  pawl lda topics docs.model$'
 complained '^sweep [0-9]*/60  .*2 workers  left '
@@ -96,19 +96,19 @@ said '"topics":3'
 expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 5 --keep-dir -q -o kept.model
 [ -d kept.model.run ] || fail '--keep-dir does not keep it'
 expect 1 "$pawl" train lda docs.ldac --topics 3 --sweeps 5 -q -o kept.model
-complained 'kept.model.run is not empty: --resume goes on'
+complained 'kept.model.run is not empty; continue its run with --resume'
 expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 9 --dir here --json -o named.model
 said '"directory":".*/here"'
 [ -d here ] || fail 'a directory that was named goes'
 expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 12 --dir here --resume --check --json -o named.model
-complained 'going on after 9 sweeps'
+complained 'resuming after 9 sweeps'
 said '"sweeps":12'
 [ -d here ] || fail 'a directory that was named goes'
 find here -type f -exec cksum {} + | sort >before
 expect 1 "$pawl" train lda docs.ldac --topics 4 --sweeps 20 --dir here --resume -o named.model
-complained '\-\-topics was 3, and is 4 now'
+complained '\-\-topics was 3 and is now 4'
 expect 1 "$pawl" train lda docs.uci --topics 3 --sweeps 20 --dir here --resume -o named.model
-complained 'docs.uci stands where .*docs.ldac was'
+complained 'docs.uci is in place of .*docs.ldac'
 find here -type f -exec cksum {} + | sort >after
 cmp -s before after || fail 'a run that was refused has changed the directory'
 expect 1 "$pawl" train lda docs.ldac --topics 3 --resume -o nothing.model
@@ -143,26 +143,26 @@ refused 1 'huge.ldac:121:.*count' huge.ldac --topics 3
 expect 0 "$pawl" train lda empty.ldac --topics 3 --sweeps 5 --check -o empty.model
 said '^  empty  *2 of them'
 printf '0\n0\n' >none.ldac
-refused 1 'no words in the corpus' none.ldac --format ldac --topics 3
+refused 1 'the corpus has no words' none.ldac --format ldac --topics 3
 printf 'red\nred\n' >twice
 refused 1 'twice:2: ' docs.ldac --topics 3 --vocab twice
 refused 1 'nowhere: No such file' docs.ldac --topics 3 --vocab nowhere
 refused 1 'nowhere: No such file' nowhere --topics 3
 refused 1 'nowhere: No such file' docs.ldac --topics 3 --held-out nowhere
-refused 1 'docs.model has 3 topics, and --topics says 5' docs.ldac --topics 5 --start docs.model
-refused 1 'docs.model has 30 words, and the vocabulary 5' docs.ldac --start docs.model --vocab short
-refused 1 'docs.ldac: it is no model' docs.ldac --start docs.ldac
+refused 1 'docs.model has 3 topics, but --topics is 5' docs.ldac --topics 5 --start docs.model
+refused 1 'docs.model has 30 words, but the vocabulary has 5' docs.ldac --start docs.model --vocab short
+refused 1 'docs.ldac: not a' docs.ldac --start docs.ldac
 printf '+1 1:1 2:1\n-1 3:1\n' >rows.svm
 refused 1 'rows.svm looks like libsvm' rows.svm --topics 3
 refused 2 'number of topics' docs.ldac --topics 0
 refused 2 'number of topics' docs.ldac --topics 65001
 refused 2 'which hold documents' docs.ldac --format libsvm
-refused 2 'have numbers already' docs.ldac --min-documents 3
-refused 2 'there is one already' docs.txt --format text --vocab vocab --max-words 3
-refused 2 'for --method svi' docs.ldac --batch 3
+refused 2 'already have numbers' docs.ldac --min-documents 3
+refused 2 'exclude --vocab' docs.txt --format text --vocab vocab --max-words 3
+refused 2 'need --method svi' docs.ldac --batch 3
 refused 2 'held-out FILE' docs.ldac --evaluate-every 3
 expect 1 "$pawl" train lda docs.ldac --topics 3 -o nowhere/bad.model
-complained 'cannot be written to nowhere'
+complained 'cannot write the model to nowhere'
 
 # --- accidents -----------------------------------------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ sweeps_of() { sed -n 's/.*"sweep":\([0-9]*\).*/\1/p' "$1" | tail -n 1; }
 goes_to_end() {
   end=$(($(sweeps_of "$1.jsonl") + 1000))
   expect 0 "$pawl" train lda docs.ldac --vocab vocab --topics 3 --sweeps $end --workers 2 --resume --check --json -o "$1.model" --log "$1.jsonl"
-  complained 'going on after [1-9][0-9]* sweeps'
+  complained 'resuming after [1-9][0-9]* sweeps'
   said '"exact":true'
   [ "$(figure tokens)" -eq "$tokens" ] || fail "$(figure tokens) tokens, not $tokens"
   [ ! -e "$1.model.run" ] || fail 'the directory of the run stays'
@@ -185,8 +185,8 @@ goes_on stopped.jsonl
 kill -INT "$trainer"
 ends 130
 grep -q '^interrupted after [1-9][0-9]* sweeps$' stopped.out || fail "what ended it is not said: $(cat stopped.out)"
-grep -q 'saved in stopped.model' stopped.log || fail 'that the model is saved is not said'
-grep -q 'the same command with --resume' stopped.log || fail 'how to go on is not said'
+grep -q 'saved to stopped.model' stopped.log || fail 'that the model is saved is not said'
+grep -q 'the same command and --resume' stopped.log || fail 'how to go on is not said'
 [ -s stopped.model ] || fail 'there is no model'
 goes_to_end stopped
 
@@ -219,7 +219,7 @@ set_out served
 goes_on served.jsonl
 kill -KILL "$(children "$trainer" server | head -n 1)"
 ends 1
-grep -q 'nobody has a copy of what it held.*--resume' served.log || fail 'how to go on is not said'
+grep -q 'no other server has a copy of its data.*--resume' served.log || fail 'how to go on is not said'
 goes_to_end served
 
 # --- a cluster -----------------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ said '^  objective  *[0-9.]*$'
 said '^  non-zeros  *[0-9]* of [0-9]* features$'
 said '^  accuracy  *[0-9.]* % of [0-9]* rows$'
 said '^  time  .* loading, .* training; workers waited [0-9.]* %$'
-said '^  model  *train.model (-o names another)$'
+said '^  model  *train.model (choose another name with -o)$'
 said '^next:  pawl predict train.model train.svm$'
 [ -s train.model ] || fail 'there is no model'
 if grep -q "$(printf '\033')" out err; then fail 'a progress line where there is no terminal'; fi
@@ -73,7 +73,7 @@ grep -q 'objective' "$1" || fail 'the event file has no objective'
 # A log that cannot be written does not end the run.
 if [ -w /dev/full ]; then
   expect 0 "$pawl" train logistic train.svm --log /dev/full -o full.model
-  complained 'no more is written to the log /dev/full'
+  complained 'stopped writing the log /dev/full'
 fi
 
 # --- a path -----------------------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ refused 'nowhere.model' train.svm --start nowhere.model
 refused 'nan.svm:2:4: ' nan.svm
 [ "$(grep -c '^worker 1: ' err)" -eq 0 ] || fail "the same is said by a worker and about it: $(cat err)"
 refused 'id.svm:2:4: the feature id' id.svm
-refused 'nothing to tell apart' one.svm
+refused 'training needs two labels' one.svm
 refused 'not of two classes' three.svm
 printf '2 0:1 7:2\n1 3:1\n' >documents.ldac
 printf '1\n9\n1\n1 9 1\n' >documents.uci
@@ -156,12 +156,12 @@ refused 'documents.ldac is ldac: documents without labels' documents.ldac
 refused 'documents.uci is uci: documents without labels' documents.uci
 refused 'three.svm is text: documents without labels' three.svm --format text
 refused 'no row has the label 3; there are -1 and 1' train.svm --class-weight 3=2
-refused 'one only' one.svm --class-weight balanced
-refused 'nothing to resume from in .*kept.model.checkpoints' train.svm --resume
+refused 'only one' one.svm --class-weight balanced
+refused 'cannot resume from .*kept.model.checkpoints' train.svm --resume
 expect 1 "$pawl" train logistic train.svm -o nowhere/x.model
-complained 'cannot be written to nowhere/'
+complained 'cannot write the model to nowhere/'
 expect 1 "$pawl" train logistic train.svm -o .
-complained 'which is a folder'
+complained 'it is a folder'
 
 # Nothing wrong with these.
 printf '+1 1:1\n-1 2:1\n' >two.svm
@@ -217,7 +217,7 @@ within 30 sh -c "tail -n 1 replaced.jsonl | grep -q '\"workers\":2'" || fail 'no
 kill -INT "$trainer"
 ends 130
 grep -q '^interrupted after' replaced.out || fail "what ended it is not said: $(cat replaced.out)"
-grep -q 'saved in replaced.model' replaced.log || fail 'that the model is saved is not said'
+grep -q 'saved to replaced.model' replaced.log || fail 'that the model is saved is not said'
 [ -s replaced.model ] || fail 'there is no model'
 
 # The others go on without it.
@@ -247,7 +247,7 @@ ends 130
 set_out lost --workers 1
 kill -KILL "$(children $trainer server | head -n 1)"
 ends 1
-grep -q 'nobody has a copy of what it held.*--replicas 1' lost.log || fail 'what is lost is not said'
+grep -q 'no other server has a copy of its data.*--replicas 1' lost.log || fail 'what is lost is not said'
 
 # Nothing stays behind when the scheduler is killed.
 set_out murdered --workers 2
@@ -271,7 +271,7 @@ complained 'resuming from round [1-9]'
 [ -s resumed.model ] || fail 'there is no model'
 [ "$(lines_of resumed.jsonl)" -gt "$before" ] || fail 'the log does not go on'
 expect 1 "$pawl" train logistic train.svm -o resumed.model --resume --l1 7
-complained '\-\-l1 was 0, and is 7 now'
+complained '\-\-l1 was 0 and is now 7'
 
 # --- a cluster --------------------------------------------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 expect 0 "$pawl" train logistic train.svm --workers 2 -o cluster.model --json
 said '"model":"cluster.model"'
 expect 1 "$pawl" worker --wait 0.2
-complained 'there is no job train'
+complained 'job train not found'
 
 # Workers that come by themselves, early and late; and two jobs of one name.
 "$pawl" worker --job ads >early.log 2>&1 &

@@ -38,16 +38,16 @@ complained 'no memory'
 expect 0 "$pawl" put $patience test/good 1=1
 expect 0 "$pawl" get $patience test/good 1
 said '8'
-knows() { "$pawl" status | grep -q 'test/huge.*cannot be made.*node 1'; }
+knows() { "$pawl" status | grep -q 'test/huge.*cannot be created.*node 1'; }
 within 30 knows || fail "status says nothing: $("$pawl" status)"
 expect 0 "$pawl" vector show test/huge
-said 'not made by  node 1'
+said 'missing on   node 1'
 expect 0 "$pawl" vector show test/huge --json
 said '"not_made_by": *\[1'
 expect 0 "$pawl" vector list test --json
 said '"vector": *"test/good"'
 expect 1 "$pawl" vector show test/none
-complained 'no vector'
+complained 'not found'
 if command -v curl >/dev/null; then
   mentions() { curl -fs "$(page manager)healthz" | grep -q 'vectors that some server cannot create'; }
   within 30 mentions || fail "health is $(curl -s "$(page manager)healthz")"
@@ -66,8 +66,8 @@ complained '--yes'
 expect 0 "$pawl" vector delete test/huge --yes
 said 'deleted test/huge'
 expect 1 "$pawl" vector delete test/huge --yes
-complained 'no vector'
-gone() { ! "$pawl" status | grep -q 'cannot be made'; }
+complained 'not found'
+gone() { ! "$pawl" status | grep -q 'cannot be created'; }
 within 30 gone || fail "status still speaks of it: $("$pawl" status)"
 expect 0 "$pawl" vector delete test/good --yes --json
 said '"deleted": *"test/good"'

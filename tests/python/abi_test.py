@@ -96,21 +96,21 @@ class AbiTest(scene.Test):
 
     def test_a_library_that_is_not_there_is_named(self):
         said = self.imported("/nowhere/libpawl.so")
-        self.assertIn("ImportError: pawl: libpawl.so cannot be loaded (/nowhere/libpawl.so", said)
+        self.assertIn("ImportError: pawl: cannot load libpawl.so (/nowhere/libpawl.so", said)
         self.assertIn("set PAWL_LIBRARY", said)
 
     def test_a_library_of_another_version_is_refused(self):
         said = self.imported(self.stub("7.3.1", []))
-        self.assertIn("is version 7.3.1, and this package was made for libpawl %s.x" % _abi.VERSION, said)
+        self.assertIn("is version 7.3.1, but this package needs libpawl %s.x" % _abi.VERSION, said)
 
     def test_a_library_without_a_function_is_refused(self):
         names = [name for name, _, _ in _abi.signatures() if name != "pawl_group_await"]
-        self.assertIn("has no function pawl_group_await", self.imported(self.stub(_abi.VERSION + ".0", names)))
+        self.assertIn("does not have the function pawl_group_await", self.imported(self.stub(_abi.VERSION + ".0", names)))
 
     def test_a_library_with_other_structs_is_refused(self):
         names = [name for name, _, _ in _abi.signatures()]
         said = self.imported(self.stub(_abi.VERSION + ".0", names, "memset(options, 0, 1000);"))
-        self.assertIn("lays out its structs otherwise", said)
+        self.assertIn("has another layout of structs", said)
 
 
 if __name__ == "__main__":

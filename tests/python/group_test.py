@@ -87,13 +87,13 @@ class GroupTest(scene.Test):
 
     def test_what_is_no_group_is_refused(self):
         self.refused("INVALID", "join", self.session.group, "nonsense")
-        self.refused("INVALID", "is no text", self.session.group, 7)
+        self.refused("INVALID", "is not a string", self.session.group, 7)
         self.refused("INVALID", "size=-1", self.session.group, "a/g", -1)
         group = self.session.group("a/g", 1)
         self.refused("EXISTS", "a/g", self.session.group, "a/g", 1)
         for tick in (-1, 2**64, 1.5, "one"):
-            self.refused("INVALID", "is no tick", group.wait, tick)
-        self.refused("INVALID", "no vector of this session", group.push, "w", [1], [1])
+            self.refused("INVALID", "is not a tick", group.wait, tick)
+        self.refused("INVALID", "not a vector of this session", group.push, "w", [1], [1])
         with pawl.Session(self.session.address) as other:
             self.refused("MISMATCH", "a/g", other.group, "a/g", 5)
         with pawl.Session(self.session.address, read_only=True) as reader:

@@ -64,7 +64,7 @@ class ClosedTest(scene.Test):
             lambda: session.node,
             lambda: session.__enter__(),
         ):
-            self.refused("NODE_STOPPED", "it is closed", call)
+            self.refused("NODE_STOPPED", "is closed", call)
         for thing in (w, keys, group):
             thing.close()
         self.assertIn("closed", repr(session))
@@ -76,19 +76,19 @@ class ClosedTest(scene.Test):
             task = w.push([1], keys, wait=False)
             w.close(), keys.close(), group.close(), w.close()
             task.wait()
-            self.refused("NODE_STOPPED", "vector a/b: it is closed", w.pull)
-            self.refused("NODE_STOPPED", "group a/g: it is closed", group.clock)
+            self.refused("NODE_STOPPED", "vector a/b is closed", w.pull)
+            self.refused("NODE_STOPPED", "group a/g is closed", group.clock)
             again = session.open("a/b")
-            self.refused("NODE_STOPPED", "keys for a/b: it is closed", again.pull, keys)
+            self.refused("NODE_STOPPED", "keys for a/b is closed", again.pull, keys)
             self.assertEqual(again.pull([1]).tolist(), [1])
 
     def test_handles_of_another_session_are_refused(self):
         with pawl.Session() as one, pawl.Session(one.address) as two:
             v, w = one.ensure("a/b", size=10), two.ensure("a/b", size=10)
             self.refused("INVALID", "another session", w.pull, v.prepare([1]))
-            self.refused("INVALID", "no task of this session", w.pull, after=[v.pull(wait=False)])
-            self.refused("INVALID", "no task of this session", w.pull, after=["a task"])
-            self.refused("INVALID", "no vector of this session", two.group("a/g").push, v, [1], [1])
+            self.refused("INVALID", "must be tasks of this session", w.pull, after=[v.pull(wait=False)])
+            self.refused("INVALID", "must be tasks of this session", w.pull, after=["a task"])
+            self.refused("INVALID", "not a vector of this session", two.group("a/g").push, v, [1], [1])
             self.assertNotEqual(one.node, two.node)
 
     def test_a_session_that_cannot_be_opened_says_why(self):
@@ -180,7 +180,7 @@ class DeadTest(scene.Test):
             task = w.push([1], [3], wait=False)
             said = self.refused("TIMED_OUT", "push to a/b", task.wait, 0.1)
             self.assertIsInstance(said, TimeoutError)
-            self.refused("TIMED_OUT", "not finished after 0 s; it goes on", task.wait, 0)
+            self.refused("TIMED_OUT", "not finished after 0 s; it continues", task.wait, 0)
             self.refused("TIMED_OUT", "pull from a/b", w.pull, timeout=0.1)
             self.refused("TIMED_OUT", "not finished after 0.1 s", session.flush, 0.1)
             self.assertFalse(task.done())
@@ -245,7 +245,7 @@ class ProcessTest(scene.Test):
             "os.waitpid(pid, 0); print(w.pull().sum(), t.wait().sum()); s.close()"
         )
         self.assertEqual(code, 0, printed)
-        self.assertEqual(printed, "a session cannot be used by a process that was forked off: open one there\n0.0 0.0\n")
+        self.assertEqual(printed, "a session cannot be used in a forked process; open one there\n0.0 0.0\n")
 
     def test_another_process_joins_with_the_key(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -82,7 +82,7 @@ class VectorTest(scene.Test):
         self.assertEqual(w.pull([0, 1, 2**40, 2**64 - 2]).tolist(), [1, 0, 2, 3])
         self.refused("OUT_OF_SPAN", "", w.pull, [0, 2**64 - 1])
         self.refused("INVALID", "", w.pull, [0, 2**64])
-        self.refused("INVALID", "which keys", w.pull)
+        self.refused("INVALID", "no keys given", w.pull)
         self.refused("UNSUPPORTED", "ranges are not supported", w.pull, range=(0, 10))
 
     def test_rules_assign_or_take_steps(self):
@@ -148,16 +148,16 @@ class VectorTest(scene.Test):
 
     def test_values_that_may_be_lost_are_refused(self):
         w = self.vector(size=10)
-        self.refused("MISMATCH", "values are float64 and the vector holds float32", w.push, np.ones(10))
+        self.refused("MISMATCH", "values are float64, which may not fit in the vector's float32", w.push, np.ones(10))
         self.refused("MISMATCH", "astype('float32')", w.push, np.ones(10, "int64"))
         counts = self.vector("int32", 10)
         self.refused("MISMATCH", "", counts.push, [0.5], [1])
         self.refused("MISMATCH", "", counts.push, [2**31], [1])
         self.refused("MISMATCH", "", self.vector("uint64", 10).push, [-1], [1])
-        self.refused("INVALID", "are no numbers", w.push, ["a"] * 10)
-        self.refused("INVALID", "are no numbers", w.push, np.ones(10, "complex64"))
-        self.refused("INVALID", "are no numbers", w.push, [None] * 10)
-        self.refused("INVALID", "no array", w.push, [[1, 2], [3]])
+        self.refused("INVALID", "not numeric", w.push, ["a"] * 10)
+        self.refused("INVALID", "not numeric", w.push, np.ones(10, "complex64"))
+        self.refused("INVALID", "not numeric", w.push, [None] * 10)
+        self.refused("INVALID", "to an array", w.push, [[1, 2], [3]])
         self.refused("MISMATCH", "out is float64", w.pull, out=np.empty(10))
         self.refused("MISMATCH", "out is list", w.pull, out=[0] * 10)
         self.assertEqual(w.pull().sum(), 0)
@@ -167,16 +167,16 @@ class VectorTest(scene.Test):
         fixed = np.empty(10, "float32")
         fixed.flags.writeable = False
         for out in (np.empty(20, "float32")[::2], fixed, np.empty((10, 2), "float32")[:, 0]):
-            self.refused("INVALID", "cannot be filled in place", w.pull, out=out)
-        self.refused("INVALID", "room for 9 values", w.pull, out=np.empty(9, "float32"))
+            self.refused("INVALID", "must be C-contiguous", w.pull, out=out)
+        self.refused("INVALID", "out has 9 values", w.pull, out=np.empty(9, "float32"))
         both = np.zeros(15, "float32")
         self.refused("INVALID", "overlap", w.pushpull, both[:10], out=both[5:])
 
     def test_sizes_that_do_not_fit_are_refused(self):
         w = self.vector(size=10, width=2)
-        self.refused("INVALID", "3 values, where 2 keys of width 2 take 4", w.push, [1, 2, 3], [1, 2])
-        self.refused("INVALID", "values, where 10 keys", w.push, [1])
-        self.refused("INVALID", "1 values, where 0 keys", w.push, [1], [])
+        self.refused("INVALID", "3 values, but 2 keys of width 2 need 4", w.push, [1, 2, 3], [1, 2])
+        self.refused("INVALID", "values, but 10 keys", w.push, [1])
+        self.refused("INVALID", "1 values, but 0 keys", w.push, [1], [])
 
     def test_wrong_keys_are_refused_in_the_librarys_words(self):
         w = self.vector(size=10)
@@ -186,31 +186,31 @@ class VectorTest(scene.Test):
         self.refused("UNSORTED", "is not above the one before", w.pull, [5, 5])
         self.refused("UNSORTED", "", w.prepare, [5, 3])
         self.refused("OUT_OF_SPAN", "key 10 at position 1 is outside the span [0, 10)", w.pull, [5, 10])
-        self.refused("OUT_OF_SPAN", "key -1 is below zero", w.pull, [-1, 5])
+        self.refused("OUT_OF_SPAN", "key -1 is negative", w.pull, [-1, 5])
         self.refused("OUT_OF_SPAN", "[5, 11) reaches beyond the span [0, 10)", w.pull, range=(5, 11))
         self.refused("OUT_OF_SPAN", "", w.pull, range=(0, 2**63))
-        self.refused("INVALID", "whole numbers", w.pull, [1.5])
-        self.refused("INVALID", "whole numbers", w.pull, np.zeros((2, 2), "int64"))
+        self.refused("INVALID", "integers", w.pull, [1.5])
+        self.refused("INVALID", "integers", w.pull, np.zeros((2, 2), "int64"))
         for bounds in ((3, 2), (-1, 2), (0, 2**64), range(0, 10, 2), slice(None, 3), 5, "ab", (1, 2, 3), (0.5, 2)):
             self.refused("INVALID", "range", w.pull, range=bounds)
         self.refused("INVALID", "another vector", w.pull, self.vector(size=10).prepare([1]))
 
     def test_wrong_options_and_names_are_refused(self):
         make = self.session.create
-        self.refused("INVALID", "a vector holds one of float32", make, "a/b", "float16")
+        self.refused("INVALID", "expected one of float32", make, "a/b", "float16")
         self.refused("INVALID", "the name must be two words", make, "nonsense")
-        self.refused("INVALID", "is no text", make, 5)
-        self.refused("INVALID", "has a zero in it", make, "a/b\0c")
+        self.refused("INVALID", "is not a string", make, 5)
+        self.refused("INVALID", "contains a zero byte", make, "a/b\0c")
         self.refused("INVALID", "width", make, "a/b", width=-1)
         self.refused("INVALID", "width", make, "a/b", width=1.5)
-        self.refused("INVALID", "function='multiply': it is one of add, assign", make, "a/b", function="multiply")
+        self.refused("INVALID", "function='multiply'; expected one of add, assign", make, "a/b", function="multiply")
         self.refused("INVALID", "300 characters", make, "a/b", rule="x" * 300)
         self.refused("INVALID", "has no parameter 'rates'", make, "a/b", rule="adagrad rates=1")
         self.refused("NOT_FOUND", "does not know server function 'flight'", make, "a/b", rule="flight")
         self.refused("UNSUPPORTED", "", make, "a/b", filters="flight")
         self.refused("NOT_FOUND", "open a/nothing", self.session.open, "a/nothing")
-        self.refused("INVALID", "time-out", self.session.open, "a/nothing", timeout=-1)
-        self.refused("INVALID", "time-out", self.session.open, "a/nothing", timeout="soon")
+        self.refused("INVALID", "timeout", self.session.open, "a/nothing", timeout=-1)
+        self.refused("INVALID", "timeout", self.session.open, "a/nothing", timeout="soon")
         self.assertRaises(TypeError, make, "a/b", colour="red")
         self.session.ensure("a/twice", size=5)
         self.session.ensure("a/twice", size=5)

@@ -68,7 +68,7 @@ pawl_status lda_svi_begin(struct lda_training *run) {
   if (!status || status == PAWL_NOT_FOUND)
     status = pawl_vector_create(run->session, name, &options, LDA_TIMEOUT, &run->steps);
   if (!status) status = push_first(run);
-  return status ? lda_fail(run, status, "the first weights cannot be stored: %s",
+  return status ? lda_fail(run, status, "cannot store the initial weights: %s",
                            *pawl_error_text() ? pawl_error_text() : pawl_status_text(status))
                 : PAWL_OK;
 }

@@ -99,13 +99,13 @@ static bool take_name(const json_t *about, struct linear_model *model) {
 pawl_status linear_about_read(const json_t *about, struct linear_model *model, char *why) {
   uint64_t hash_bits = model->hash_bits;
   const char *wrong = NULL;
-  if (!json_is_object(about)) return apps_say(why, PAWL_CORRUPT, "its description is no JSON object");
+  if (!json_is_object(about)) return apps_say(why, PAWL_CORRUPT, "the header is not a JSON object");
   const char *kind = json_string_value(json_object_get(about, "kind"));
   if (kind && strcmp(kind, "topics") == 0)
     return apps_say(why, PAWL_MISMATCH,
-                    "it is a topic model, and not a linear one: 'pawl lda topics' shows it, 'pawl lda infer' uses it");
+                    "this is a topic model, not a linear model; use 'pawl lda topics' and 'pawl lda infer'");
   if (kind && strcmp(kind, "linear") != 0)
-    return apps_say(why, PAWL_MISMATCH, "it is a model of the kind '%.40s', and not a linear one", kind);
+    return apps_say(why, PAWL_MISMATCH, "this is a model of kind '%.40s', not a linear model", kind);
   if (!take_loss(about, &model->loss)) wrong = "loss";
   if (!take_bool(about, "regression", &model->is_regression)) wrong = "regression";
   if (!take_pair(about, "labels", model->labels)) wrong = "labels";
@@ -125,7 +125,7 @@ pawl_status linear_about_read(const json_t *about, struct linear_model *model, c
   if (!take_scale(about, &model->scale)) wrong = "scale";
   if (!take_real(about, "penalty", &model->penalty)) wrong = "penalty";
   if (!take_real(about, "objective", &model->objective)) wrong = "objective";
-  if (wrong) return apps_say(why, PAWL_CORRUPT, "what its description says under \"%s\" cannot be understood", wrong);
+  if (wrong) return apps_say(why, PAWL_CORRUPT, "invalid value of \"%s\" in the header", wrong);
   model->hash_bits = (uint32_t)hash_bits;
   return PAWL_OK;
 }
@@ -134,7 +134,7 @@ pawl_status linear_about_parse(const char *text, size_t size, struct linear_mode
                                char *why) {
   json_error_t problem;
   json_t *about = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-  if (!about) return apps_say(why, PAWL_CORRUPT, "its description is no JSON: %s", problem.text);
+  if (!about) return apps_say(why, PAWL_CORRUPT, "the header is not JSON: %s", problem.text);
   model->objective = model->penalty = (double)NAN;
   model->class_weights[0] = model->class_weights[1] = 1;
   pawl_status status = linear_about_read(about, model, why);

@@ -71,11 +71,11 @@ static bool is_int(double label) { return label >= INT_MIN && label <= INT_MAX &
 pawl_status linear_liblinear_check(const struct linear_model *model, char *why) {
   if (!model->is_regression && !(is_int(model->labels[0]) && is_int(model->labels[1])))
     return apps_say(why, PAWL_UNSUPPORTED,
-                    "LIBLINEAR's labels are whole numbers, and those of this model are %g and %g: use another format",
+                    "LIBLINEAR's labels are whole numbers, but those of this model are %g and %g; use another format",
                     model->labels[0], model->labels[1]);
   if (linear_model_width(model) < INT_MAX) return PAWL_OK;
   return apps_say(why, PAWL_TOO_LARGE,
-                  "LIBLINEAR has fewer than 2^31 features, and this model %llu: use pawl's own format",
+                  "LIBLINEAR supports fewer than 2^31 features, but this model has %llu; use pawl's own format",
                   (unsigned long long)linear_model_width(model));
 }
 
@@ -151,8 +151,8 @@ static bool next_double(struct reading *reading, double *number_out) {
 
 static pawl_status refuse(struct reading *reading, const char *what) {
   skip_blanks(reading);
-  if (!*reading->at) return apps_say(reading->why, PAWL_TRUNCATED, "it ends too early");
-  return apps_say(reading->why, PAWL_CORRUPT, "it is no LIBLINEAR model that can be understood: %s", what);
+  if (!*reading->at) return apps_say(reading->why, PAWL_TRUNCATED, "the file ends too early");
+  return apps_say(reading->why, PAWL_CORRUPT, "invalid LIBLINEAR model: %s", what);
 }
 
 static pawl_status read_solver(struct reading *reading) {
@@ -161,15 +161,14 @@ static pawl_status read_solver(struct reading *reading) {
   for (size_t i = 0; i < SOLVERS; i++)
     if (strcmp(word, solvers[i].name) == 0) reading->solver = &solvers[i];
   if (reading->solver) return PAWL_OK;
-  return apps_say(reading->why, PAWL_UNSUPPORTED,
-                  "LIBLINEAR models of solver %s are not read: it is none of two classes", word);
+  return apps_say(reading->why, PAWL_UNSUPPORTED, "unsupported LIBLINEAR solver %s: it is not for two classes", word);
 }
 
 static pawl_status read_classes(struct reading *reading) {
   if (!next_long(reading, &reading->classes) || reading->classes < 1) return refuse(reading, "nr_class");
   if (reading->classes == 2) return PAWL_OK;
   return apps_say(reading->why, PAWL_UNSUPPORTED,
-                  "it is a LIBLINEAR model of %ld class%s, and only those of two are read", reading->classes,
+                  "this is a LIBLINEAR model of %ld class%s; only models of two are supported", reading->classes,
                   reading->classes == 1 ? "" : "es");
 }
 
@@ -201,12 +200,12 @@ static pawl_status read_head(struct reading *reading) {
     else if (strcmp(word, "bias") == 0)
       status = next_double(reading, &reading->bias) ? PAWL_OK : refuse(reading, "bias");
     else
-      status = refuse(reading, "a word in its head is not known");
+      status = refuse(reading, "unknown word in the header");
   }
   if (status) return status;
   bool is_whole = reading->solver && reading->classes && reading->has_features &&
                   (reading->has_labels || reading->solver->is_regression);
-  return is_whole ? PAWL_OK : refuse(reading, "solver_type, nr_class, label or nr_feature is lacking");
+  return is_whole ? PAWL_OK : refuse(reading, "solver_type, nr_class, label or nr_feature is missing");
 }
 
 static pawl_status read_weights(struct reading *reading) {
@@ -219,7 +218,7 @@ static pawl_status read_weights(struct reading *reading) {
     if (status) return status;
   }
   if (reading->bias < 0) return PAWL_OK;
-  if (!next_double(reading, &weight)) return refuse(reading, "the weight of its bias is not a number");
+  if (!next_double(reading, &weight)) return refuse(reading, "the weight of the bias is not a number");
   model->has_bias = true;
   model->bias = weight * reading->bias;
   return PAWL_OK;

@@ -83,7 +83,7 @@ static bool weights_are_sound(const struct linear_model *model, char *why) {
   uint64_t least = model->zero_based ? 0 : 1;
   for (size_t i = 0; i < model->count; i++) {
     if (model->ids[i] < least || model->ids[i] > model->features) {
-      apps_say(why, PAWL_CORRUPT, "the ids of its weights do not rise from %d to %llu", model->zero_based ? 0 : 1,
+      apps_say(why, PAWL_CORRUPT, "the ids of the weights are not ascending from %d to %llu", model->zero_based ? 0 : 1,
                (unsigned long long)model->features);
       return false;
     }
@@ -99,17 +99,17 @@ bool linear_model_is_sound(const struct linear_model *model, char *why) {
   const char *what = NULL;
   const double *labels = model->labels, *class_weights = model->class_weights;
   if (linear_loss_name(model->loss)[0] == 0)
-    what = "its loss is none that is known";
+    what = "unknown loss";
   else if (!model->is_regression && !(isfinite(labels[0]) && isfinite(labels[1]) && labels[0] != labels[1]))
-    what = "its labels are not two different numbers";
+    what = "the labels are not two different numbers";
   else if (!is_amount(model->l1) || !is_amount(model->l2))
-    what = "its penalties are no numbers from 0 on";
+    what = "a penalty is negative or not a number";
   else if (!(class_weights[0] >= 0 && class_weights[1] >= 0 && isfinite(class_weights[0] + class_weights[1])))
-    what = "its class weights are no numbers from 0 on";
+    what = "a class weight is negative or not a number";
   else if (model->has_bias && !isfinite(model->bias))
-    what = "its bias is not a finite number";
+    what = "the bias is not a finite number";
   else if (model->features > PAWL_ID_MAX || model->count > linear_model_width(model))
-    what = "it has more weights than features, or more features than there can be";
+    what = "the model has more weights than features, or too many features";
   if (!what) return weights_are_sound(model, why);
   apps_say(why, PAWL_CORRUPT, "%s", what);
   return false;
@@ -144,7 +144,7 @@ static pawl_status read_npy(const char *path, const char *bytes, size_t size, st
   if (!beside) return apps_say(error, PAWL_NO_MEMORY, "%s: out of memory", path);
   pawl_status status = apps_file_read(beside, &about, &about_size, error);
   if (status == PAWL_NOT_FOUND)
-    apps_say(error, status, "%s: the .json that belongs beside it, %s, is not there", path, beside);
+    apps_say(error, status, "%s: the file that belongs to it, %s, is missing", path, beside);
   if (status == PAWL_OK) {
     status = linear_npy_decode(bytes, size, about, about_size, model, why);
     if (status) apps_say(error, status, "%s: %s", path, why);
@@ -159,13 +159,13 @@ static pawl_status decode(const char *path, const char *bytes, size_t size, stru
   pawl_status status;
   if (linear_npy_is(bytes, size)) return read_npy(path, bytes, size, model, why, error);
   if (size == 0)
-    status = apps_say(why, PAWL_TRUNCATED, "it is empty");
+    status = apps_say(why, PAWL_TRUNCATED, "the file is empty");
   else if (linear_pawl_is(bytes, size))
     status = linear_pawl_decode(bytes, size, model, why);
   else if (linear_liblinear_is(bytes, size))
     status = linear_liblinear_decode(bytes, size, model, why);
   else
-    status = apps_say(why, PAWL_CORRUPT, "it is no model: neither pawl's, nor LIBLINEAR's, nor .npy");
+    status = apps_say(why, PAWL_CORRUPT, "not a model: neither in pawl's format, nor LIBLINEAR's, nor .npy");
   if (status == PAWL_NO_MEMORY && !why[0]) apps_say(why, status, "out of memory");
   return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
 }
@@ -225,7 +225,7 @@ static pawl_status encode(const struct linear_model *model, const char *path, en
   case LINEAR_FORMAT_NPY:
     return write_npy(model, path, error);
   }
-  return apps_say(error, PAWL_INVALID, "%s: there is no format number %d", path, (int)format);
+  return apps_say(error, PAWL_INVALID, "%s: unknown format %d", path, (int)format);
 }
 
 pawl_status linear_model_write(const struct linear_model *model, const char *path, enum linear_format format,
@@ -233,7 +233,7 @@ pawl_status linear_model_write(const struct linear_model *model, const char *pat
   char why[APPS_TEXT_MAX];
   locale_t before, c;
   if (!linear_model_is_sound(model, why))
-    return apps_say(error, PAWL_INVALID, "%s: this model is not written: %s", path, why);
+    return apps_say(error, PAWL_INVALID, "%s: cannot write an invalid model: %s", path, why);
   c = enter_c(&before);
   pawl_status status = encode(model, path, format, error);
   leave_c(c, before);

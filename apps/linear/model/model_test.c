@@ -257,7 +257,7 @@ static void test_what_is_no_model_is_refused_by_name(void **state) {
   assert_int_equal(linear_model_read(".", &read, error), PAWL_IO);
   assert_int_equal(read_text("m", "", &read), PAWL_TRUNCATED);
   assert_int_equal(read_text("m", "1 1:2 2:3\n", &read), PAWL_CORRUPT);
-  assert_non_null(strstr(error, "m: it is no model"));
+  assert_non_null(strstr(error, "m: not a model"));
   assert_int_equal(linear_model_read("nowhere", &read, NULL), PAWL_NOT_FOUND);
 }
 
@@ -319,7 +319,7 @@ static void test_liblinear_models_that_are_not_ours_are_refused_in_a_sentence(vo
   (void)state;
   refused("solver_type L2R_LR\nnr_class 3\nlabel 1 2 3\nnr_feature 1\nbias -1\nw\n1 2 3\n", PAWL_UNSUPPORTED,
           "3 classes");
-  refused("solver_type L2R_LR\nnr_class 1\nlabel 1\nnr_feature 1\nbias -1\nw\n1\n", PAWL_UNSUPPORTED, "1 class,");
+  refused("solver_type L2R_LR\nnr_class 1\nlabel 1\nnr_feature 1\nbias -1\nw\n1\n", PAWL_UNSUPPORTED, "1 class;");
   refused("solver_type MCSVM_CS\nnr_class 2\n", PAWL_UNSUPPORTED, "MCSVM_CS");
   refused("solver_type ONECLASS_SVM\nnr_class 2\n", PAWL_UNSUPPORTED, "ONECLASS_SVM");
   refused("solver_type L2R_LR\nnr_class 2\nlabel 1 1\nnr_feature 1\nbias -1\nw\n1\n", PAWL_CORRUPT, "labels");
@@ -327,8 +327,8 @@ static void test_liblinear_models_that_are_not_ours_are_refused_in_a_sentence(vo
   refused("solver_type L2R_LR\nnr_class 2\nlabel 1 0\nnr_feature 2000000000\nbias -1\nw\n1\n", PAWL_TRUNCATED, "early");
   refused("solver_type L2R_LR\nnr_class 2\nlabel 1 0\nnr_feature 2\nbias -1\nw\n1\nnan\n3\n", PAWL_CORRUPT, "weight");
   refused("solver_type L2R_LR\nnr_class 2\nlabel 1 0\nnr_feature -2\nbias -1\nw\n1\n", PAWL_CORRUPT, "nr_feature");
-  refused("solver_type L2R_LR\nnr_class 2\nnr_feature 1\nbias -1\nw\n1\n", PAWL_CORRUPT, "lacking");
-  refused("nr_class 2\nlabel 1 0\nnr_feature 1\nbias -1\nrho 4\nw\n1\n", PAWL_CORRUPT, "not known");
+  refused("solver_type L2R_LR\nnr_class 2\nnr_feature 1\nbias -1\nw\n1\n", PAWL_CORRUPT, "missing");
+  refused("nr_class 2\nlabel 1 0\nnr_feature 1\nbias -1\nrho 4\nw\n1\n", PAWL_CORRUPT, "unknown word");
   refused("solver_type L2R_LR\nnr_class 2\nlabel 1 0\nnr_feature 1\nbias -1\nw\n1\n# pawl {\"features\": []}",
           PAWL_CORRUPT, "features");
   struct linear_model model = example;

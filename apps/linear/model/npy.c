@@ -17,7 +17,7 @@ bool linear_npy_is(const char *bytes, size_t size) {
 
 pawl_status linear_npy_check(const struct linear_model *model, char *why) {
   if (linear_model_width(model) <= LINEAR_DENSE_MAX) return PAWL_OK;
-  return apps_say(why, PAWL_TOO_LARGE, "an array of %llu features is not written: above 2^31 use pawl's own format",
+  return apps_say(why, PAWL_TOO_LARGE, "cannot write an array of %llu features; above 2^31, use pawl's own format",
                   (unsigned long long)linear_model_width(model));
 }
 
@@ -144,7 +144,7 @@ static pawl_status take_numbers(const char *bytes, size_t size, uint64_t element
   size_t room = 0;
   uint64_t width = linear_model_width(model), first = model->zero_based ? 0 : 1;
   if (elements != width + model->has_bias)
-    return apps_say(why, PAWL_CORRUPT, "the array has %llu numbers, and the .json beside it speaks of %llu features%s",
+    return apps_say(why, PAWL_CORRUPT, "the array has %llu numbers, but the .json file beside it has %llu features%s",
                     (unsigned long long)elements, (unsigned long long)width, model->has_bias ? " and a bias" : "");
   for (uint64_t i = 0; i < width; i++) {
     pawl_status status = linear_model_append(model, &room, i + first, get_number(bytes + i * size, size));
@@ -162,7 +162,7 @@ pawl_status linear_npy_decode(const char *bytes, size_t size, const char *about,
   size_t begin = find_numbers(bytes, size, &width, &elements);
   if (begin == 0)
     return apps_say(why, PAWL_CORRUPT,
-                    "this array is no model: it should have one dimension, of float64, little-endian ('<f8')");
+                    "this array is not a model; expected one dimension of little-endian float64 ('<f8')");
   if ((size - begin) / width < elements) return apps_say(why, PAWL_TRUNCATED, "the array ends too early");
   pawl_status status = linear_about_parse(about, about_size, model, &description, why);
   if (status) return status;

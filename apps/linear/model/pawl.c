@@ -121,13 +121,12 @@ static size_t read_line(const char *bytes, size_t size, char *why, pawl_status *
   size_t begin = 0;
   *status_out = PAWL_CORRUPT;
   if (size < LINE_SIZE) {
-    *status_out = apps_say(why, PAWL_TRUNCATED, "it ends in its first line");
+    *status_out = apps_say(why, PAWL_TRUNCATED, "the file ends in its first line");
     return 0;
   }
   const char *version = bytes + strlen(MAGIC), *digits = version + 2;
   if (version[0] != '0' + VERSION || version[1] != ' ') {
-    *status_out = apps_say(why, PAWL_UNSUPPORTED,
-                           "it is of another version of the format than %d, which this pawl reads", VERSION);
+    *status_out = apps_say(why, PAWL_UNSUPPORTED, "unknown version of the format; this pawl reads version %d", VERSION);
     return 0;
   }
   for (int i = 0; i < 8; i++) {
@@ -136,13 +135,13 @@ static size_t read_line(const char *bytes, size_t size, char *why, pawl_status *
     if (begin > HEAD_MAX) begin = HEAD_MAX + 1;
   }
   if (bytes[LINE_SIZE - 1] == '\n' && begin > LINE_SIZE && begin <= HEAD_MAX) return begin;
-  apps_say(why, PAWL_CORRUPT, "its first line is damaged");
+  apps_say(why, PAWL_CORRUPT, "the first line is damaged");
   return 0;
 }
 
 static pawl_status check_sum(const char *bytes, size_t size, char *why) {
   if (XXH3_64bits(bytes, size - 8) == get_u64(bytes + size - 8)) return PAWL_OK;
-  return apps_say(why, PAWL_CORRUPT, "it is damaged: its checksum does not fit");
+  return apps_say(why, PAWL_CORRUPT, "the file is damaged: its checksum does not match");
 }
 
 /* What is 0 says nothing, and is left out. */
@@ -174,14 +173,14 @@ static pawl_status count_weights(const json_t *about, size_t rest, size_t *count
   json_int_t named = json_integer_value(names);
   json_int_t count = json_integer_value(is);
   if (!json_is_integer(is) || count < 0)
-    return apps_say(why, PAWL_CORRUPT, "its description does not say how many weights follow");
+    return apps_say(why, PAWL_CORRUPT, "the header does not have the number of weights");
   if ((names && !json_is_integer(names)) || named < 0)
-    return apps_say(why, PAWL_CORRUPT, "its description does not say how long the names are");
-  if ((uint64_t)named > rest) return apps_say(why, PAWL_TRUNCATED, "it ends too early: the names are lacking");
+    return apps_say(why, PAWL_CORRUPT, "the header does not have the size of the names");
+  if ((uint64_t)named > rest) return apps_say(why, PAWL_TRUNCATED, "the file ends too early; the names are missing");
   rest -= (size_t)named;
   if ((uint64_t)count > rest / 16 || rest < (size_t)count * 16 + 8)
-    return apps_say(why, PAWL_TRUNCATED, "it ends too early: it should have %lld weights", (long long)count);
-  if (rest != (size_t)count * 16 + 8) return apps_say(why, PAWL_CORRUPT, "there is more in it than its weights");
+    return apps_say(why, PAWL_TRUNCATED, "the file ends too early; expected %lld weights", (long long)count);
+  if (rest != (size_t)count * 16 + 8) return apps_say(why, PAWL_CORRUPT, "unexpected data after the weights");
   *count_out = (size_t)count;
   *names_out = (size_t)named;
   return PAWL_OK;
@@ -192,7 +191,7 @@ pawl_status linear_pawl_decode(const char *bytes, size_t size, struct linear_mod
   json_t *about = NULL;
   size_t count = 0, names = 0, begin = read_line(bytes, size, why, &status);
   if (begin == 0) return status;
-  if (begin > size) return apps_say(why, PAWL_TRUNCATED, "it ends in its head");
+  if (begin > size) return apps_say(why, PAWL_TRUNCATED, "the file ends in its header");
   status = linear_about_parse(bytes + LINE_SIZE, begin - LINE_SIZE, model, &about, why);
   if (status == PAWL_OK) status = count_weights(about, size - begin, &count, &names, why);
   json_decref(about);

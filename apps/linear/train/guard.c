@@ -57,7 +57,7 @@ pawl_status linear_keep(struct linear_run *run) {
   pawl_status status = keep_weights(run, kept);
   if (!status && run->bias) status = linear_read_bias(run, &kept->bias);
   kept->is_there = run->is_best = !status;
-  return status ? linear_fail(run, status, "the best weights cannot be kept: %s", pawl_error_text()) : PAWL_OK;
+  return status ? linear_fail(run, status, "cannot keep the best weights: %s", pawl_error_text()) : PAWL_OK;
 }
 
 static pawl_status write_back(struct linear_run *run) {
@@ -67,7 +67,7 @@ static pawl_status write_back(struct linear_run *run) {
   if (!status && run->bias) status = linear_write_vector(run, run->bias, &zero, &kept->bias, 1);
   run->is_best = !status;
   run->progress.objective = run->control.best;
-  return status ? linear_fail(run, status, "the best weights cannot be gone back to: %s", pawl_error_text()) : PAWL_OK;
+  return status ? linear_fail(run, status, "cannot restore the best weights: %s", pawl_error_text()) : PAWL_OK;
 }
 
 pawl_status linear_go_back(struct linear_run *run) {
@@ -168,9 +168,8 @@ void linear_judge_end(struct linear_run *run) {
   if (diverged && linear_calls_of(run->spec.method)->streams)
     result->advice = "a lower --rate, --unit-rows, or a method that does not stream";
   else if (is(result->why, "diverged") || is(result->why, "stuck"))
-    result->advice =
-        "values of about the same size (--scale max, or --unit-rows), a larger penalty, or a larger --tolerance";
+    result->advice = "values of similar size (--scale max, or --unit-rows), a larger penalty, or a larger --tolerance";
   else if (is(result->why, "rounds"))
-    result->advice = "more --rounds, values of about the same size (--scale max, or --unit-rows), a larger penalty, or "
-                     "a larger --tolerance";
+    result->advice = "more --rounds, values of similar size (--scale max, or --unit-rows), a larger penalty, or a "
+                     "larger --tolerance";
 }

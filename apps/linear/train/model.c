@@ -185,9 +185,10 @@ pawl_status linear_write_vector(struct linear_run *run, struct pawl_vector *vect
 pawl_status linear_write_start(struct linear_run *run, const struct linear_model *model) {
   bool streams = linear_calls_of(run->spec.method)->streams;
   if (!streams && model->count && model->ids[model->count - 1] >= run->order.features)
-    return linear_fail(run, PAWL_MISMATCH,
-                       "the model to start with has features up to %llu, and the data up to %llu: is it of other data?",
-                       (unsigned long long)model->ids[model->count - 1], (unsigned long long)run->order.features - 1);
+    return linear_fail(
+        run, PAWL_MISMATCH,
+        "the model to start from has features up to %llu, but the data up to %llu; was it trained on other data?",
+        (unsigned long long)model->ids[model->count - 1], (unsigned long long)run->order.features - 1);
   /* Our labels rise; those of a model that LIBLINEAR wrote may fall. */
   double sign = !model->is_regression && model->labels[0] > model->labels[1] ? -1 : 1, bias = sign * model->bias;
   struct linear_scatter scatter;

@@ -151,7 +151,7 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
   if (!status) status = linear_round(run, sum, &is_whole);
   if (!status) status = look_again(run, sum, &is_whole, extra);
   if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
-  if (status) return linear_fail(run, status, "the penalty cannot be computed: %s", pawl_error_text());
+  if (status) return linear_fail(run, status, "cannot compute the penalty: %s", pawl_error_text());
   if (!is_whole) run->moved++; /* whatever the reason: what was pushed may be more than what was kept of it */
   outcome->is_whole = is_whole && run->moved == run->seen_moved;
   outcome->was_full = run->order.is_full;
@@ -296,8 +296,9 @@ static void sum_up(struct linear_run *run) {
 /* After an early stop: the weights of the round that validated best. */
 static pawl_status go_back(struct linear_run *run) {
   pawl_status status = linear_write_start(run, &run->validation.model);
-  if (status) return linear_fail(run, status, "the best model cannot be written back: %s", pawl_error_text());
-  linear_tell(run, "back to the weights of %u rounds before, which validated best", run->validation.worse);
+  if (status) return linear_fail(run, status, "cannot restore the best model: %s", pawl_error_text());
+  linear_tell(run, "returning to the weights of %u rounds ago, which had the best validation loss",
+              run->validation.worse);
   return linear_validate(run);
 }
 
@@ -305,7 +306,7 @@ static pawl_status go_back(struct linear_run *run) {
 static pawl_status hand_out(struct linear_run *run, size_t point) {
   struct linear_model model = {0};
   pawl_status status = linear_read_model(run, &model);
-  if (status) return linear_fail(run, status, "the model cannot be read: %s", pawl_error_text());
+  if (status) return linear_fail(run, status, "cannot read the model: %s", pawl_error_text());
   if (!isfinite(run->result.objective)) run->result.objective = run->progress.objective; /* rounds have failed */
   model.objective = run->result.objective;
   model.penalty = run->penalty;

@@ -74,7 +74,7 @@ pawl_status linear_scale_settle(struct linear_run *run) {
   pawl_status status = linear_scale_open(run);
   while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
   if (status)
-    return linear_fail(run, status, "features cannot be scaled: %s",
+    return linear_fail(run, status, "cannot scale the features: %s",
                        *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   linear_settle_rate(run, squares);
   run->order.rate = run->control.rate;

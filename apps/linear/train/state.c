@@ -108,7 +108,7 @@ pawl_status linear_state_save(struct linear_run *run) {
   if (!status)
     keep_two(run, info.name);
   else
-    linear_tell(run, "no checkpoint could be written to %s: %s", run->options->checkpoints,
+    linear_tell(run, "cannot write a checkpoint to %s: %s", run->options->checkpoints,
                 *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   return PAWL_OK;
 }
@@ -156,8 +156,8 @@ static pawl_status check_terms(struct linear_run *run, const json_t *object, con
   if (!now) return PAWL_NO_MEMORY;
   if (is_same) return PAWL_OK;
   return linear_fail(run, PAWL_MISMATCH,
-                     "the checkpoint at %.200s is of a run with other options: %.200s. Give the same as then, or begin "
-                     "anew without --resume",
+                     "the checkpoint at %.200s is of a run with other options: %.200s; give the same options, or start "
+                     "over without --resume",
                      path, text);
 }
 
@@ -165,7 +165,7 @@ static pawl_status check_terms(struct linear_run *run, const json_t *object, con
 static pawl_status digest_stream(struct linear_run *run, const struct apps_digest *before, bool has_same_files) {
   run->digest = *before;
   if (has_same_files || before->pieces == 0) return PAWL_OK;
-  linear_tell(run, "reading the data once, to see whether it is what it was");
+  linear_tell(run, "reading the data once, to check that it has not changed");
   pawl_status status = apps_digest_read(run->data, run->options->threads, &run->digest);
   return status ? linear_fail(run, status, "%s", pawl_error_text()) : PAWL_OK;
 }
@@ -182,9 +182,8 @@ static pawl_status check_data(struct linear_run *run, const json_t *object, cons
   if (is_same) return PAWL_OK;
   return linear_fail(
       run, PAWL_MISMATCH,
-      "the data is not what it was when the checkpoint was made: %s. Bring it back, or begin anew without "
-      "--resume",
-      has_same_files ? "its rows have changed, though names, sizes and times of files have not" : text);
+      "the data has changed since the checkpoint was written: %s; restore it, or start over without --resume",
+      has_same_files ? "the rows differ, although names, sizes and times of the files are the same" : text);
 }
 
 static pawl_status check_size(struct linear_run *run, const struct linear_state *state) {
@@ -193,7 +192,7 @@ static pawl_status check_size(struct linear_run *run, const struct linear_state 
     return PAWL_OK;
   }
   if (state->features == run->order.features && state->rows == run->order.rows) return PAWL_OK;
-  return linear_fail(run, PAWL_MISMATCH, "the checkpoint is of data with %" PRIu64 " rows, and this has %" PRIu64,
+  return linear_fail(run, PAWL_MISMATCH, "the checkpoint is of data with %" PRIu64 " rows, but this data has %" PRIu64,
                      state->rows, run->order.rows);
 }
 
@@ -203,12 +202,11 @@ static pawl_status read_file(struct linear_run *run, struct linear_state *state)
   if (!state_path(run, "", path, sizeof path)) return PAWL_INVALID;
   json_t *object = json_load_file(path, 0, &problem);
   if (!object && access(path, F_OK))
-    return linear_fail(run, PAWL_NOT_FOUND, "there is no checkpoint of this job at %s: start it without --resume",
-                       path);
+    return linear_fail(run, PAWL_NOT_FOUND, "no checkpoint of this job found at %s; start it without --resume", path);
   if (!object) return linear_fail(run, PAWL_CORRUPT, "%s:%d: %s", path, problem.line, problem.text);
   pawl_status status = check_terms(run, object, path);
   if (!status && !unpack(object, run, state))
-    status = linear_fail(run, PAWL_CORRUPT, "%s says nothing that a run could go on with: it is damaged", path);
+    status = linear_fail(run, PAWL_CORRUPT, "cannot resume from %s: it is damaged", path);
   if (!status) status = check_data(run, object, state);
   json_decref(object);
   return status ? status : check_size(run, state);
@@ -225,8 +223,7 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   options.name = state.checkpoint;
   options.space = run->spec.job;
   status = pawl_checkpoint_load(run->session, &options, &info);
-  if (status)
-    return linear_fail(run, status, "the checkpoint %s cannot be loaded: %s", state.checkpoint, pawl_error_text());
+  if (status) return linear_fail(run, status, "cannot load the checkpoint %s: %s", state.checkpoint, pawl_error_text());
   memcpy(run->saved[0], state.checkpoint, sizeof run->saved[0]);
   memcpy(run->saved[1], state.before, sizeof run->saved[1]);
   run->order.round = state.round;

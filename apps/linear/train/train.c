@@ -137,8 +137,8 @@ static pawl_status add_reports(struct linear_run *run, const struct pawl_round *
       return linear_fail(run, report.status, "worker %llu at %s: %s", (unsigned long long)report.pid, report.host,
                          *report.text ? report.text : pawl_status_text(report.status));
     if (!linear_reply_read(report.bytes, report.size, &reply))
-      return linear_fail(run, PAWL_CORRUPT, "worker %llu at %s sent a reply that cannot be read",
-                         (unsigned long long)report.pid, report.host);
+      return linear_fail(run, PAWL_CORRUPT, "worker %llu at %s sent an invalid reply", (unsigned long long)report.pid,
+                         report.host);
     add_reply(sum, &reply);
     replies++;
   }
@@ -185,11 +185,11 @@ static pawl_status settle_labels(struct linear_run *run, const struct linear_cen
   if (run->spec.loss == LINEAR_SQUARED) return PAWL_OK;
   if (census->label_count > 2)
     return linear_fail(run, PAWL_INVALID,
-                       "the labels are not of two classes: there are %g, %g, %g and perhaps more. For numbers to be "
-                       "predicted use `pawl train linear`",
+                       "the labels are not of two classes: there are %g, %g, %g and perhaps more; to predict numbers, "
+                       "use 'pawl train linear'",
                        census->labels[0], census->labels[1], census->labels[2]);
   if (census->label_count < 2)
-    return linear_fail(run, PAWL_INVALID, "all %llu rows have the label %g: there is nothing to tell apart",
+    return linear_fail(run, PAWL_INVALID, "all %llu rows have the label %g; training needs two labels",
                        (unsigned long long)census->rows, census->label_count ? census->labels[0] : 0);
   bool swapped = census->labels[0] > census->labels[1];
   for (size_t i = 0; i < 2; i++) {
@@ -214,7 +214,7 @@ static pawl_status choose_method(struct linear_run *run, const struct linear_cen
   double pairs = (double)census->entries * (double)census->entries / (double)census->rows / 2;
   if (run->options->method == LINEAR_METHOD_NEWTON && census->max_id > LINEAR_NEWTON_MOST)
     return linear_fail(run, PAWL_TOO_LARGE,
-                       "--method newton keeps a square of all features, of which there are %llu: at most %d; use "
+                       "--method newton keeps a square matrix of all features, and %llu are too many (at most %d); use "
                        "--method blocks",
                        (unsigned long long)census->max_id, LINEAR_NEWTON_MOST);
   bool is_small = census->max_id <= LINEAR_NEWTON_SPARSE || census->entries / census->rows >= census->max_id / 16;
@@ -231,7 +231,7 @@ void linear_settle_rate(struct linear_run *run, double squares) {
 }
 
 static pawl_status settle(struct linear_run *run, const struct linear_census *census) {
-  if (census->rows == 0) return linear_fail(run, PAWL_TRUNCATED, "there are no rows in the data");
+  if (census->rows == 0) return linear_fail(run, PAWL_TRUNCATED, "the data has no rows");
   pawl_status status = settle_labels(run, census);
   if (status) return status;
   bool streams = linear_calls_of(run->spec.method)->streams;
@@ -353,7 +353,8 @@ static pawl_status create_job(struct linear_run *run) {
   job.on_loss = options->on_loss;
   if (job.most > 1 && is_one) {
     linear_tell(run,
-                "one worker of %u trains on all rows, which is faster for the hinge loss; --method dual deals them out",
+                "one worker of %u trains on all rows, which is faster for the hinge loss; to use all workers, give "
+                "--method dual",
                 (unsigned)job.most);
     job.least = job.most = 1;
     if (job.on_loss == PAWL_LOSS_CONTINUE) job.on_loss = PAWL_LOSS_REPLACE; /* nobody would be left */
@@ -365,9 +366,9 @@ static pawl_status create_job(struct linear_run *run) {
   pawl_status status = pawl_job_create(run->session, &job, LINEAR_TIMEOUT, &run->job);
   free(spec);
   if (status == PAWL_EXISTS)
-    return linear_fail(run, status, "a job named %s runs on this cluster already: choose another name with --job",
+    return linear_fail(run, status, "a job named %s already runs on this cluster; choose another name with --job",
                        run->spec.job);
-  return status ? linear_fail(run, status, "the job cannot be started: %s", pawl_error_text()) : PAWL_OK;
+  return status ? linear_fail(run, status, "cannot start the job: %s", pawl_error_text()) : PAWL_OK;
 }
 
 /* Documents have no labels, also for a method that could do with zeros. */
@@ -377,8 +378,7 @@ static pawl_status check_labels(struct linear_run *run) {
   if (info.format != PAWL_DATA_LDAC && info.format != PAWL_DATA_UCI && info.format != PAWL_DATA_TEXT) return PAWL_OK;
   return linear_fail(
       run, PAWL_INVALID,
-      "%s is %s: documents without labels, from which no linear model can be learned. If it is something "
-      "else, say so with --format",
+      "%s is %s: documents without labels, which cannot train a linear model; if it is something else, give --format",
       run->options->paths[0], pawl_data_format_name(info.format));
 }
 

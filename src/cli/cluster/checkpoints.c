@@ -26,7 +26,8 @@ int pwi_checkpoint_open(const struct pwi_command *command, const char *path, str
   struct pwi_checkpoint_path parts;
   struct pwi_problem problem;
   struct pwi_checkpoint checkpoint;
-  if (!pwi_checkpoint_path(path, &parts)) return pwi_cli_usage(command, "'%s' is no checkpoint: DIR/NAME", path);
+  if (!pwi_checkpoint_path(path, &parts))
+    return pwi_cli_usage(command, "'%s' is not a checkpoint; expected DIR/NAME", path);
   pawl_status status = pwi_files_posix_open(parts.directory, &checkpoint.files);
   if (status != PAWL_OK) return pwi_cli_failure(command, "%s: %s", parts.directory, pawl_status_text(status));
   status = pwi_saved_open(checkpoint.files, parts.name, &checkpoint.saved, &problem);

@@ -55,7 +55,7 @@ static pawl_status give_up(struct awaiting *awaiting, json_int_t id) {
   pwi_writer_fini(&payload);
   awaiting->given_up += status == PAWL_OK;
   if (status == PAWL_OK)
-    fprintf(stderr, "pawl %s: node %lld is down and had the only copy of some keys: it is given up\n",
+    fprintf(stderr, "pawl %s: gave up node %lld, which is down and had the only copy of some keys\n",
             awaiting->command->name, (long long)id);
   bool is_settled = status == PAWL_NODE_GONE || status == PAWL_EXISTS || status == PAWL_NOT_FOUND;
   return is_settled ? PAWL_OK : status; /* gone with another shard of it; back again; nobody else is there yet */
@@ -91,28 +91,28 @@ static int look_once(struct awaiting *awaiting, struct look *look) {
   if (status) return pwi_session_failure(awaiting->command, status);
   json_t *root = json_loads(text, 0, &error);
   pawl_text_free(text);
-  if (!root) return pwi_cli_failure(awaiting->command, "the manager's answer cannot be read: %s", error.text);
+  if (!root) return pwi_cli_failure(awaiting->command, "cannot parse the manager's reply: %s", error.text);
   status = look_at(awaiting, root, look);
   json_decref(root);
   if (!status) return PWI_EXIT_OK;
-  return pwi_cli_failure(awaiting->command, "the manager does not give servers up: %s%s", pawl_status_text(status),
-                         status == PAWL_FORBIDDEN ? "; this needs a key without limits" : "");
+  return pwi_cli_failure(awaiting->command, "the manager refused to give up servers: %s%s", pawl_status_text(status),
+                         status == PAWL_FORBIDDEN ? "; use a key without limits" : "");
 }
 
 static int complain(const struct awaiting *awaiting, const struct look *look) {
   if (look->awaited > 0 && !awaiting->lose_data)
-    return pwi_cli_failure(awaiting->command,
-                           "%zu of %zu arcs wait for servers that are down and have the only copy: node %s. If they "
-                           "will never come back, --lose-data gives them up: WHATEVER ONLY THEY HAD IS LOST",
-                           look->awaited, look->arcs, look->nodes);
+    return pwi_cli_failure(
+        awaiting->command,
+        "%zu of %zu arcs wait for servers that are down and have the only copy: node %s. If these servers will never "
+        "come back, give them up with --lose-data: DATA THAT ONLY THEY HAD IS LOST",
+        look->awaited, look->arcs, look->nodes);
   if (look->awaited > 0)
-    return pwi_cli_failure(awaiting->command,
-                           "%zu of %zu arcs wait for node %s, and no other server is up that could go on with nothing; "
-                           "add one with 'pawl server'",
-                           look->awaited, look->arcs, look->nodes);
+    return pwi_cli_failure(
+        awaiting->command,
+        "%zu of %zu arcs wait for node %s, and no other server is up to take them over; add one with 'pawl server'",
+        look->awaited, look->arcs, look->nodes);
   if (look->headless > 0)
-    return pwi_cli_failure(awaiting->command, "%zu of %zu arcs have no server that is there", look->headless,
-                           look->arcs);
+    return pwi_cli_failure(awaiting->command, "%zu of %zu arcs have no reachable server", look->headless, look->arcs);
   return pwi_cli_failure(awaiting->command, "the cluster has no servers; add one with 'pawl server'");
 }
 

@@ -64,8 +64,8 @@ static int list_directory(const struct pwi_command *command, struct pwi_files *f
   for (size_t i = 0; i < list.count && exit_code == PWI_EXIT_OK; i++)
     exit_code = print_item(command, &list.items[i], json);
   if (list.unfinished > 0)
-    fprintf(stderr, "pawl checkpoint list: %zu attempt%s: under way, or left over\n", list.unfinished,
-            list.unfinished == 1 ? "" : "s");
+    fprintf(stderr, "pawl checkpoint list: ignored %zu unfinished checkpoint%s (in progress or abandoned)\n",
+            list.unfinished, list.unfinished == 1 ? "" : "s");
   pwi_saved_list_fini(&list);
   return exit_code;
 }
@@ -121,9 +121,9 @@ static const struct pwi_cli_option json_options[] = {PWI_CLI_JSON, {0}};
 static const struct pwi_command command_list = {
     .name = "checkpoint list",
     .arguments = "DIR | DIR/NAME",
-    .summary = "list the checkpoints in a directory, or the vectors in one",
-    .text = "Lists the checkpoints in DIR, the oldest first, or the vectors in one of\n"
-            "them. Reads manifests only; 'pawl checkpoint verify' reads everything.\n",
+    .summary = "list checkpoints, or the vectors of one",
+    .text = "Lists the checkpoints in DIR, oldest first, or the vectors in one checkpoint.\n"
+            "Reads only manifests; 'pawl checkpoint verify' reads all the data.\n",
     .options = json_options,
     .run = run_list,
 };
@@ -148,9 +148,9 @@ static int run_verify(const struct pwi_command *command, int argc, char **argv) 
     return pwi_cli_print_json(command, json_pack("{s:o, s:I, s:I, s:I, s:I}", "checkpoint", pwi_json_string(path),
                                                  "layers", (json_int_t)layers, "files", (json_int_t)totals.files,
                                                  "bytes", (json_int_t)totals.bytes, "rows", (json_int_t)totals.rows));
-  printf("%s is whole: %" PRIu64 " files, %" PRIu64 " bytes, %" PRIu64 " rows", path, totals.files, totals.bytes,
+  printf("%s is intact: %" PRIu64 " files, %" PRIu64 " bytes, %" PRIu64 " rows", path, totals.files, totals.bytes,
          totals.rows);
-  if (layers > 1) printf(", with the %zu checkpoint%s that it is based on", layers - 1, layers > 2 ? "s" : "");
+  if (layers > 1) printf(", including the %zu checkpoint%s it is based on", layers - 1, layers > 2 ? "s" : "");
   putchar('\n');
   return PWI_EXIT_OK;
 }
@@ -158,10 +158,10 @@ static int run_verify(const struct pwi_command *command, int argc, char **argv) 
 static const struct pwi_command command_verify = {
     .name = "checkpoint verify",
     .arguments = "DIR/NAME",
-    .summary = "read a checkpoint to the end and compare all checksums",
-    .text = "Reads every file of a checkpoint, and of those that it is based on, and\n"
-            "compares it with its manifest and its checksums. Exits with 1 and says what\n"
-            "is wrong with which file if anything is.\n",
+    .summary = "verify the checksums of a checkpoint",
+    .text = "Reads every file of a checkpoint, and of the checkpoints it is based on, and\n"
+            "compares it with the manifest and the checksums. If a file is damaged, names\n"
+            "the file and the damage, and exits with 1.\n",
     .options = json_options,
     .run = run_verify,
 };
@@ -177,8 +177,8 @@ static const struct pwi_command *const children[] = {&pwi_command_checkpoint_sav
 
 const struct pwi_command pwi_command_checkpoint = {
     .name = "checkpoint",
-    .summary = "checkpoints of a cluster",
-    .text = "A checkpoint is a directory DIR/NAME with a manifest and one file or more from\n"
-            "each server. A directory without a manifest is no checkpoint.\n",
+    .summary = "save, load and inspect checkpoints of a cluster",
+    .text = "A checkpoint is a directory DIR/NAME with a manifest and at least one file\n"
+            "from each server. A directory without a manifest is not a checkpoint.\n",
     .children = children,
 };

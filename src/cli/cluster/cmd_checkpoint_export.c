@@ -90,13 +90,13 @@ static int export_vector(struct export *export) {
 static int find_vector(struct export *export) {
   export->vector = pwi_manifest_named(pwi_saved_newest(&export->checkpoint.saved), export->vector_name);
   if (export->vector) return PWI_EXIT_OK;
-  return pwi_cli_failure(export->command, "there is no vector %s in %s; 'pawl checkpoint list %s' lists them",
+  return pwi_cli_failure(export->command, "vector %s not found in %s; list its vectors with 'pawl checkpoint list %s'",
                          export->vector_name, export->path, export->path);
 }
 
 static int open_output(struct export *export) {
   if (!pwi_checkpoint_path(export->output, &export->place))
-    return pwi_cli_usage(export->command, "'%s' is no name of a file", export->output);
+    return pwi_cli_usage(export->command, "'%s' is not a file name", export->output);
   pawl_status status = pwi_files_posix_open(export->place.directory, &export->files);
   if (status == PAWL_OK) return PWI_EXIT_OK;
   return pwi_cli_failure(export->command, "%s: %s", export->place.directory, pawl_status_text(status));
@@ -137,13 +137,13 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
   export.vector_name = argv[args.rest + 1];
   export.output = argv[args.rest + 2];
   if (!choose_format(&export, format))
-    return pwi_cli_usage(command, "which format? FILE ends in .npy or .safetensors, or --format says npy or "
-                                  "safetensors");
+    return pwi_cli_usage(
+        command, "unknown output format; name FILE .npy or .safetensors, or give --format npy or --format safetensors");
   return export_checkpoint(&export);
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_FORMAT, "format", "NAME", "npy or safetensors (default: as FILE ends)"},
+    {LETTER_FORMAT, "format", "NAME", "output format: npy or safetensors (default: from FILE's suffix)"},
     PWI_CLI_JSON,
     {0},
 };
@@ -151,12 +151,12 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_checkpoint_export = {
     .name = "checkpoint export",
     .arguments = "DIR/NAME SPACE/NAME FILE",
-    .summary = "write a vector of a checkpoint as .npy or safetensors",
-    .text = "Writes one vector to FILE. A dense one is an array [keys, width]. A sparse one\n"
-            "is two arrays, its keys and the rows of these keys: two tensors, named\n"
-            "SPACE/NAME.keys and SPACE/NAME.values, or for .npy two files, w.npy and\n"
-            "w.keys.npy. Keys of a vector with mixed placement come in no order that means\n"
-            "anything.\n\n"
+    .summary = "export a vector as .npy or safetensors",
+    .text = "Writes one vector to FILE. A dense vector becomes an array [keys, width]. A\n"
+            "sparse vector becomes two arrays: its keys and their rows. In safetensors\n"
+            "these are the tensors SPACE/NAME.keys and SPACE/NAME.values; as .npy they are\n"
+            "two files, w.npy and w.keys.npy. With mixed placement, the keys are in no\n"
+            "particular order.\n\n"
             "  pawl checkpoint export backup/nightly-5 ads/weights w.npy\n"
             "  python3 -c 'import numpy; print(numpy.load(\"w.npy\"))'\n",
     .options = options,

@@ -48,7 +48,7 @@ static bool read_options(const struct pwi_command *command, int argc, char **arg
     if (letter == LETTER_LOSE_DATA) choice->lose_data = true;
     if (letter == PWI_CLI_LETTER_JSON) choice->json = true;
     if (letter == LETTER_RATE && !pwi_role_size(args.value, &choice->options.rate)) {
-      *exit_out = pwi_cli_usage(command, "'%s' is no number of bytes a second, such as 200M", args.value);
+      *exit_out = pwi_cli_bad_value(command, args.value, "a number of bytes per second, e.g. 200M");
       return false;
     }
   }
@@ -90,7 +90,8 @@ static int run_save(const struct pwi_command *command, int argc, char **argv) {
   if (!read_options(command, argc, argv, &choice, 0, &path, &exit_code)) return exit_code;
   if (path && path[0] != '/') {
     absolute = realpath(path, NULL);
-    if (!absolute) return pwi_cli_failure(command, "%s is no directory here; name it by an absolute path", path);
+    if (!absolute)
+      return pwi_cli_failure(command, "%s is not a directory on this machine; give an absolute path", path);
     path = absolute;
   }
   choice.options.directory = path;
@@ -108,10 +109,10 @@ static int run_save(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option save_options[] = {
-    {LETTER_NAME, "name", "NAME", "of the checkpoint, a directory in DIR (default: checkpoint-NUMBER)"},
-    {LETTER_INCREMENTAL, "incremental", NULL, "only what changed since the newest checkpoint in DIR"},
-    {LETTER_COMPRESS, "compress", NULL, "pack blocks with zstd where that makes them smaller"},
-    {LETTER_RATE, "rate", "BYTES", "write at most so many bytes a second in all, such as 200M"},
+    {LETTER_NAME, "name", "NAME", "name of the checkpoint, a directory in DIR (default: checkpoint-NUMBER)"},
+    {LETTER_INCREMENTAL, "incremental", NULL, "save only rows that changed since the newest checkpoint in DIR"},
+    {LETTER_COMPRESS, "compress", NULL, "compress blocks with zstd where that makes them smaller"},
+    {LETTER_RATE, "rate", "BYTES", "write at most BYTES per second in total, e.g. 200M"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -121,9 +122,10 @@ const struct pwi_command pwi_command_checkpoint_save = {
     .name = "checkpoint save",
     .arguments = "[DIR]",
     .summary = "save the vectors of a running cluster",
-    .text = "Has the servers write a checkpoint into DIR while they work, and waits for it.\n"
-            "DIR is a path on the servers and the manager, which all of them must see as the\n"
-            "same directory. Without it the one that the manager was started with is used.\n",
+    .text = "Tells the servers to write a checkpoint to DIR while they keep serving, and\n"
+            "waits until it is complete. DIR is a path on the manager and on all servers,\n"
+            "and must be the same shared directory for all of them. Without DIR, the\n"
+            "manager's --checkpoint-dir is used.\n",
     .options = save_options,
     .run = run_save,
 };
@@ -192,7 +194,8 @@ static int run_load(const struct pwi_command *command, int argc, char **argv) {
   choice.session.deals_with_loss = true;
   pawl_checkpoint_options_init(&choice.options);
   if (!read_options(command, argc, argv, &choice, 1, &path, &exit_code)) return exit_code;
-  if (!split(path, &parts, &choice.options)) return pwi_cli_usage(command, "'%s' is no path", path);
+  if (!split(path, &parts, &choice.options))
+    return pwi_cli_usage(command, "'%s' is not a path of a checkpoint; expected DIR or DIR/NAME", path);
   choice.options.progress = show;
   choice.options.context = &choice;
   exit_code = choice.lose_data ? verify_before(command, &choice.options, name) : PWI_EXIT_OK;
@@ -210,8 +213,8 @@ static int run_load(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option load_options[] = {
-    {LETTER_UNVERIFIED, "unverified", NULL, "do not read everything once before"},
-    {LETTER_LOSE_DATA, "lose-data", NULL, "give up servers that are down: what only they had is LOST"},
+    {LETTER_UNVERIFIED, "unverified", NULL, "skip verifying all checksums before loading"},
+    {LETTER_LOSE_DATA, "lose-data", NULL, "give up servers that are down; data that only they had is LOST"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -221,11 +224,11 @@ const struct pwi_command pwi_command_checkpoint_load = {
     .name = "checkpoint load",
     .arguments = "DIR | DIR/NAME",
     .summary = "load a checkpoint into a cluster of any size",
-    .text = "Reads a checkpoint, the newest one in DIR or the one that is named, makes or\n"
-            "begins anew all its vectors, and loads their rows. The cluster may have any\n"
-            "number of servers. Whoever uses these vectors meanwhile is told that they were\n"
-            "restored, and pulls anew. When all servers were lost, and others have come in\n"
-            "their place, this is all that is needed:\n\n"
+    .text = "Loads a checkpoint, DIR/NAME or the newest one in DIR: creates or resets all\n"
+            "its vectors, then loads their rows. The cluster may have any number of\n"
+            "servers. Clients that use these vectors meanwhile learn that they were\n"
+            "restored, and pull them again. If all servers were lost and new ones have\n"
+            "joined, this one command restores the cluster:\n\n"
             "  pawl checkpoint load /backup --lose-data --cluster HOST:PORT --timeout 60\n",
     .options = load_options,
     .run = run_load,

@@ -54,7 +54,8 @@ static int fail(const struct get *get, pawl_status status) { return pwi_session_
 
 static void say_more(const struct get *get) {
   fflush(stdout);
-  fprintf(stderr, "pawl get: there may be more: printed %" PRIu64 " rows; --limit N prints N, --limit 0 all\n",
+  fprintf(stderr,
+          "pawl get: there may be more rows: printed %" PRIu64 " rows; print more with --limit N, all with --limit 0\n",
           get->printed);
 }
 
@@ -116,7 +117,7 @@ static int get_sparse(struct get *get, struct pawl_range wanted) {
 
 static int get_range(struct get *get, struct pawl_range range) {
   if (range.end > get->info.options.size)
-    return pwi_cli_failure(get->command, "%s has keys from 0 to %" PRIu64 " only", get->name,
+    return pwi_cli_failure(get->command, "key out of range: %s has keys 0 to %" PRIu64, get->name,
                            get->info.options.size - 1);
   return get->info.options.layout == PAWL_LAYOUT_DENSE ? get_dense(get, range) : get_sparse(get, range);
 }
@@ -160,7 +161,8 @@ static int get_keys(struct get *get) {
   for (size_t i = 0; exit_code == PWI_EXIT_OK && i < count; i++) {
     word = strsep(&rest, ",");
     if (!word || !pwi_cli_number(word, &keys[i]))
-      exit_code = pwi_cli_usage(get->command, "'%s' is no key: KEY, KEY,KEY,... or BEGIN:END", word ? word : "");
+      exit_code =
+          pwi_cli_usage(get->command, "'%s' is not a key; expected KEY, KEY,KEY,... or BEGIN:END", word ? word : "");
   }
   if (exit_code == PWI_EXIT_OK) exit_code = get_list(get, keys, sort_keys(keys, count));
   pwi_free(text);
@@ -172,15 +174,14 @@ static int get_values(struct get *get) {
   struct pawl_range range = pawl_range_of(0, get->info.options.size);
   if (get->which && !strchr(get->which, ':')) return get_keys(get);
   if (get->which && !read_range(get->which, get->info.options.size, &range))
-    return pwi_cli_usage(get->command, "'%s' is no range: BEGIN:END, two whole numbers", get->which);
+    return pwi_cli_usage(get->command, "'%s' is not a range; expected BEGIN:END, two whole numbers", get->which);
   return get_range(get, range);
 }
 
 static int get_vector(struct get *get) {
   pawl_status status = pawl_vector_open(get->session, get->name, get->choice.timeout_ns, &get->vector);
   if (status == PAWL_NOT_FOUND)
-    return pwi_cli_failure(get->command, "there is no vector %s; 'pawl get --list' names those that there are",
-                           get->name);
+    return pwi_cli_failure(get->command, "vector %s not found; list the vectors with 'pawl get --list'", get->name);
   if (!status) status = pawl_vector_filter(get->vector, "none", NULL); /* what is stored, to the last bit */
   if (status) return fail(get, status);
   pawl_vector_info(get->vector, &get->info);
@@ -251,7 +252,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     if (letter == PWI_CLI_LETTER_JSON) get.json = true;
     if (letter == LETTER_LIST) get.list = true;
     if (letter == LETTER_LIMIT && !read_limit(args.value, &get.limit))
-      return pwi_cli_usage(command, "the limit must be a whole number, not '%s'", args.value);
+      return pwi_cli_bad_value(command, args.value, "a whole number");
     if (!pwi_session_option(&get.choice, command, letter, args.value, &exit_code)) return exit_code;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, get.list ? 0 : 1, get.list ? 1 : 2)) return args.exit_code;
@@ -261,8 +262,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_LIST, "list", NULL, "list the vectors, of one SPACE or of all"},
-    {LETTER_LIMIT, "limit", "N", "rows printed of a range at most (default: 1000; 0: all)"},
+    {LETTER_LIST, "list", NULL, "list the vectors, of one SPACE or of all spaces"},
+    {LETTER_LIMIT, "limit", "N", "print at most N rows of a range (default: 1000; 0: all)"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -272,10 +273,10 @@ const struct pwi_command pwi_command_get = {
     .name = "get",
     .arguments = "SPACE/NAME [KEY | KEY,KEY,... | BEGIN:END]",
     .summary = "print values of a vector",
-    .text = "Prints one key a line, its values behind it: what 'pawl put --file' reads. Of a\n"
-            "dense vector all keys of a range are printed, of a sparse one those that were\n"
-            "written. Keys that are named are printed in any case: one that was never\n"
-            "written is zeros.\n\n"
+    .text = "Prints one key per line, followed by its values, in the form that 'pawl put\n"
+            "--file' reads. For a range, prints all keys of a dense vector, or the keys of\n"
+            "a sparse vector that were written. A key given by name is always printed; its\n"
+            "values are zero if it was never written.\n\n"
             "  pawl get --list\n"
             "  pawl get ads/weights 17\n"
             "  pawl get ads/weights 17,4,1000\n"

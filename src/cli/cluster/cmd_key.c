@@ -36,19 +36,19 @@ bool pwi_key_limit_option(const struct pwi_command *command, int letter, const c
   if (letter == PWI_KEY_LETTER_READ_ONLY) limits->read_only = true;
   if (letter == PWI_KEY_LETTER_OPERATOR) limits->is_operator = true;
   if (letter == PWI_KEY_LETTER_SPACE && !set_space(limits, value)) {
-    *exit_out = pwi_cli_usage(command, "'%s' names no space: letters, digits, '.', '_' and '-', at most %d", value,
-                              PWI_KEY_SPACE_MAX);
+    *exit_out = pwi_cli_bad_value(command, value, "at most %d letters, digits, '.', '_' and '-'", PWI_KEY_SPACE_MAX);
     return false;
   }
   if (!amount || pwi_role_size(value, amount)) return true;
-  *exit_out = pwi_cli_usage(command, "'%s' is no amount such as 50, 512M or 4G", value);
+  *exit_out = pwi_cli_bad_value(command, value, "an amount, e.g. 50, 512M or 4G");
   return false;
 }
 
 bool pwi_key_limits_settle(const struct pwi_command *command, const struct pwi_key_limits *limits, int *exit_out) {
   const char *wrong = NULL;
-  if (limits->read_only && limits->is_operator) wrong = "--read-only or --operator, not both";
-  if (limits->memory && !limits->space[0]) wrong = "--memory is for the tables of a space: name it with --space";
+  if (limits->read_only && limits->is_operator) wrong = "--read-only and --operator exclude each other";
+  if (limits->memory && !limits->space[0])
+    wrong = "--memory limits the tables of one space; name the space with --space";
   if (wrong) *exit_out = pwi_cli_usage(command, "%s", wrong);
   return !wrong;
 }
@@ -77,8 +77,10 @@ static size_t print_file(const struct new_key *key, char *text, size_t size) {
   time_t now = time(NULL);
   struct tm parts;
   if (gmtime_r(&now, &parts)) strftime(day, sizeof day, " of %Y-%m-%d", &parts);
-  int length = snprintf(text, size, "# pawl key %s%s. Whoever holds it can %s.\n%s%s\n", key->name, day, can, key->text,
-                        key->limits);
+  int length = snprintf(text, size,
+                        "# pawl key %s%s. Anyone who has this key can %s.\n"
+                        "%s%s\n",
+                        key->name, day, can, key->text, key->limits);
   return length > 0 ? (size_t)length : 0;
 }
 
@@ -118,19 +120,19 @@ static int replace(const char *path, const struct new_key *key) {
 
 static void explain_limited(const char *path, const struct new_key *key) {
   printf("wrote key %s to %s; only you can read it\n\n"
-         "It is limited:%s. To let it in, add it to the key file of the manager and of every server, and have\n"
-         "them read the file anew:\n\n"
+         "The key is limited:%s. To accept it, add it to the key file of the manager and of every server,\n"
+         "then let them reload the file:\n\n"
          "  pawl key add cluster.key %s\n"
          "  kill -HUP PID\n\n"
-         "Who is to use it needs this file only, and sets %s to its path.\n",
+         "A client needs only this file; set %s to its path.\n",
          key->name, path, key->limits, path, PWI_CLI_KEY_FILE);
 }
 
 static void explain_file(const char *path, const struct new_key *key) {
   printf("wrote key %s to %s; only you can read it\n\n"
-         "Every node of the cluster needs this file. Copy it by a way that you trust, then on each of them:\n\n"
+         "Every node of the cluster needs this file. Copy it over a trusted channel, then on each node:\n\n"
          "  export %s=%s\n"
-         "  pawl env                 # says which keys are in use\n\n"
+         "  pawl env                 # shows which keys are in use\n\n"
          "To change the key of a running cluster, see 'pawl key --help'.\n",
          key->name, path, PWI_CLI_KEY_FILE, path);
 }
@@ -139,7 +141,7 @@ static int save_key(const struct pwi_command *command, const char *path, bool fo
                     const struct new_key *key) {
   int problem = force ? replace(path, key) : write_new(path, key);
   if (problem == EEXIST)
-    return pwi_cli_failure(command, "%s is there already, and its key may be in use; --force replaces it", path);
+    return pwi_cli_failure(command, "%s already exists and its key may be in use; replace it with --force", path);
   if (problem) return pwi_cli_failure(command, "cannot write %s: %s", path, strerror(problem));
   if (json)
     return pwi_cli_print_json(command, json_pack("{s:s, s:o}", "name", key->name, "file", pwi_json_string(path)));
@@ -155,7 +157,9 @@ static int show_key(const struct pwi_command *command, bool json, const struct n
   printf("%s%s\n", key->text, key->limits);
   fflush(stdout);
   if (isatty(STDERR_FILENO))
-    fprintf(stderr, "\nThis is key %s. 'pawl key new -o FILE' writes one to a file that only you can read.\n",
+    fprintf(stderr,
+            "\n"
+            "This is key %s. To write a key to a file that only you can read, use 'pawl key new -o FILE'.\n",
             key->name);
   return PWI_EXIT_OK;
 }
@@ -177,10 +181,10 @@ static int run_new(const struct pwi_command *command, int argc, char **argv) {
   if (args.rest < argc && !path) path = argv[args.rest++];
   if (!pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!pwi_key_limits_settle(command, &limits, &args.exit_code)) return args.exit_code;
-  if (path && !*path) return pwi_cli_usage(command, "the name of the file is empty");
+  if (path && !*path) return pwi_cli_usage(command, "the file name is empty");
   struct new_key key;
   pawl_status status = make_key(&key);
-  if (status) return pwi_cli_failure(command, "cannot make a key: %s", pawl_status_text(status));
+  if (status) return pwi_cli_failure(command, "cannot create a key: %s", pawl_status_text(status));
   pwi_key_limits_print(&limits, key.limits);
   int exit_code = path ? save_key(command, path, force, json, &key) : show_key(command, json, &key);
   OPENSSL_cleanse(&key, sizeof key);
@@ -188,8 +192,8 @@ static int run_new(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option new_options[] = {
-    {'o', "output", "FILE", "write it to FILE, which only its owner can read; without: print it"},
-    {PWI_KEY_LETTER_FORCE, "force", NULL, "replace FILE if it is there"},
+    {'o', "output", "FILE", "write the key to FILE, readable only by its owner (default: print it)"},
+    {PWI_KEY_LETTER_FORCE, "force", NULL, "replace FILE if it exists"},
     PWI_KEY_LIMIT_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -198,16 +202,16 @@ static const struct pwi_cli_option new_options[] = {
 static const struct pwi_command command_new = {
     .name = "key new",
     .arguments = "[FILE]",
-    .summary = "make a key for a cluster",
-    .text = "Makes a key from the system's random source: 'pawl1-' and 64 hexadecimal\n"
-            "digits. 'pawl key new FILE' is short for -o FILE. A file that is there is left\n"
-            "alone: its key may be in use.\n\n"
-            "With limits (--read-only, --operator, --space and quotas) the key is for\n"
-            "clients, and the limits stand behind it on its line. They count where they are\n"
-            "written, in the key files of the manager and the servers:\n"
+    .summary = "create a key for a cluster",
+    .text = "Creates a key from the system's random source: 'pawl1-' and 64 hexadecimal\n"
+            "digits. 'pawl key new FILE' is short for 'pawl key new -o FILE'. An existing\n"
+            "file is not overwritten, because its key may be in use.\n\n"
+            "A key with limits (--read-only, --operator, --space and quotas) is for\n"
+            "clients. The limits follow the key on its line. They take effect in the key\n"
+            "files of the manager and the servers:\n"
             "  pawl key new --read-only --space ads reader.key\n"
             "  pawl key add cluster.key reader.key     # on the manager and on every server\n"
-            "  kill -HUP PID                           # of each: it reads its keys anew\n",
+            "  kill -HUP PID                           # each of them reloads its keys\n",
     .options = new_options,
     .run = run_new,
 };
@@ -279,7 +283,7 @@ static int show_file(struct show *show) {
   int exit_code = show_lines(show, file);
   fclose(file);
   if (exit_code == PWI_EXIT_OK && show->count == 0)
-    return pwi_cli_failure(show->command, "%s: there is no key in it", show->path);
+    return pwi_cli_failure(show->command, "%s: no key found in the file", show->path);
   return exit_code;
 }
 
@@ -299,10 +303,11 @@ static const struct pwi_cli_option show_options[] = {PWI_CLI_JSON, {0}};
 static const struct pwi_command command_show = {
     .name = "key show",
     .arguments = "FILE",
-    .summary = "name the keys in a file, without showing them",
-    .text = "Prints the name of each key in FILE. A name is a hash of the key: it tells\n"
-            "keys apart, in logs too, and gives nothing away. A node uses the first key of\n"
-            "its file, and accepts peers that use any of them, within the limits of each.\n",
+    .summary = "print the names of the keys in a file, not the keys",
+    .text = "Prints the name of each key in FILE. A name is a hash of the key: it\n"
+            "identifies the key, in logs too, without revealing it. A node uses the first\n"
+            "key of its file, and accepts peers that use any key of the file, within that\n"
+            "key's limits.\n",
     .options = show_options,
     .run = run_show,
 };
@@ -314,17 +319,17 @@ static const struct pwi_command *const children[] = {
 
 const struct pwi_command pwi_command_key = {
     .name = "key",
-    .summary = "make and name the keys that let nodes into a cluster",
-    .text = "Nodes of a cluster share a key, and prove to one another that they hold it;\n"
-            "links between them are then TLS 1.3. A node refuses to listen on an address\n"
-            "that other machines can reach unless it has one.\n\n"
-            "A key file has one key a line; blank lines and lines that begin with # are\n"
-            "skipped. A node uses the first key and accepts all, so that the key of a\n"
-            "cluster can be changed while it runs. Managers and servers read their key file\n"
-            "anew on SIGHUP; each step is done on all of them before the next begins:\n"
-            "  1. pawl key add cluster.key new.key           # accept it\n"
-            "  2. pawl key add --first cluster.key new.key   # use it\n"
-            "  3. pawl key revoke cluster.key OLD            # live links of the old one end\n\n"
+    .summary = "create and manage the keys of a cluster",
+    .text = "The nodes of a cluster share a key and prove to each other that they have it;\n"
+            "links between them are encrypted with TLS 1.3. A node without a key refuses to\n"
+            "listen on an address that other machines can reach.\n\n"
+            "A key file has one key per line; blank lines and lines that begin with # are\n"
+            "skipped. A node uses the first key and accepts all of them, so that the key of\n"
+            "a cluster can be changed while it runs. Managers and servers reload their key\n"
+            "file on SIGHUP; finish each step on all of them before the next one:\n"
+            "  1. pawl key add cluster.key new.key           # accept the new key\n"
+            "  2. pawl key add --first cluster.key new.key   # use the new key\n"
+            "  3. pawl key revoke cluster.key OLD            # close links of the old key\n\n"
             "A key may be limited to reading, to operating, to one space of names, and by\n"
             "quotas: see 'pawl key new --help'.\n",
     .children = children,

@@ -19,13 +19,12 @@ enum {
 };
 
 #define PWI_KEY_LIMIT_OPTIONS                                                                                          \
-  {PWI_KEY_LETTER_READ_ONLY, "read-only", NULL, "it lets its holder read and change nothing"},                         \
-      {PWI_KEY_LETTER_OPERATOR, "operator", NULL,                                                                      \
-       "it lets its holder operate the cluster, and read or write no values"},                                         \
-      {PWI_KEY_LETTER_SPACE, "space", "NAME", "it is for the vectors NAME/... alone"},                                 \
-      {PWI_KEY_LETTER_MEMORY, "memory", "SIZE", "tables of its space may take so much on each server: 4G"},            \
-      {PWI_KEY_LETTER_RATE, "rate", "SIZE", "so many bytes a second on each shard: 100M"}, {                           \
-    PWI_KEY_LETTER_CONNECTIONS, "connections", "N", "so many links to the manager, and to each shard"                  \
+  {PWI_KEY_LETTER_READ_ONLY, "read-only", NULL, "allow reading only"},                                                 \
+      {PWI_KEY_LETTER_OPERATOR, "operator", NULL, "allow operating the cluster, but not reading or writing values"},   \
+      {PWI_KEY_LETTER_SPACE, "space", "NAME", "allow only the vectors NAME/..."},                                      \
+      {PWI_KEY_LETTER_MEMORY, "memory", "SIZE", "limit the memory of the space's tables on each server, e.g. 4G"},     \
+      {PWI_KEY_LETTER_RATE, "rate", "SIZE", "limit the bytes per second on each shard, e.g. 100M"}, {                  \
+    PWI_KEY_LETTER_CONNECTIONS, "connections", "N", "limit the links to the manager and to each shard"                 \
   }
 
 /* One option that pwi_cli_next returned. False: it is a limit that cannot be read, return `*exit_out`. */

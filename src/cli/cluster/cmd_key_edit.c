@@ -99,7 +99,7 @@ static int load(const struct pwi_command *command, const char *path, struct line
   if (file) fclose(file);
   if (good) return PWI_EXIT_OK;
   forget(lines);
-  return pwi_cli_failure(command, "%s: cannot be read: %s", path, strerror(errno));
+  return pwi_cli_failure(command, "cannot read %s: %s", path, strerror(errno));
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
@@ -152,7 +152,9 @@ static int store(const struct pwi_command *command, const char *path, const stru
   int problem = replace(real, beside, lines);
   if (problem == EEXIST)
     return pwi_cli_failure(
-        command, "%s is there: somebody else edits the keys, or was broken off; remove it if nobody does", beside);
+        command,
+        "%s exists: another edit of the keys is running or was interrupted; if none is running, remove the file",
+        beside);
   if (problem) return pwi_cli_failure(command, "cannot write %s: %s", path, strerror(problem));
   return PWI_EXIT_OK;
 }
@@ -166,18 +168,19 @@ static const struct line *first_key(const struct lines *lines) {
 /* Nodes could not use such a file any more. */
 static int check_first(const struct pwi_command *command, const char *path, const struct lines *lines) {
   const struct line *first = first_key(lines);
-  if (!first) return pwi_cli_failure(command, "%s would have no key left; nothing was changed", path);
+  if (!first) return pwi_cli_failure(command, "%s would have no key left; it was not changed", path);
   const struct pwi_key_limits *limits = &first->limits;
   if (!limits->read_only && !limits->is_operator && !limits->space[0]) return PWI_EXIT_OK;
   return pwi_cli_failure(
       command,
-      "%s would begin with key %s, which is limited, and nodes need one without limits first; nothing "
-      "was changed",
+      "%s would begin with the limited key %s, but nodes need a key without limits first; the file was not changed",
       path, first->name);
 }
 
 static void explain_reload(void) {
-  printf("\nManagers and servers read their key file anew when they get SIGHUP:\n\n  kill -HUP PID\n");
+  printf("\n"
+         "Managers and servers reload their key file on SIGHUP:\n\n"
+         "  kill -HUP PID\n");
 }
 
 /* A comment that names the key goes with it. */
@@ -225,7 +228,7 @@ static int add_lines(const struct addition *addition, struct lines *lines, struc
       return pwi_cli_failure(addition->command, "%s", pawl_status_text(PAWL_NO_MEMORY));
     ++*added_out;
   }
-  if (*added_out == 0) return pwi_cli_failure(addition->command, "%s: there is no key in it", addition->from);
+  if (*added_out == 0) return pwi_cli_failure(addition->command, "%s: no key found in the file", addition->from);
   return check_first(addition->command, addition->path, lines);
 }
 
@@ -278,7 +281,7 @@ static int run_add(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option add_options[] = {
-    {PWI_KEY_LETTER_FIRST, "first", NULL, "before the others: the key that nodes use when they connect"},
+    {PWI_KEY_LETTER_FIRST, "first", NULL, "put the key first: nodes use the first key when they connect"},
     PWI_KEY_LIMIT_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -287,11 +290,11 @@ static const struct pwi_cli_option add_options[] = {
 const struct pwi_command pwi_command_key_add = {
     .name = "key add",
     .arguments = "FILE KEY-FILE",
-    .summary = "accept the keys of another file",
-    .text = "Adds the keys in KEY-FILE to FILE, the key file of a manager or server, with the\n"
-            "limits that stand behind them there, or with those that are given here. A key\n"
-            "that is in FILE already is moved, and has the new limits. FILE is replaced in\n"
-            "one step, and keeps mode 0600. Nodes read it anew on SIGHUP.\n",
+    .summary = "start accepting the keys of another file",
+    .text = "Adds the keys in KEY-FILE to FILE, the key file of a manager or server, with\n"
+            "the limits they have in KEY-FILE or those given as options. A key that FILE\n"
+            "already has is moved and gets the new limits. FILE is replaced atomically and\n"
+            "keeps mode 0600. Nodes reload it on SIGHUP.\n",
     .options = add_options,
     .run = run_add,
 };
@@ -303,15 +306,16 @@ static int revoke_keys(const struct pwi_command *command, const char *path, char
   int exit_code = load(command, path, &lines);
   for (int i = 0; i < count && !exit_code; i++)
     if (strike(&lines, names[i]) == 0)
-      exit_code = pwi_cli_failure(command, "%s has no key %s; 'pawl key show %s' names them; nothing was changed", path,
-                                  names[i], path);
+      exit_code =
+          pwi_cli_failure(command, "%s has no key %s; list its keys with 'pawl key show %s'; the file was not changed",
+                          path, names[i], path);
   if (!exit_code) exit_code = check_first(command, path, &lines);
   if (!exit_code) exit_code = store(command, path, &lines);
   for (int i = 0; i < count && !exit_code; i++) {
     if (json)
       exit_code = pwi_cli_print_json(command, json_pack("{s:s, s:s}", "name", names[i], "file", path));
     else
-      printf("%s accepts key %s no more\n", path, names[i]);
+      printf("%s no longer accepts key %s\n", path, names[i]);
   }
   if (!exit_code && !json) explain_reload();
   forget(&lines);
@@ -333,10 +337,10 @@ static const struct pwi_cli_option revoke_options[] = {PWI_CLI_JSON, {0}};
 const struct pwi_command pwi_command_key_revoke = {
     .name = "key revoke",
     .arguments = "FILE NAME...",
-    .summary = "accept a key no more",
-    .text = "Takes keys out of FILE, by their names as 'pawl key show' prints them. FILE is\n"
-            "replaced in one step, and keeps mode 0600. Nodes read it anew on SIGHUP: then\n"
-            "the key opens nothing, and links that are up with it are ended.\n",
+    .summary = "stop accepting a key",
+    .text = "Removes keys from FILE, by their names as 'pawl key show' prints them. FILE is\n"
+            "replaced atomically and keeps mode 0600. Nodes reload it on SIGHUP: then they\n"
+            "refuse the key and close links that were opened with it.\n",
     .options = revoke_options,
     .run = run_revoke,
 };

@@ -46,10 +46,11 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   while ((letter = pwi_cli_next(&args)) >= 0) json = true;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   const char *path = argv[args.rest];
-  if (!make_token(token)) return pwi_cli_failure(command, "the system has no random numbers");
+  if (!make_token(token)) return pwi_cli_failure(command, "the system's random source failed");
   int problem = write_token(path, token);
   OPENSSL_cleanse(token, sizeof token);
-  if (problem == EEXIST) return pwi_cli_failure(command, "%s is there already, and its token may be in use", path);
+  if (problem == EEXIST)
+    return pwi_cli_failure(command, "%s already exists and its token may be in use; choose another name", path);
   if (problem) return pwi_cli_failure(command, "cannot write %s: %s", path, strerror(problem));
   if (json) return pwi_cli_print_json(command, json_pack("{s:s}", "file", path));
   printf("wrote a token to %s; only you can read it\n\n"
@@ -64,11 +65,12 @@ static const struct pwi_cli_option options[] = {PWI_CLI_JSON, {0}};
 const struct pwi_command pwi_command_key_token = {
     .name = "key token",
     .arguments = "FILE",
-    .summary = "make a token for the pages of --http",
-    .text = "Writes a new token to FILE, which only its owner can read. Where other machines\n"
-            "reach the pages of a manager or server (--http), /metrics asks for one of the\n"
-            "tokens in the file that --http-token names, a line each. It is no key: it opens\n"
-            "nothing else, and over plain HTTP whoever listens in can read it.\n",
+    .summary = "create a token for the pages of --http",
+    .text = "Writes a new token to FILE, readable only by its owner. Where other machines\n"
+            "can reach the pages of a manager or server (--http), /metrics requires one of\n"
+            "the tokens in the file that --http-token names, one per line. A token is not a\n"
+            "key: it gives access to nothing else, and over plain HTTP it can be\n"
+            "eavesdropped.\n",
     .options = options,
     .run = run,
 };

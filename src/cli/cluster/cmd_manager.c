@@ -45,14 +45,14 @@ static void greet_log(const struct pwi_run_manager *manager) {
   struct pwi_manager_figures figures;
   pwi_run_manager_figures(manager, &figures);
   if (!path) {
-    printf("  its log:       none, it is kept in memory: started again, the manager is a new cluster\n");
+    printf("  its log:       none (in memory); a restarted manager begins a new cluster\n");
     return;
   }
   printf("  its log:       %s\n", path);
   uint64_t nodes = figures.nodes_up + figures.nodes_down + figures.nodes_draining;
   if (figures.epoch <= 1 && nodes == 0) return;
-  printf("                 goes on with cluster %016llx: %llu servers and %llu vectors are known, and come back by\n"
-         "                 themselves; --new begins a new cluster instead\n",
+  printf("                 continues cluster %016llx with %llu known servers, which rejoin by themselves, and\n"
+         "                 %llu vectors; start with --new for a new cluster\n",
          (unsigned long long)figures.cluster, (unsigned long long)figures.processes,
          (unsigned long long)figures.vectors);
 }
@@ -62,18 +62,18 @@ static void greet(const struct pwi_run_manager *manager, const struct pwi_role_o
   const char *address = pwi_role_short(pwi_run_manager_address(manager));
   char page[512];
   bool is_secured = options->net.keys || options->net.certificate;
-  printf("the manager listens at %s%s\n", pwi_run_manager_address(manager),
-         is_secured ? "" : ", without a key: for this machine only");
+  printf("the manager listens on %s%s\n", pwi_run_manager_address(manager),
+         is_secured ? "" : ", without a key: reachable from this machine only");
   printf("  add a server:  pawl server --join %s\n", address);
-  printf("  look at it:    pawl status --cluster %s\n", address);
+  printf("  show it:       pawl status --cluster %s\n", address);
   if (store->place)
-    printf("  it takes turns with others: %s\n", store->place);
+    printf("  its log:       %s (shared with standby managers)\n", store->place);
   else
     greet_log(manager);
   if (options->http) {
     pwi_role_page(options->http, pwi_run_manager_http_is_encrypted(manager), pwi_run_manager_http_port(manager), page,
                   sizeof page);
-    printf("  watch it:      %smetrics and %shealthz\n", page, page);
+    printf("  monitor it:    %smetrics and %shealthz\n", page, page);
   }
   fflush(stdout);
 }
@@ -83,7 +83,7 @@ static int serve(const struct pwi_command *command, const struct pwi_role_option
   struct pwi_run_problem problem;
   greet(manager, options, store);
   pawl_status status = pwi_run_process_ready(pwi_run_manager_address(manager));
-  if (status) return pwi_cli_failure(command, "our parent is out of reach: %s", pawl_status_text(status));
+  if (status) return pwi_cli_failure(command, "cannot report to the parent process: %s", pawl_status_text(status));
   return pwi_run_manager_loop(manager, &problem) ? pwi_cli_failure(command, "%s", problem.text) : PWI_EXIT_OK;
 }
 
@@ -95,7 +95,7 @@ static int run_manager(const struct pwi_command *command, const struct pwi_role_
   struct pwi_run_process_config process = {
       .parent = options->parent, .ready_fd = options->ready_fd, .stop = stop, .reload = reload, .context = manager};
   pawl_status status = pwi_run_process_open(&process);
-  int exit_code = status ? pwi_cli_failure(command, "cannot watch our parent: %s", pawl_status_text(status))
+  int exit_code = status ? pwi_cli_failure(command, "cannot watch the parent process: %s", pawl_status_text(status))
                          : serve(command, options, &config->store, manager);
   pwi_run_process_close();
   pwi_run_manager_close(manager);
@@ -132,22 +132,22 @@ static bool read_checkpoint(const struct pwi_command *command, int letter, const
   if (letter == LETTER_CHECKPOINT_DIR) config->checkpoint_directory = value;
   if (letter == LETTER_CHECKPOINT_INCREMENTAL) config->checkpoint_incremental = true;
   if (letter == LETTER_CHECKPOINT_DIR && value[0] != '/') {
-    *exit_out = pwi_cli_usage(command, "the directory of checkpoints is an absolute path, not '%s'", value);
+    *exit_out = pwi_cli_bad_value(command, value, "an absolute path");
     return false;
   }
   if (letter == LETTER_CHECKPOINT_EVERY && !read_duration(value, &config->checkpoint_every_ns)) {
-    *exit_out = pwi_cli_usage(command, "'%s' is no duration such as 30s, 10m or 1h", value);
+    *exit_out = pwi_cli_bad_value(command, value, "a duration, e.g. 30s, 10m or 1h");
     return false;
   }
   if (letter == LETTER_CHECKPOINT_KEEP) {
     if (!pwi_cli_number(value, &number) || number == 0 || number > UINT32_MAX) {
-      *exit_out = pwi_cli_usage(command, "'%s' is no number of checkpoints from 1 on", value);
+      *exit_out = pwi_cli_bad_value(command, value, "a number of checkpoints, at least 1");
       return false;
     }
     config->checkpoint_keep = (uint32_t)number;
   }
   if (letter == LETTER_CHECKPOINT_RATE && !pwi_role_size(value, &config->checkpoint_rate)) {
-    *exit_out = pwi_cli_usage(command, "'%s' is no number of bytes a second, such as 200M", value);
+    *exit_out = pwi_cli_bad_value(command, value, "a number of bytes per second, e.g. 200M");
     return false;
   }
   return true;
@@ -158,7 +158,7 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
   uint64_t number;
   if (letter == LETTER_DATA) {
     if (!*value) {
-      *exit_out = pwi_cli_usage(command, "the name of the directory is empty");
+      *exit_out = pwi_cli_bad_value(command, value, "a directory, or 'none'");
       return false;
     }
     config->data = value;
@@ -167,21 +167,21 @@ static bool read_own(const struct pwi_command *command, int letter, const char *
   read_store(letter, value, &config->store);
   if (letter == LETTER_FIRST_SERVERS) {
     if (!pwi_cli_number(value, &number) || number == 0 || number > SERVERS_MAX) {
-      *exit_out = pwi_cli_usage(command, "the first servers are a whole number from 1 on, not '%s'", value);
+      *exit_out = pwi_cli_bad_value(command, value, "a number of servers, at least 1");
       return false;
     }
     config->first_servers = (uint32_t)number;
   }
   if (letter == LETTER_REPLICAS) {
     if (!pwi_cli_number(value, &number) || number > PWI_REPLICAS_MAX) {
-      *exit_out = pwi_cli_usage(command, "replicas are a whole number from 0 to %d, not '%s'", PWI_REPLICAS_MAX, value);
+      *exit_out = pwi_cli_bad_value(command, value, "a number from 0 to %d", PWI_REPLICAS_MAX);
       return false;
     }
     config->replicas = (uint32_t)number;
   }
   if (letter == LETTER_CLIENT_GRACE &&
       (!pwi_role_seconds(value, &config->client_grace_ns) || !config->client_grace_ns)) {
-    *exit_out = pwi_cli_usage(command, "'%s' is no number of seconds above 0", value);
+    *exit_out = pwi_cli_bad_value(command, value, "a number of seconds above 0");
     return false;
   }
   return read_checkpoint(command, letter, value, config, exit_out);
@@ -242,29 +242,30 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {PWI_ROLE_LISTEN, "listen", "ADDRESS",
-     "where servers and clients come to: host:port, host:first-last,\n"
-     "0.0.0.0:port or unix:/path (default: " DEFAULT_LISTEN ")"},
-    {PWI_ROLE_ADVERTISE, "advertise", "HOST[:PORT]", "what others are told, where that differs from it"},
-    {PWI_ROLE_HTTP, "http", "ADDRESS", "of /metrics and /healthz, or none (default: " DEFAULT_HTTP ")"},
+     "listen for servers and clients on host:port, host:first-last, 0.0.0.0:port or unix:/path "
+     "(default: " DEFAULT_LISTEN ")"},
+    {PWI_ROLE_ADVERTISE, "advertise", "HOST[:PORT]", "address that others connect to, if it differs from --listen"},
+    {PWI_ROLE_HTTP, "http", "ADDRESS", "serve /metrics and /healthz on ADDRESS, or none (default: " DEFAULT_HTTP ")"},
     {LETTER_DATA, "data", "DIR",
-     "where the log of its decisions is, or none to keep it in memory\n"
-     "(default: PAWL_DATA, or ~/.local/state/pawl/PORT; with port 0: none)"},
-    {LETTER_NEW, "new", NULL, "begin a new cluster: a log that is there is set aside"},
-    {LETTER_FIRST_SERVERS, "first-servers", "N", "deal out the ring when N servers have come (default: 1)"},
-    {LETTER_REPLICAS, "replicas", "K", "keep every key on K servers besides the first (default: 1)"},
-    {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "until a client that is silent is given up (default: 2)"},
+     "directory of the manager's log, or none to keep the log in memory (default: PAWL_DATA, or "
+     "~/.local/state/pawl/PORT; with port 0: none)"},
+    {LETTER_NEW, "new", NULL, "begin a new cluster; an existing log is renamed"},
+    {LETTER_FIRST_SERVERS, "first-servers", "N", "assign the ring once N servers have joined (default: 1)"},
+    {LETTER_REPLICAS, "replicas", "K", "keep K further copies of every key on other servers (default: 1)"},
+    {LETTER_CLIENT_GRACE, "client-grace", "SECONDS", "drop a client that is silent for SECONDS (default: 2)"},
     {LETTER_META, "meta", "PLACE",
-     "keep decisions in etcd and take turns with other managers that do so:\n"
-     "etcd://host:port,host:port/prefix (etcds:// for TLS)"},
-    {LETTER_META_AUTHORITY, "meta-authority", "FILE", "PEM file: who must have signed etcd's certificate"},
-    {LETTER_META_CERTIFICATE, "meta-certificate", "FILE", "our own, if etcd asks for one,"},
-    {LETTER_META_PRIVATE_KEY, "meta-private-key", "FILE", "and its key"},
+     "keep the log in etcd, so that several managers can stand by for one another: etcd://host:port,host:port/prefix "
+     "(etcds:// for TLS)"},
+    {LETTER_META_AUTHORITY, "meta-authority", "FILE", "PEM file of the authority that signed etcd's certificate"},
+    {LETTER_META_CERTIFICATE, "meta-certificate", "FILE", "PEM file of the client certificate that etcd asks for"},
+    {LETTER_META_PRIVATE_KEY, "meta-private-key", "FILE", "PEM file of the private key of --meta-certificate"},
     {LETTER_CHECKPOINT_DIR, "checkpoint-dir", "DIR",
-     "where checkpoints go, the same for all servers; an absolute path"},
-    {LETTER_CHECKPOINT_EVERY, "checkpoint-every", "TIME", "save one as often as this: 30s, 10m, 1h"},
-    {LETTER_CHECKPOINT_KEEP, "checkpoint-keep", "N", "of these keep the last N (default: all)"},
-    {LETTER_CHECKPOINT_INCREMENTAL, "checkpoint-incremental", NULL, "save only what changed since the one before"},
-    {LETTER_CHECKPOINT_RATE, "checkpoint-rate", "BYTES", "write at most so many bytes a second in all, such as 200M"},
+     "directory for checkpoints, an absolute path that all servers share"},
+    {LETTER_CHECKPOINT_EVERY, "checkpoint-every", "TIME", "save a checkpoint every TIME, e.g. 30s, 10m or 1h"},
+    {LETTER_CHECKPOINT_KEEP, "checkpoint-keep", "N", "keep the last N of these checkpoints (default: all)"},
+    {LETTER_CHECKPOINT_INCREMENTAL, "checkpoint-incremental", NULL,
+     "save only rows that changed since the last checkpoint"},
+    {LETTER_CHECKPOINT_RATE, "checkpoint-rate", "BYTES", "write at most BYTES per second in total, e.g. 200M"},
     PWI_ROLE_OPTIONS,
     {0},
 };
@@ -272,19 +273,19 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_manager = {
     .name = "manager",
     .summary = "run the manager of a cluster",
-    .text = "Runs a manager in the foreground. A cluster has one: it knows which servers\n"
-            "there are, who holds which keys, which vectors exist and who may change them.\n"
+    .text = "Runs a manager in the foreground. A cluster has one manager: it knows the\n"
+            "servers, which server has which keys, the vectors, and the rights of clients.\n"
             "Data does not pass through it.\n\n"
             "  pawl manager                                  # for this machine\n"
             "  pawl key new cluster.key\n"
             "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key   # for others too\n"
             "  pawl manager --listen 0.0.0.0:7295 --key-file cluster.key \\\n"
-            "    --meta etcd://e1:2379,e2:2379,e3:2379/training     # on two machines or more\n\n"
-            "What it decides is in a log on disk before anybody hears of it. SIGTERM or\n"
-            "SIGINT ends it; started again with the same log it is the same manager, and\n"
-            "servers and clients, which go on without it meanwhile, come back by themselves.\n"
-            "With --meta the log is in etcd; of several managers one leads, and another takes\n"
-            "over within seconds when it is lost.\n",
+            "    --meta etcd://e1:2379,e2:2379,e3:2379/training   # on two or more machines\n\n"
+            "The manager writes each decision to a log on disk before it announces it.\n"
+            "SIGTERM or SIGINT ends the manager. Servers and clients keep working\n"
+            "meanwhile; restarted with the same log, the manager continues the cluster and\n"
+            "they reconnect. With --meta the log is in etcd: one of several managers leads,\n"
+            "and if it is lost, another one takes over within seconds.\n",
     .options = options,
     .run = run,
 };

@@ -44,18 +44,17 @@ struct put {
 
 /* --- reading rows ------------------------------------------------------------------------------------------------------- */
 
-/* Where it stood, and what was wrong: `line 7` or `'3=x'`. */
+/* `where` is the row's place: `rows.txt:7:` or `'3=x':`. */
 static int refuse_row(const struct put *put, const char *where, enum pwi_row_fault fault) {
   const struct pawl_vector_options *is = &put->info.options;
   switch (fault) {
   case PWI_ROW_NO_KEY:
-    return pwi_cli_failure(put->command, "%s does not begin with a key, a whole number from 0 on", where);
+    return pwi_cli_failure(put->command, "%s expected a key first, a whole number", where);
   case PWI_ROW_BAD_VALUE:
-    return pwi_cli_failure(put->command, "%s has a value that is no number of type %s", where,
-                           pwi_value_type_name(is->type));
+    return pwi_cli_failure(put->command, "%s a value is not a number of type %s", where, pwi_value_type_name(is->type));
   case PWI_ROW_TOO_FEW:
   case PWI_ROW_TOO_MANY:
-    return pwi_cli_failure(put->command, "%s has too %s values: %s has %" PRIu32 " for each key", where,
+    return pwi_cli_failure(put->command, "%s too %s values; %s has %" PRIu32 " values per key", where,
                            fault == PWI_ROW_TOO_FEW ? "few" : "many", put->name, put->info.pushed_width);
   default:
     return pwi_cli_failure(put->command, "out of memory");
@@ -67,7 +66,7 @@ static int read_words(struct put *put) {
     enum pwi_row_fault fault = pwi_rows_add(&put->rows, put->words[i], '=');
     char where[80];
     if (!fault) continue;
-    snprintf(where, sizeof where, "'%.60s'", put->words[i]);
+    snprintf(where, sizeof where, "'%.60s':", put->words[i]);
     return refuse_row(put, where, fault);
   }
   return PWI_EXIT_OK;
@@ -137,7 +136,8 @@ static int push_rows(struct put *put) {
     pawl_status status = push(put, at, left < batch ? left : batch, row_bytes);
     if (status == PAWL_OUT_OF_SPAN)
       return pwi_cli_failure(put->command,
-                             "%s has keys from 0 to %" PRIu64 " only; nothing was changed from key %" PRIu64 " on",
+                             "key out of range: %s has keys 0 to %" PRIu64
+                             " only; nothing was changed from key %" PRIu64 " on",
                              put->name, is->size - 1, put->rows.keys[at]);
     if (status) return pwi_session_failure(put->command, status);
   }
@@ -161,10 +161,10 @@ static int open_vector(struct put *put) {
   pawl_status status = put->create ? pawl_vector_ensure(put->session, put->name, &put->options, timeout, &put->vector)
                                    : pawl_vector_open(put->session, put->name, timeout, &put->vector);
   if (status == PAWL_NOT_FOUND)
-    return pwi_cli_failure(put->command, "there is no vector %s; --create makes it", put->name);
+    return pwi_cli_failure(put->command, "vector %s not found; create it with --create", put->name);
   if (status == PAWL_EXISTS)
-    return pwi_cli_failure(put->command, "there is a vector %s with other options; 'pawl get --list' shows them",
-                           put->name);
+    return pwi_cli_failure(put->command,
+                           "vector %s already exists with other options; show them with 'pawl get --list'", put->name);
   if (!status) status = pawl_vector_filter(put->vector, "none", NULL); /* what is put by hand is meant as it is */
   if (status) return pwi_session_failure(put->command, status);
   pawl_vector_info(put->vector, &put->info);
@@ -198,7 +198,7 @@ static const char *read_own(struct put *put, int letter, const char *value) {
   case LETTER_TYPE:
     return pwi_value_type_read(value, &options->type) ? NULL : "f32, f64, i32, i64 or u64";
   case LETTER_WIDTH:
-    if (!read_whole(value, PAWL_WIDTH_MAX, &number)) return "a number of values";
+    if (!read_whole(value, PAWL_WIDTH_MAX, &number)) return "a number of values per key";
     options->width = (uint32_t)number;
     return NULL;
   case LETTER_SIZE:
@@ -208,7 +208,7 @@ static const char *read_own(struct put *put, int letter, const char *value) {
   case LETTER_PLACEMENT:
     return pwi_value_placement_read(value, &options->placement) ? NULL : "auto, ordered or mixed";
   case LETTER_FILTERS:
-    if (strlen(value) > PAWL_FILTERS_OPTION_MAX) return "a chain of filters of at most 255 characters";
+    if (strlen(value) > PAWL_FILTERS_OPTION_MAX) return "a chain of filters, at most 255 characters";
     strcpy(options->filters, value);
     return NULL;
   case LETTER_LAYOUT:
@@ -236,30 +236,31 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pawl_vector_options_init(&put.options);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
-    if ((wanted = read_own(&put, letter, args.value)))
-      return pwi_cli_usage(command, "'%s' is not %s", args.value, wanted);
+    if ((wanted = read_own(&put, letter, args.value))) return pwi_cli_bad_value(command, args.value, "%s", wanted);
     if (!pwi_session_option(&put.choice, command, letter, args.value, &exit_code)) return exit_code;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, argc)) return args.exit_code;
   put.name = argv[args.rest];
   put.words = argv + args.rest + 1;
   put.word_count = argc - args.rest - 1;
-  if (put.has_options && !put.create) return pwi_cli_usage(command, "options of a vector are for --create");
+  if (put.has_options && !put.create)
+    return pwi_cli_usage(command, "--type, --width and other options of a vector need --create");
   if (put.word_count == 0 && !put.file && !put.create)
-    return pwi_cli_usage(command, "nothing to put: KEY=VALUE, or --file FILE");
+    return pwi_cli_usage(command, "nothing to put; give KEY=VALUE or --file FILE");
   return run_put(&put);
 }
 
 static const struct pwi_cli_option options[] = {
-    {'f', "file", "FILE", "lines 'key value ...', as 'pawl get' prints them; - is standard input"},
-    {LETTER_CREATE, "create", NULL, "make the vector if it is not there"},
-    {LETTER_TYPE, "type", "TYPE", "of its values: f32 (default), f64, i32, i64, u64"},
-    {LETTER_WIDTH, "width", "N", "values for each key (default: 1)"},
-    {LETTER_SIZE, "size", "N", "keys are 0 to N-1 (default: all of 64 bits)"},
-    {LETTER_FUNCTION, "function", "RULE", "what a push does: add (default), assign, 'adagrad rate=0.1' and so on"},
-    {LETTER_PLACEMENT, "placement", "WORD", "how keys lie on the servers: auto, ordered or mixed"},
-    {LETTER_FILTERS, "filters", "CHAIN", "that workers' pushes and pulls pass through: 'half | zeros' and so on"},
-    {LETTER_LAYOUT, "layout", "WORD", "how rows are kept: auto, dense or sparse"},
+    {'f', "file", "FILE", "read lines 'key value ...', as 'pawl get' prints them; - is standard input"},
+    {LETTER_CREATE, "create", NULL, "create the vector if it does not exist"},
+    {LETTER_TYPE, "type", "TYPE", "type of the values: f32 (default), f64, i32, i64 or u64"},
+    {LETTER_WIDTH, "width", "N", "number of values per key (default: 1)"},
+    {LETTER_SIZE, "size", "N", "number of keys; they are 0 to N-1 (default: any 64-bit key)"},
+    {LETTER_FUNCTION, "function", "RULE",
+     "server function that applies pushes: add (default), assign, 'adagrad rate=0.1' and others"},
+    {LETTER_PLACEMENT, "placement", "WORD", "placement of keys on the servers: auto, ordered or mixed"},
+    {LETTER_FILTERS, "filters", "CHAIN", "filters of the workers' pushes and pulls, e.g. 'half | zeros'"},
+    {LETTER_LAYOUT, "layout", "WORD", "layout of rows in memory: auto, dense or sparse"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -269,9 +270,9 @@ const struct pwi_command pwi_command_put = {
     .name = "put",
     .arguments = "SPACE/NAME [KEY=VALUE[,VALUE...] ...]",
     .summary = "push values to a vector",
-    .text = "Pushes rows to a vector, which adds or assigns them as its function says. Each\n"
-            "row is applied once, whatever happens on the way. All rows are read before the\n"
-            "first is pushed; a key may be named once.\n\n"
+    .text = "Pushes rows to a vector, whose server function adds or assigns them. Each row\n"
+            "is applied exactly once, even after failures. All rows are read before the\n"
+            "first one is pushed; a key may occur only once.\n\n"
             "  pawl put ads/weights --create --size 1000 17=0.5 4=-1\n"
             "  pawl put ads/matrix --create --width 3 --function assign 0=1,2,3 1=4,5,6\n"
             "  pawl get ads/weights --limit 0 | pawl put ads/copy --create --file -\n",

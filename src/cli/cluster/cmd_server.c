@@ -35,26 +35,27 @@ static void reload(void *context) { pwi_run_server_reload(context); }
 
 static void greet(const struct order *order, const struct pwi_run_server *server) {
   char page[512];
-  printf("the server has joined %s and listens at", pwi_role_short(order->config.manager));
+  printf("the server has joined %s and listens on", pwi_role_short(order->config.manager));
   for (uint32_t i = 0; i < (order->config.shards ? order->config.shards : 1); i++)
     printf(" %s", pwi_role_short(pwi_run_server_address(server, i)));
   printf("\n");
   if (order->options.http) {
     pwi_role_page(order->options.http, pwi_run_server_http_is_encrypted(server), pwi_run_server_http_port(server), page,
                   sizeof page);
-    printf("  watch it:      %smetrics and %shealthz\n", page, page);
+    printf("  monitor it:    %smetrics and %shealthz\n", page, page);
   }
-  printf("  stop it:       kill -TERM %ld  (its keys go to the other servers first)\n", (long)getpid());
+  printf("  stop it:       kill -TERM %ld  (it first hands its keys over to the other servers)\n", (long)getpid());
   fflush(stdout);
 }
 
 /* From the order to go until nothing is left to do. */
 static int drain(const struct order *order, struct pwi_run_server *server) {
   double seconds = (double)order->config.drain_ns / 1e9;
-  fprintf(stderr, "pawl server: handing keys over to the other servers, %g s at most; once more to end at once\n",
+  fprintf(stderr,
+          "pawl server: handing keys over to the other servers, for at most %g s; a second signal ends it at once\n",
           seconds);
   if (!pwi_run_server_drain(server)) return PWI_EXIT_OK;
-  return pwi_cli_failure(order->command, "ended before all keys were handed over: those that were not are lost");
+  return pwi_cli_failure(order->command, "ended before all keys were handed over; the remaining ones are lost");
 }
 
 static int serve(const struct order *order, struct pwi_run_server *server) {
@@ -64,9 +65,10 @@ static int serve(const struct order *order, struct pwi_run_server *server) {
   if (status) return pwi_cli_failure(order->command, "%s", problem.text);
   greet(order, server);
   status = pwi_run_process_ready(pwi_run_server_address(server, 0));
-  if (status) return pwi_cli_failure(order->command, "our parent is out of reach: %s", pawl_status_text(status));
+  if (status)
+    return pwi_cli_failure(order->command, "cannot report to the parent process: %s", pawl_status_text(status));
   if (!pwi_run_server_wait(server)) return drain(order, server);
-  fprintf(stderr, "pawl server: drained by an operator: the other servers have all its keys\n");
+  fprintf(stderr, "pawl server: drained by an operator; the other servers have all its keys\n");
   return PWI_EXIT_OK;
 }
 
@@ -81,8 +83,9 @@ static int run_server(const struct order *order) {
                                            .reload = reload,
                                            .context = server};
   pawl_status status = pwi_run_process_open(&process);
-  int exit_code = status ? pwi_cli_failure(order->command, "cannot watch our parent: %s", pawl_status_text(status))
-                         : serve(order, server);
+  int exit_code = status
+                      ? pwi_cli_failure(order->command, "cannot watch the parent process: %s", pawl_status_text(status))
+                      : serve(order, server);
   pwi_run_process_close();
   pwi_run_server_close(server);
   return exit_code;
@@ -126,9 +129,9 @@ static bool read_own(struct order *order, int letter, const char *value, int *ex
     return pwi_role_option(&order->options, order->command, letter, value, exit_out);
   }
   const char *wanted = letter == LETTER_SHARDS   ? "a number of shards, from 1 to 1024"
-                       : letter == LETTER_MEMORY ? "a size such as 512M or 8G"
+                       : letter == LETTER_MEMORY ? "a size, e.g. 512M or 8G"
                                                  : "a number of seconds";
-  if (!good) *exit_out = pwi_cli_usage(order->command, "'%s' is not %s", value, wanted);
+  if (!good) *exit_out = pwi_cli_bad_value(order->command, value, "%s", wanted);
   return good;
 }
 
@@ -147,7 +150,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
     if (!read_own(&order, letter, args.value, &exit_code)) return exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!order.config.manager)
-    return pwi_cli_usage(command, "which manager? --join ADDRESS; 'pawl manager' prints its address when it starts");
+    return pwi_cli_usage(
+        command, "no manager given; name one with --join ADDRESS ('pawl manager' prints its address when it starts)");
   if (pwi_role_options_settle(&order.options, command, &exit_code)) {
     order.config.net = order.options.net;
     order.config.listen = order.options.listen;
@@ -164,19 +168,20 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_JOIN, "join", "ADDRESS[,…]", "the manager's address, or those of all that take turns"},
+    {LETTER_JOIN, "join", "ADDRESS[,…]", "address of the manager, or of all managers that share a log"},
     {PWI_ROLE_LISTEN, "listen", "ADDRESS",
-     "where clients and other servers come to: host:port, host:first-last\n"
-     "(default: any port, on loopback if the manager is there, else on all\n"
-     "interfaces); further shards take the next free ports"},
-    {PWI_ROLE_ADVERTISE, "advertise", "HOST", "what others are told, where that differs from it"},
-    {LETTER_SHARDS, "shards", "N", "threads that hold keys, each with a share of them (default: 1)"},
-    {LETTER_MEMORY, "memory", "SIZE", "cap on what is held, such as 8G, divided over the shards (default: none)"},
-    {LETTER_HOST, "host", "LABEL", "which machine this is (default: its name)"},
-    {LETTER_RACK, "rack", "LABEL", "which rack it is in"},
-    {PWI_ROLE_HTTP, "http", "ADDRESS", "of /metrics and /healthz, or none (default: " DEFAULT_HTTP ", any port)"},
-    {LETTER_DRAIN_TIMEOUT, "drain-timeout", "SECONDS", "how long handing keys over may take (default: 30)"},
-    {LETTER_JOIN_TIMEOUT, "join-timeout", "SECONDS", "how long to wait for the manager at the start (default: 10)"},
+     "listen for clients and other servers on host:port or host:first-last; further shards use the next free ports "
+     "(default: any port, on loopback if the manager is on loopback, else on all interfaces)"},
+    {PWI_ROLE_ADVERTISE, "advertise", "HOST", "address that others connect to, if it differs from --listen"},
+    {LETTER_SHARDS, "shards", "N", "number of shards: threads that each hold a part of the keys (default: 1)"},
+    {LETTER_MEMORY, "memory", "SIZE", "memory limit for data, e.g. 8G, divided among the shards (default: none)"},
+    {LETTER_HOST, "host", "LABEL", "label of the machine; replicas avoid sharing one (default: the host name)"},
+    {LETTER_RACK, "rack", "LABEL", "label of the rack; replicas avoid sharing one"},
+    {PWI_ROLE_HTTP, "http", "ADDRESS",
+     "serve /metrics and /healthz on ADDRESS, or none (default: " DEFAULT_HTTP ", any port)"},
+    {LETTER_DRAIN_TIMEOUT, "drain-timeout", "SECONDS",
+     "end after SECONDS even if keys are not yet handed over (default: 30)"},
+    {LETTER_JOIN_TIMEOUT, "join-timeout", "SECONDS", "wait at most SECONDS for the manager at the start (default: 10)"},
     PWI_ROLE_OPTIONS,
     {0},
 };
@@ -185,14 +190,15 @@ static const struct pwi_command *const also[] = {&pwi_command_server_drain, &pwi
 
 const struct pwi_command pwi_command_server = {
     .name = "server",
-    .summary = "run a server: it holds a share of all vectors",
-    .text = "Joins a cluster and holds a share of the keys of every vector. Add servers and\n"
-            "stop them while the cluster runs: keys move by themselves.\n\n"
+    .summary = "run a server, which holds a part of all vectors",
+    .text = "Joins a cluster and holds a part of the keys of every vector. Servers can be\n"
+            "added and stopped while the cluster runs: keys move by themselves.\n\n"
             "  pawl server --join 127.0.0.1:7295\n"
             "  pawl server --join node1:7295 --key-file cluster.key --shards 4 --memory 64G\n\n"
-            "SIGTERM or SIGINT hands all keys over to the other servers, then ends; a second\n"
-            "one ends at once, and what was not handed over is lost. The last server of a\n"
-            "cluster has nobody to hand over to. 'pawl server drain' does it from elsewhere.\n",
+            "On SIGTERM or SIGINT the server hands all keys over to the other servers, then\n"
+            "ends. A second signal ends it at once, and keys not yet handed over are lost.\n"
+            "The last server of a cluster has no server to hand its keys over to. To drain\n"
+            "a server from another machine, use 'pawl server drain'.\n",
     .options = options,
     .also = also,
     .run = run,

@@ -33,17 +33,17 @@ static int look(const struct drain *drain, struct pawl_session *session, struct 
 static int check(const struct drain *drain, const struct pwi_server_seen *seen) {
   const struct pwi_command *command = drain->command;
   if (!seen->process)
-    return pwi_cli_failure(command, "there is no server %s; 'pawl status' lists them, by node and address",
+    return pwi_cli_failure(command, "server %s not found; list servers by node and address with 'pawl status'",
                            drain->wanted);
   if (seen->down == seen->shards)
-    return pwi_cli_failure(command,
-                           "the server at %s is down: it cannot hand anything over; 'pawl server forget' gives it up",
-                           seen->address);
+    return pwi_cli_failure(
+        command, "the server at %s is down and cannot hand its keys over; give it up with 'pawl server forget'",
+        seen->address);
   if (seen->others == 0)
-    return pwi_cli_failure(command,
-                           "the server at %s is the only one that is up: there is nobody to hand its keys over to; add "
-                           "another with 'pawl server'",
-                           seen->address);
+    return pwi_cli_failure(
+        command,
+        "the server at %s is the only one that is up, so no other can take its keys; add one with 'pawl server'",
+        seen->address);
   return PWI_EXIT_OK;
 }
 
@@ -55,8 +55,8 @@ static int order(const struct drain *drain, struct pawl_session *session, const 
   pawl_status status = pwi_session_ask(session, PWI_ASK_DRAIN, &payload, deadline, NULL, NULL);
   pwi_writer_fini(&payload);
   if (status == PAWL_OK || status == PAWL_NODE_GONE) return PWI_EXIT_OK;
-  const char *hint = status == PAWL_FORBIDDEN ? "; this needs a key without limits" : "";
-  return pwi_cli_failure(drain->command, "the manager does not let the server go: %s%s", pawl_status_text(status),
+  const char *hint = status == PAWL_FORBIDDEN ? "; use a key without limits" : "";
+  return pwi_cli_failure(drain->command, "the manager refused to drain the server: %s%s", pawl_status_text(status),
                          hint);
 }
 
@@ -70,9 +70,9 @@ static int report(const struct drain *drain, const struct pwi_server_seen *seen)
                                         "shards", (json_int_t)seen->shards, "arcs", (json_int_t)seen->arcs, "moves",
                                         (json_int_t)seen->moves, "left", (int)has_left));
   if (has_left)
-    printf("the server at %s has left: the others have its keys\n", seen->address);
+    printf("the server at %s has left; the other servers have its keys\n", seen->address);
   else
-    printf("the server at %s is leaving: %zu arcs to hand over, %zu on their way\n", seen->address, seen->arcs,
+    printf("the server at %s is leaving: %zu arcs to hand over, %zu in transfer\n", seen->address, seen->arcs,
            seen->moves);
   fflush(stdout);
   return PWI_EXIT_OK;
@@ -92,13 +92,14 @@ static int await(const struct drain *drain, struct pawl_session *session, struct
     exit_code = look(drain, session, seen);
     if (exit_code == PWI_EXIT_OK && is_news(&before, seen)) exit_code = report(drain, seen);
     if (seen->shards > 0 && seen->down == seen->shards)
-      return pwi_cli_failure(drain->command, "the server at %s went down before it had handed everything over",
+      return pwi_cli_failure(drain->command, "the server at %s went down before it had handed over all its keys",
                              seen->address);
   }
   if (exit_code != PWI_EXIT_OK || seen->shards == 0 || drain->wait_ns == 0) return exit_code;
-  return pwi_cli_failure(drain->command,
-                         "the server at %s has not left yet, and goes on; 'pawl status' shows how far it is",
-                         seen->address);
+  return pwi_cli_failure(
+      drain->command,
+      "the server at %s has not left yet and continues to drain; follow its progress with 'pawl status'",
+      seen->address);
 }
 
 static int run_drain(const struct drain *drain) {
@@ -125,7 +126,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) drain.json = true;
     if (letter == LETTER_WAIT && !pwi_role_seconds(args.value, &drain.wait_ns))
-      return pwi_cli_usage(command, "'%s' is no number of seconds", args.value);
+      return pwi_cli_bad_value(command, args.value, "a number of seconds");
     if (!pwi_session_option(&drain.choice, command, letter, args.value, &exit_code)) return exit_code;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
@@ -135,8 +136,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_WAIT, "wait", "SECONDS",
-     "how long to wait until it has left; 0: not at all\n"
-     "(default: as long as it takes)"},
+     "wait at most SECONDS until the server has left; 0: do not wait (default: no limit)"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -145,11 +145,12 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_server_drain = {
     .name = "server drain",
     .arguments = "NODE|ADDRESS",
-    .summary = "have a server hand its keys over and leave",
-    .text = "Has a server hand all its keys over to the others, and leave; its process then\n"
-            "ends. The server is named by the node or the address of any of its shards, as\n"
-            "'pawl status' lists them. Nobody stops for it. SIGTERM to the process does the\n"
-            "same. The command waits until the server has left, and says how far it is.\n\n"
+    .summary = "tell a server to hand its keys over and leave",
+    .text = "Tells a server to hand all its keys over to the other servers and to leave;\n"
+            "its process then ends. Name the server by the node or the address of any of\n"
+            "its shards, as 'pawl status' lists them. Clients keep working. SIGTERM to the\n"
+            "process does the same. The command reports progress and waits until the server\n"
+            "has left.\n\n"
             "  pawl server drain 3 --cluster node1:7295\n"
             "  pawl server drain node2:41234 --json\n",
     .options = options,

@@ -27,22 +27,20 @@ static int look(const struct forget *forget, struct pawl_session *session, struc
 static int check(const struct forget *forget, const struct pwi_server_seen *seen) {
   const struct pwi_command *command = forget->command;
   if (!seen->process)
-    return pwi_cli_failure(command, "there is no server %s; 'pawl status' lists them, by node and address",
+    return pwi_cli_failure(command, "server %s not found; list servers by node and address with 'pawl status'",
                            forget->wanted);
   if (seen->down < seen->shards)
-    return pwi_cli_failure(command, "the server at %s is not down; 'pawl server drain' has it hand its keys over",
-                           seen->address);
+    return pwi_cli_failure(command, "the server at %s is not down; remove it with 'pawl server drain'", seen->address);
   if (seen->alone > 0 && seen->others == 0)
     return pwi_cli_failure(command,
-                           "the server at %s has the only copy of some keys, and no other server is up that could go "
-                           "on with nothing; add one with 'pawl server'",
+                           "the server at %s has the only copy of some keys, and no other server is up to take them "
+                           "over; add one with 'pawl server'",
                            seen->address);
   if (seen->alone == 0 || forget->lose_data) return PWI_EXIT_OK;
   return pwi_cli_failure(
       command,
-      "the server at %s has the only copy of %zu arcs, %.1f %% of all keys: they wait for it. If it "
-      "will never come back, --lose-data gives them up: WHATEVER WAS PUSHED THERE IS LOST, and these "
-      "keys read as zeros",
+      "the server at %s has the only copy of %zu arcs (%.1f %% of all keys), which wait for it. If it will never come "
+      "back, give them up with --lose-data: ALL DATA PUSHED TO THEM IS LOST, and their keys read as zero",
       seen->address, seen->alone, 100 * seen->alone_sum);
 }
 
@@ -54,11 +52,11 @@ static int order(const struct forget *forget, struct pawl_session *session, cons
   pawl_status status = pwi_session_ask(session, PWI_ASK_GIVE_UP, &payload, deadline, NULL, NULL);
   pwi_writer_fini(&payload);
   if (status == PAWL_OK || status == PAWL_NODE_GONE) return PWI_EXIT_OK;
-  const char *hint = status == PAWL_FORBIDDEN      ? "; this needs a key without limits"
-                     : status == PAWL_CLUSTER_LOST ? " by this; --lose-data permits it"
+  const char *hint = status == PAWL_FORBIDDEN      ? "; use a key without limits"
+                     : status == PAWL_CLUSTER_LOST ? "; permit it with --lose-data"
                      : status == PAWL_EXISTS       ? ": the server has come back"
                                                    : "";
-  return pwi_cli_failure(forget->command, "the manager does not forget the server: %s%s", pawl_status_text(status),
+  return pwi_cli_failure(forget->command, "the manager refused to forget the server: %s%s", pawl_status_text(status),
                          hint);
 }
 
@@ -68,13 +66,13 @@ static int report(const struct forget *forget, const struct pwi_server_seen *see
                               json_pack("{s:I, s:I, s:o, s:I, s:f}", "node", (json_int_t)seen->node, "process",
                                         (json_int_t)seen->process, "address", pwi_json_string(seen->address),
                                         "arcs_lost", (json_int_t)seen->alone, "ring_lost", seen->alone_sum));
-  printf("the server at %s is forgotten\n", seen->address);
+  printf("forgot the server at %s\n", seen->address);
   if (seen->alone > 0)
-    printf("  %zu arcs that only it had, %.1f %% of all keys, begin anew with other servers: what was pushed there is "
-           "lost\n",
+    printf("  it had the only copy of %zu arcs (%.1f %% of all keys): they restart empty on other servers, and their "
+           "data is lost\n",
            seen->alone, 100 * seen->alone_sum);
   else
-    printf("  other servers have everything it had\n");
+    printf("  other servers have copies of all its data\n");
   return PWI_EXIT_OK;
 }
 
@@ -85,10 +83,9 @@ static int forget_all(const struct forget *forget, struct pawl_session *session)
   if (exit_code != PWI_EXIT_OK) return exit_code;
   if (forget->json) return pwi_cli_print_json(forget->command, json_pack("{s:I}", "forgotten", (json_int_t)count));
   if (count > 0)
-    printf("%zu shards of servers that were lost are forgotten: the keys that only they had begin anew, as zeros\n",
-           count);
+    printf("forgot %zu shards of lost servers; keys that only they had read as zero now\n", count);
   else
-    printf("no server is lost that had the only copy of something: nothing was changed\n");
+    printf("no server that is down has the only copy of any key; nothing was changed\n");
   return PWI_EXIT_OK;
 }
 
@@ -130,9 +127,9 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_LOSE_DATA, "lose-data", NULL, "give up what only this server had: it is LOST"},
+    {LETTER_LOSE_DATA, "lose-data", NULL, "give up data that only this server had; it is LOST"},
     {LETTER_ALL_LOST, "all-lost", NULL,
-     "instead of one: all that are down and have the only copy of something,\nand begin anew; what they had is LOST"},
+     "give up all servers that are down and have the only copy of some keys; data that only they had is LOST"},
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
     {0},
@@ -142,15 +139,15 @@ const struct pwi_command pwi_command_server_forget = {
     .name = "server forget",
     .arguments = "NODE|ADDRESS | --all-lost",
     .summary = "give up a server that is down for good",
-    .text = "Tells the manager that a server which is down will not come back. Where other\n"
-            "servers have everything it had, nothing is lost. Keys of which it has the only\n"
-            "copy wait for it; with --lose-data they are given up: what was pushed there is\n"
-            "LOST, they read as zeros, and clients that had pushed to them are told\n"
-            "CLUSTER_LOST. Make sure that the process is dead: one that is only cut off from\n"
-            "the manager may still be serving somebody.\n\n"
+    .text = "Tells the manager that a server that is down will not come back. If other\n"
+            "servers have copies of all its data, nothing is lost. Keys of which it has the\n"
+            "only copy wait for it. With --lose-data these keys are given up: their data is\n"
+            "LOST, they read as zero, and clients that had pushed to them get CLUSTER_LOST.\n"
+            "Make sure that the process is dead: a server that is only cut off from the\n"
+            "manager may still be serving clients.\n\n"
             "  pawl server forget 3 --cluster node1:7295\n"
             "  pawl server forget node2:41234 --lose-data\n"
-            "  pawl server forget --all-lost    # after all servers were stopped: begin anew\n",
+            "  pawl server forget --all-lost    # after all servers were stopped\n",
     .options = options,
     .run = run,
 };

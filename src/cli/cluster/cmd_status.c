@@ -93,21 +93,20 @@ static void print_chains(const struct pwi_paint *paint, const json_t *root) {
   long long wanted = whole_of(root, "replicas") + 1, up = whole_of(root, "processes_up");
   long long lacking = whole_of(root, "under_replicated"), filling = whole_of(root, "filling");
   if (whole_of(root, "waiting") > 0) {
-    printf(
-        "  %s%lld arcs wait%s for a server that is down and has the only copy ('pawl server forget' gives it up, 'pawl "
-        "server forget --all-lost' all of them): node ",
-        pwi_paint_ink(paint, PWI_INK_RED), whole_of(root, "waiting"), pwi_paint_ink(paint, PWI_INK_PLAIN));
+    printf("  %s%lld arcs wait%s for a server that is down and has the only copy (give it up with 'pawl server "
+           "forget', all of them with 'pawl server forget --all-lost'): node ",
+           pwi_paint_ink(paint, PWI_INK_RED), whole_of(root, "waiting"), pwi_paint_ink(paint, PWI_INK_PLAIN));
     print_awaited(root);
     printf("\n");
   }
   if (lacking == 0) return;
-  printf("  %s%lld of %zu arcs are under-replicated%s: %lld copies are wanted; ", pwi_paint_ink(paint, PWI_INK_YELLOW),
+  printf("  %s%lld of %zu arcs are under-replicated%s: %lld copies wanted; ", pwi_paint_ink(paint, PWI_INK_YELLOW),
          lacking, count_of(root, "arcs"), pwi_paint_ink(paint, PWI_INK_PLAIN), wanted);
-  if (up < wanted) printf("too few server processes are up: %lld%s", up, filling > 0 ? "; " : "");
+  if (up < wanted) printf("only %lld server processes are up%s", up, filling > 0 ? "; " : "");
   if (filling > 0)
-    printf("%lld being filled, %lld to be", filling, lacking > filling ? lacking - filling : 0);
+    printf("%lld being copied, %lld to be copied", filling, lacking > filling ? lacking - filling : 0);
   else if (up >= wanted)
-    printf("they will be filled");
+    printf("they will be copied");
   printf("\n");
 }
 
@@ -118,10 +117,10 @@ static void print_not_made(const struct pwi_paint *paint, const json_t *root) {
   json_array_foreach(json_object_get(root, "vectors"), i, vector) {
     const json_t *nodes = json_object_get(vector, "not_made_by");
     if (json_array_size(nodes) == 0) continue;
-    printf("  %s%s cannot be made%s for lack of memory on node", pwi_paint_ink(paint, PWI_INK_RED),
+    printf("  %s%s cannot be created%s for lack of memory on node", pwi_paint_ink(paint, PWI_INK_RED),
            text_of(vector, "name"), pwi_paint_ink(paint, PWI_INK_PLAIN));
     json_array_foreach(nodes, k, node) printf("%s %lld", k > 0 ? "," : "", (long long)json_integer_value(node));
-    printf(": its pushes and pulls are refused there; 'pawl vector delete %s' removes it\n", text_of(vector, "name"));
+    printf(": pushes and pulls are refused there; remove it with 'pawl vector delete %s'\n", text_of(vector, "name"));
   }
 }
 
@@ -131,14 +130,14 @@ static void print_head(const struct status *status, const struct pwi_paint *pain
          pwi_paint_ink(paint, ready ? PWI_INK_GREEN : PWI_INK_RED), ready ? "ready" : "not ready",
          pwi_paint_ink(paint, PWI_INK_PLAIN));
   if (*text_of(root, "stopped"))
-    printf("  %sthe manager decides nothing any more: %s%s\n", pwi_paint_ink(paint, PWI_INK_RED),
+    printf("  %sthe manager has stopped making decisions: %s%s\n", pwi_paint_ink(paint, PWI_INK_RED),
            text_of(root, "stopped"), pwi_paint_ink(paint, PWI_INK_PLAIN));
   printf("  epoch %lld, %lld server processes with %zu shards, %zu arcs, %zu vectors, %lld clients\n",
          whole_of(root, "epoch"), whole_of(root, "processes"), count_of(root, "nodes"), count_of(root, "arcs"),
          count_of(root, "vectors"), whole_of(root, "clients"));
   if (strcmp(text_of(root, "meta"), "memory") != 0)
-    printf("  led from %s in term %lld, decisions in %s\n", pwi_role_short(text_of(root, "leader")),
-           whole_of(root, "term"), text_of(root, "meta"));
+    printf("  leader %s in term %lld, log in %s\n", pwi_role_short(text_of(root, "leader")), whole_of(root, "term"),
+           text_of(root, "meta"));
   if (whole_of(root, "moves_done") > 0 || count_of(root, "moves") > 0)
     printf("  %zu arcs being moved, %lld moved so far\n", count_of(root, "moves"), whole_of(root, "moves_done"));
   print_chains(paint, root);
@@ -242,7 +241,7 @@ static int print_tables(const struct status *status, const char *text) {
   struct pwi_paint paint;
   json_error_t error;
   json_t *root = json_loads(text, 0, &error);
-  if (!root) return pwi_cli_failure(status->command, "the manager's answer cannot be read: %s", error.text);
+  if (!root) return pwi_cli_failure(status->command, "cannot parse the manager's reply: %s", error.text);
   pwi_paint_init(&paint);
   if (status->watch_ns > 0 && paint.colour) printf("\033[H\033[J"); /* home, and nothing below */
   print_head(status, &paint, root);
@@ -297,7 +296,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == PWI_CLI_LETTER_JSON) status.json = true;
     if (letter == LETTER_WATCH && (!pwi_role_seconds(args.value, &status.watch_ns) || status.watch_ns == 0))
-      return pwi_cli_usage(command, "'%s' is no number of seconds above 0", args.value);
+      return pwi_cli_bad_value(command, args.value, "a number of seconds above 0");
     if (!pwi_session_option(&status.choice, command, letter, args.value, &exit_code)) return exit_code;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
@@ -305,18 +304,17 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_WATCH, "watch", "SECONDS", "print it again every so often, until interrupted"},
+    {LETTER_WATCH, "watch", "SECONDS", "print the status again every SECONDS, until interrupted"},
     PWI_SESSION_OPTIONS,
-    {PWI_CLI_LETTER_JSON, "json", NULL, "print the manager's JSON, one object a line"},
+    {PWI_CLI_LETTER_JSON, "json", NULL, "print the manager's JSON, one object per line"},
     {0},
 };
 
 const struct pwi_command pwi_command_status = {
     .name = "status",
     .summary = "show a cluster: servers, ring, vectors, jobs, rates",
-    .text = "Asks the manager and prints what it knows: servers and their shards with state,\n"
-            "share of the ring, memory and rates; vectors; jobs and groups; arcs that are\n"
-            "being moved.\n\n"
+    .text = "Prints what the manager knows: the servers and their shards with state, share\n"
+            "of the ring, memory and rates; the vectors; jobs and groups; arcs being moved.\n\n"
             "  pawl status --cluster node1:7295\n"
             "  PAWL_ADDRESS=node1:7295 pawl status --watch 1\n"
             "  pawl status --json | jq '.nodes[] | {node, state, bytes}'\n",

@@ -102,7 +102,7 @@ static int print_line(const struct run *run, const struct pawl_vector_info *info
   if (run->json) return print_object(run, info, nodes);
   printf("%-32s %-4s %7" PRIu32 " %20s %-8s %-9s %-7s%s\n", info->name, types[is->type], is->width, span_of(is, span),
          pwi_value_function_text(is), placement_of(is), layout_of(is),
-         json_array_size(nodes) > 0 ? " NOT MADE EVERYWHERE, see 'pawl vector show'" : "");
+         json_array_size(nodes) > 0 ? " MISSING ON SOME SERVERS, see 'pawl vector show'" : "");
   return PWI_EXIT_OK;
 }
 
@@ -110,9 +110,9 @@ static void print_nodes(const json_t *nodes) {
   size_t i;
   json_t *node;
   if (json_array_size(nodes) == 0) return;
-  printf("not made by  node");
+  printf("missing on   node");
   json_array_foreach(nodes, i, node) printf("%s %lld", i > 0 ? "," : "", (long long)json_integer_value(node));
-  printf(", for lack of memory: pushes and pulls are refused there\n");
+  printf(", for lack of memory; pushes and pulls are refused there\n");
 }
 
 static int print_all(const struct run *run, const struct pawl_vector_info *info, json_t *nodes) {
@@ -122,8 +122,8 @@ static int print_all(const struct run *run, const struct pawl_vector_info *info,
   printf("vector       %s\ntype         %s\nwidth        %" PRIu32 "\nkeys         %s\nfunction     %s\n", info->name,
          types[is->type], is->width, span_of(is, span), pwi_value_function_text(is));
   printf("placement    %s\nlayout       %s\n", placement_of(is), layout_of(is));
-  if (info->pushed_width != is->width) printf("pushed       %" PRIu32 " values a key\n", info->pushed_width);
-  if (info->pulled_width != is->width) printf("pulled       %" PRIu32 " values a key\n", info->pulled_width);
+  if (info->pushed_width != is->width) printf("pushed       %" PRIu32 " values per key\n", info->pushed_width);
+  if (info->pulled_width != is->width) printf("pulled       %" PRIu32 " values per key\n", info->pulled_width);
   if (is->filters[0]) printf("filters      %s\n", is->filters);
   print_nodes(nodes);
   return PWI_EXIT_OK;
@@ -152,7 +152,7 @@ static int list_in(struct run *run, const char *space, const char *name) {
     shown++;
   }
   if (name && shown == 0)
-    exit_code = pwi_cli_failure(run->command, "there is no vector %s; 'pawl vector list' names those there are", name);
+    exit_code = pwi_cli_failure(run->command, "vector %s not found; list the vectors with 'pawl vector list'", name);
   json_decref(root);
   pawl_vector_list_free(infos);
   return exit_code;
@@ -183,8 +183,9 @@ static int confirm(const struct run *run) {
   char line[PAWL_NAME_MAX + 2] = "";
   if (run->yes) return PWI_EXIT_OK;
   if (!isatty(STDIN_FILENO))
-    return pwi_cli_failure(run->command, "this deletes %s with all it holds, for everybody; --yes does it", run->name);
-  fprintf(stderr, "This deletes %s with all it holds, for everybody. Type its name to do it: ", run->name);
+    return pwi_cli_failure(run->command, "this deletes %s and all its data, for all users; confirm with --yes",
+                           run->name);
+  fprintf(stderr, "This deletes %s and all its data, for all users. Type its name to confirm: ", run->name);
   if (fgets(line, sizeof line, stdin)) line[strcspn(line, "\n")] = '\0';
   if (strcmp(line, run->name) == 0) return PWI_EXIT_OK;
   return pwi_cli_failure(run->command, "nothing was deleted");
@@ -193,7 +194,7 @@ static int confirm(const struct run *run) {
 static int delete_it(struct run *run) {
   pawl_status status = pawl_vector_delete(run->session, run->name, run->choice.timeout_ns);
   if (status == PAWL_NOT_FOUND)
-    return pwi_cli_failure(run->command, "there is no vector %s; 'pawl vector list' names those there are", run->name);
+    return pwi_cli_failure(run->command, "vector %s not found; list the vectors with 'pawl vector list'", run->name);
   if (status) return pwi_session_failure(run->command, status);
   if (run->json) return pwi_cli_print_json(run->command, json_pack("{s:s}", "deleted", run->name));
   printf("deleted %s\n", run->name);
@@ -215,13 +216,13 @@ static int run_delete(const struct pwi_command *command, int argc, char **argv) 
 static const struct pwi_cli_option session_options[] = {PWI_SESSION_OPTIONS, PWI_CLI_JSON, {0}};
 
 static const struct pwi_cli_option delete_options[] = {
-    {LETTER_YES, "yes", NULL, "do not ask for the name once more"}, PWI_SESSION_OPTIONS, PWI_CLI_JSON, {0}};
+    {LETTER_YES, "yes", NULL, "do not ask for confirmation"}, PWI_SESSION_OPTIONS, PWI_CLI_JSON, {0}};
 
 static const struct pwi_command command_list = {
     .name = "vector list",
     .arguments = "[SPACE]",
-    .summary = "list the vectors there are",
-    .text = "Lists the vectors of a space, or all that the key in use may see.\n",
+    .summary = "list the vectors",
+    .text = "Lists the vectors of a space, or all vectors that the key in use may see.\n",
     .options = session_options,
     .run = run_list,
 };
@@ -229,9 +230,9 @@ static const struct pwi_command command_list = {
 static const struct pwi_command command_show = {
     .name = "vector show",
     .arguments = "SPACE/NAME",
-    .summary = "show what a vector is",
+    .summary = "show the options of a vector",
     .text = "Shows type, width, keys, function, placement, layout and filters of a vector,\n"
-            "and the servers that have not the memory to make it, if there are any.\n",
+            "and the servers that cannot create it for lack of memory.\n",
     .options = session_options,
     .run = run_show,
 };
@@ -240,9 +241,9 @@ static const struct pwi_command command_delete = {
     .name = "vector delete",
     .arguments = "SPACE/NAME",
     .summary = "delete a vector",
-    .text = "Deletes a vector with all that it holds, for everybody. At a terminal the name\n"
-            "has to be typed once more; elsewhere --yes is needed. Needs a key that may\n"
-            "write in the vector's space.\n",
+    .text = "Deletes a vector and all its data, for all users. On a terminal, asks for the\n"
+            "name as confirmation; elsewhere --yes is needed. Needs a key that may write in\n"
+            "the vector's space.\n",
     .options = delete_options,
     .run = run_delete,
 };
@@ -252,6 +253,7 @@ static const struct pwi_command *const children[] = {&command_list, &command_sho
 const struct pwi_command pwi_command_vector = {
     .name = "vector",
     .summary = "list, show and delete vectors",
-    .text = "Which vectors a cluster has. 'pawl put --create' makes one, 'pawl get' reads it.\n",
+    .text = "Lists, shows and deletes the vectors of a cluster. To create a vector, use\n"
+            "'pawl put --create'; to read one, use 'pawl get'.\n",
     .children = children,
 };

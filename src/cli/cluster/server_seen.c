@@ -97,7 +97,7 @@ int pwi_server_look(const struct pwi_command *command, struct pawl_session *sess
   if (status) return pwi_session_failure(command, status);
   json_t *root = json_loads(text, 0, &error);
   pawl_text_free(text);
-  if (!root) return pwi_cli_failure(command, "the manager's answer cannot be read: %s", error.text);
+  if (!root) return pwi_cli_failure(command, "cannot parse the manager's reply: %s", error.text);
   find_process(wanted, root, seen);
   count_shards(root, seen);
   count_arcs(root, seen);

@@ -51,7 +51,7 @@ static void print_heading(const struct demo *demo, const char *text) {
 }
 
 static void print_task(const struct demo *demo) {
-  print_heading(demo, demo->all ? "1. Learning, while a server is killed" : "Learning, while a server is killed");
+  print_heading(demo, demo->all ? "1. Training while a server is killed" : "Training while a server is killed");
   printf("  Which sentences are from pawl's documentation, and which from comments in its sources?\n\n    pawl");
   for (size_t i = 0; pwi_demo_words[i]; i++) {
     printf(" %s", pwi_demo_words[i]);
@@ -104,16 +104,19 @@ static void print_learned(const struct demo *demo) {
   bool same = is_same(demo);
   pwi_demo_curve_print(paint, run);
   if (run->news[0]) printf("\n  pawl train said: %s\n", run->news);
-  printf("\n  learned     from %llu sentences, in %zu rounds and %.1f s, by 2 workers with 2 servers, then 1\n",
+  printf("\n"
+         "  trained     on %llu sentences, in %zu rounds and %.1f s, by 2 workers with 2 servers, then 1\n",
          (unsigned long long)run->rows, run->round_count, run->seconds);
-  printf("  objective   %.6f; once more with nobody killed %.6f: %s%s%s%s\n", run->objective,
+  printf("  objective   %.6f; in a second run without a kill %.6f: %s%s%s%s\n", run->objective,
          demo->undisturbed.objective, pwi_paint_ink(paint, same ? PWI_INK_GREEN : PWI_INK_RED),
          same ? "nothing was lost" : "NOT THE SAME", pwi_paint_ink(paint, PWI_INK_PLAIN),
-         same && is_same_throughout(demo) ? ",\n              and every round ended as it did there" : "");
+         same && is_same_throughout(demo) ? ",\n"
+                                            "              and the objectives of all rounds are equal"
+                                          : "");
   printf("  accuracy    %s%.2f %%%s of %llu other sentences (guessing: %.2f %%), AUC %.3f\n",
          pwi_paint_ink(paint, PWI_INK_BOLD), 100 * demo->figures.accuracy, pwi_paint_ink(paint, PWI_INK_PLAIN),
          (unsigned long long)demo->figures.rows, 100 * guessing(demo), demo->figures.auc);
-  printf("  model       %llu of %llu words have a weight; the heaviest:\n\n", (unsigned long long)run->nonzeros,
+  printf("  model       %llu of %llu words have a weight; the largest:\n\n", (unsigned long long)run->nonzeros,
          (unsigned long long)run->features);
   print_words(demo, "documentation", demo->top.words[1]);
   print_words(demo, "comments", demo->top.words[0]);
@@ -144,7 +147,8 @@ static int train_twice(struct demo *demo) {
   int exit_code = pwi_demo_train_run(demo->command, demo->data, demo->folder, true, &interrupted, &demo->killed);
   if (exit_code) return exit_code;
   if (!demo->killed.killed)
-    return pwi_cli_failure(demo->command, "no server could be killed in time: training was over, or /proc hides it");
+    return pwi_cli_failure(demo->command,
+                           "no server was killed: training ended too early, or its process is not visible in /proc");
   if (linear_model_read(pwi_demo_model_path(demo->folder, path), &demo->model, error))
     return pwi_cli_failure(demo->command, "%s", error);
   exit_code = pwi_demo_train_run(demo->command, demo->data, demo->folder, false, &interrupted, &demo->undisturbed);
@@ -165,11 +169,11 @@ static int show_learned(const struct demo *demo) {
 static int show_training(struct demo *demo) {
   if (!pwi_demo_data_find(demo->named, demo->data))
     return pwi_cli_failure(demo->command,
-                           "the data is not here: %s, " PWI_DEMO_TEST " and " PWI_DEMO_VOCABULARY
-                           " are in examples/data of pawl's sources; --data FOLDER says where that is",
+                           "cannot find the data: %s, " PWI_DEMO_TEST " and " PWI_DEMO_VOCABULARY
+                           " are in examples/data of pawl's sources; name that folder with --data FOLDER",
                            PWI_DEMO_TRAIN);
   if (!pwi_demo_folder_make(demo->folder))
-    return pwi_cli_failure(demo->command, "cannot make a folder %s: %s", demo->folder, strerror(errno));
+    return pwi_cli_failure(demo->command, "cannot create the folder %s: %s", demo->folder, strerror(errno));
   if (!demo->json) print_task(demo);
   catch_interrupts(true);
   int exit_code = train_twice(demo);
@@ -188,11 +192,16 @@ static void print_next(const struct demo *demo) {
   printf("Next:\n"
          "  %s train logistic %s/%s --l1 1 -o words.model\n"
          "  %s predict words.model %s/%s\n"
-         "      the same by hand; README.md goes on from there, with accidents\n",
+         "      the same by hand; README.md continues from there, with failures\n",
          pawl, demo->data, PWI_DEMO_TRAIN, pawl, demo->data, PWI_DEMO_TEST);
-  if (!demo->all) printf("  %s demo --all\n      also a simulated cluster under faults\n", pawl);
-  printf("  %s --help\n      all commands; docs/commands.md has a page for each\n"
-         "  make test\n      the tests; docs/architecture.md is the way into the source\n",
+  if (!demo->all)
+    printf("  %s demo --all\n"
+           "      adds a simulated cluster under faults\n",
+           pawl);
+  printf("  %s --help\n"
+         "      lists all commands; docs/commands.md has a page for each\n"
+         "  make test\n"
+         "      runs the tests; docs/architecture.md introduces the source\n",
          pawl);
 }
 
@@ -221,7 +230,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == 's' && !pwi_cli_number(args.value, &demo->sim.seed)) {
       pwi_free(demo);
-      return pwi_cli_usage(command, "the seed must be a whole number, not '%s'", args.value);
+      return pwi_cli_bad_value(command, args.value, "a whole number");
     }
     if (letter == 'a') demo->all = true;
     if (letter == 'd') demo->named = args.value;
@@ -234,21 +243,21 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option cli_options[] = {
-    {'a', "all", NULL, "also replay a simulated schedule of faults"},
-    {'s', "seed", "NUMBER", "of the simulated faults"},
+    {'a', "all", NULL, "also run a simulated schedule of faults"},
+    {'s', "seed", "NUMBER", "seed of the simulated faults"},
     {'d', "data", "FOLDER",
-     "where the data is (default: examples/data of the source tree, or\nshare/pawl of the installation)"},
+     "folder of the data (default: examples/data of the source tree, or share/pawl of the installation)"},
     PWI_CLI_JSON,
     {0},
 };
 
 const struct pwi_command pwi_command_demo = {
     .name = "demo",
-    .summary = "show pawl at work on this machine",
-    .text = "Trains a model on two servers and two workers, kills one of the servers in the\n"
-            "middle with kill -9, and shows that nothing stops and nothing is lost: the curve,\n"
-            "the accuracy, and the words that the model goes by. Takes some seconds and leaves\n"
-            "nothing behind.\n",
+    .summary = "train on a small cluster while a server is killed",
+    .text = "Trains a model with two servers and two workers on this machine, kills one of\n"
+            "the servers with kill -9 on the way, and shows that training continues and\n"
+            "nothing is lost: the curve of the objective, the accuracy, and the words with\n"
+            "the largest weights. Takes a few seconds and leaves no files behind.\n",
     .options = cli_options,
     .run = run,
 };

@@ -64,7 +64,7 @@ static void print_foot(const struct scale *scale, const struct pwi_paint *paint,
   for (size_t i = 0; i < scale->rounds * (size_t)scale->cells; i++) putchar('-');
   printf("\n");
   if (!training->killed || training->killed_after > scale->rounds) return;
-  printf("%*s%s^ here, after round %zu, kill -9 of a server: process %ld%s\n",
+  printf("%*s%s^ after round %zu: kill -9 of a server, process %ld%s\n",
          MARGIN + (int)training->killed_after * scale->cells, "", pwi_paint_ink(paint, PWI_INK_RED),
          training->killed_after, (long)training->killed, pwi_paint_ink(paint, PWI_INK_PLAIN));
 }
@@ -72,7 +72,7 @@ static void print_foot(const struct scale *scale, const struct pwi_paint *paint,
 void pwi_demo_curve_print(const struct pwi_paint *paint, const struct pwi_demo_training *training) {
   struct scale scale;
   measure(&scale, paint, training);
-  printf("  The objective after each round: how far it is above its end, %.4f\n\n", scale.end);
+  printf("  The objective after each round, above its final value %.4f\n\n", scale.end);
   for (int row = 0; row < (int)(scale.top - scale.bottom); row++) print_row(&scale, paint, training, row);
   print_foot(&scale, paint, training);
 }

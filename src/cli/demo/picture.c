@@ -104,7 +104,9 @@ static void print_picture(const struct pwi_demo_run *run, const struct pwi_paint
   print_scale(run);
   for (uint32_t node = 0; node < PWI_DEMO_NODES; node++) print_row(run, paint, node);
   print_legend(paint);
-  printf("\n  what went wrong, out of seed %" PRIu64 ":\n", run->seed);
+  printf("\n"
+         "  faults drawn from seed %" PRIu64 ":\n",
+         run->seed);
   for (size_t i = 0; i < run->fault_count; i++) printf("    %s\n", run->faults[i].text);
 }
 
@@ -114,12 +116,11 @@ static void print_verdict(const struct pwi_demo_run *run, const struct pwi_demo_
   bool same = run->hash == again->hash;
   printf("\n  writes   %s%" PRIu64 " acknowledged, %" PRIu64 " lost%s",
          pwi_paint_ink(paint, run->lost ? PWI_INK_RED : PWI_INK_GREEN), run->acknowledged, run->lost, plain);
-  printf("; %" PRIu64 " came twice and were stored once; the store started %u times\n", run->duplicates,
-         run->store_starts);
-  if (*run->failure) printf("  found    %s\n", run->failure);
-  printf("  events   %" PRIu64 " in %.3f s: %.2f million a second\n", run->events, run->seconds,
+  printf("; %" PRIu64 " duplicates were ignored; the store started %u times\n", run->duplicates, run->store_starts);
+  if (*run->failure) printf("  failure  %s\n", run->failure);
+  printf("  events   %" PRIu64 " in %.3f s: %.2f million per second\n", run->events, run->seconds,
          run->seconds > 0 ? (double)run->events / run->seconds / 1e6 : 0);
-  printf("  trace    %016" PRIx64 ", and once more %016" PRIx64 ": %s%s%s\n", run->hash, again->hash,
+  printf("  trace    %016" PRIx64 ", second run %016" PRIx64 ": %s%s%s\n", run->hash, again->hash,
          pwi_paint_ink(paint, same ? PWI_INK_GREEN : PWI_INK_RED), same ? "the same" : "NOT THE SAME", plain);
 }
 

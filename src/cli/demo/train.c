@@ -175,7 +175,9 @@ static bool read_output(struct pwi_demo_training *training, const char *folder) 
 static int explain(const struct watch *watch, struct pwi_child_end end) {
   char words[1024], how[64];
   pwi_child_last_words(watch->child, words, sizeof words);
-  return pwi_cli_failure(watch->command, "training ended with %s; it said:\n%s",
+  return pwi_cli_failure(watch->command,
+                         "training ended with %s; its last output:\n"
+                         "%s",
                          pwi_child_end_print(end, how, sizeof how), words);
 }
 
@@ -197,7 +199,8 @@ static int await(struct watch *watch, const volatile sig_atomic_t *stop) {
     if (!status) return conclude(watch, end);
   }
   if (*stop) return PWI_EXIT_FAILURE;
-  return pwi_cli_failure(watch->command, "training does not end, after %zu rounds", watch->training->round_count);
+  return pwi_cli_failure(watch->command, "training did not end in time, after %zu rounds",
+                         watch->training->round_count);
 }
 
 static int start(struct watch *watch, const char *data) {
@@ -206,7 +209,7 @@ static int start(struct watch *watch, const char *data) {
   const char *words[WORDS + 16] = {"pawl"};
   size_t count = 1;
   if (pwi_child_command(command, sizeof command) != PAWL_OK)
-    return pwi_cli_failure(watch->command, "the pawl command cannot be found: set PAWL_COMMAND to its path");
+    return pwi_cli_failure(watch->command, "cannot find the pawl command; set PAWL_COMMAND to its path");
   for (size_t i = 0; i < WORDS; i++) words[count++] = pwi_demo_words[i];
   const char *more[] = {path_in(data, PWI_DEMO_TRAIN, train),      "--log", path_in(watch->folder, LOG, log), "-o",
                         pwi_demo_model_path(watch->folder, model), "--json"};

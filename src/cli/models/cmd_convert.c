@@ -114,11 +114,9 @@ static int say_done(const struct convert *convert, const struct pawl_data *data,
          pawl_data_format_name(info->format), info->files, info->files == 1 ? "file" : "files", (double)bytes / 1e6,
          seconds, rate);
   if (skipped > 0)
-    printf("left out %" PRIu64 " bad %s, the first of them %s\n", skipped, skipped == 1 ? "row" : "rows",
+    printf("skipped %" PRIu64 " bad %s, the first: %s\n", skipped, skipped == 1 ? "row" : "rows",
            pawl_data_first_bad(data));
-  if (unknown > 0)
-    printf("left out %" PRIu64 " %s not in the vocabulary\n", unknown,
-           unknown == 1 ? "word that is" : "words that are");
+  if (unknown > 0) printf("skipped %" PRIu64 " %s not in the vocabulary\n", unknown, unknown == 1 ? "word" : "words");
   printf("next: pawl train %s %s\n", has_labels(info->format) ? "logistic" : "lda", convert->output);
   return PWI_EXIT_OK;
 }
@@ -173,7 +171,7 @@ static int run_all(struct convert *convert, const char *const *paths, size_t cou
   int exit_code =
       status ? pwi_cli_failure(convert->command, "%s", pawl_error_text()) : say_done(convert, data, &info, max_id);
   if (status == PAWL_CORRUPT && !convert->options.skip_bad)
-    fprintf(stderr, "with --skip-bad N up to N bad rows are left out\n");
+    fprintf(stderr, "skip up to N bad rows with --skip-bad N\n");
   pawl_data_close(data);
   return exit_code;
 }
@@ -229,10 +227,10 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     const char *due = read_option(&convert, letter, args.value);
-    if (due) return pwi_cli_usage(command, "'%s': %s is due", args.value, due);
+    if (due) return pwi_cli_bad_value(command, args.value, "%s", due);
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, argc)) return args.exit_code;
-  if (!convert.output) return pwi_cli_usage(command, "-o FILE is missing: where should the cache go?");
+  if (!convert.output) return pwi_cli_usage(command, "no output file given; name one with -o FILE");
   convert.is_terminal = !convert.json && isatty(STDERR_FILENO) == 1;
   struct pwi_spool spool;
   int exit_code;
@@ -244,20 +242,21 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {'o', "output", "FILE", "where the cache goes; a file of that name is replaced"},
+    {'o', "output", "FILE", "write the cache to FILE; an existing file is replaced"},
     {LETTER_FORMAT, "format", "FORMAT",
-     "auto, libsvm, vw, criteo, csv, ldac, uci, text or cache;\nauto: by the first rows of each file, which is never "
-     "text"},
-    {LETTER_HASH_BITS, "hash-bits", "N", "bits of hashed feature names, 1 to 62; by default 22"},
-    {LETTER_LABEL, "label", "COLUMN", "csv: the label's column, by name or by number from 1;\nby default the first"},
+     "format of the input: auto, libsvm, vw, criteo, csv, ldac, uci, text or cache (default: auto, detected from the "
+     "first rows of each file; text is never detected)"},
+    {LETTER_HASH_BITS, "hash-bits", "N", "number of bits of hashed feature names, 1 to 62 (default: 22)"},
+    {LETTER_LABEL, "label", "COLUMN", "csv: column of the label, by name or by number from 1 (default: the first)"},
     {LETTER_SEPARATOR, "separator", "C",
-     "csv: between columns, a character or comma, semicolon, tab,\nspace or bar; by default by the first lines"},
+     "csv: separator of columns: a character, or comma, semicolon, tab, space or bar (default: detected from the first "
+     "lines)"},
     {LETTER_WORDS, "vocab", "FILE",
-     "ldac, uci, text: the vocabulary, a word a line; without\none the words of a text are hashed"},
-    {LETTER_BINARY, "binary", NULL, "every value becomes 1"},
-    {LETTER_UNIT_ROWS, "unit-rows", NULL, "then every row is scaled to length 1"},
-    {LETTER_SKIP_BAD, "skip-bad", "N", "leave up to N rows out that cannot be read; by default 0"},
-    {LETTER_THREADS, "threads", "N", "that parse; by default as many as there are processors"},
+     "ldac, uci, text: vocabulary file, one word per line (default: the words of a text are hashed)"},
+    {LETTER_BINARY, "binary", NULL, "set every value to 1"},
+    {LETTER_UNIT_ROWS, "unit-rows", NULL, "scale every row to length 1 (after --binary)"},
+    {LETTER_SKIP_BAD, "skip-bad", "N", "skip up to N rows that cannot be parsed (default: 0)"},
+    {LETTER_THREADS, "threads", "N", "number of threads that parse (default: the number of processors)"},
     PWI_CLI_JSON,
     {0},
 };
@@ -265,12 +264,12 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_convert = {
     .name = "convert",
     .arguments = "INPUT…",
-    .summary = "turn data files into a cache that loads at memory speed",
-    .text = "Reads labelled rows from files, plain or compressed (gzip, zstd, xz, bzip2), in\n"
-            "LIBSVM's, Vowpal Wabbit's or Criteo's format or as csv, or documents in LDA-C's or\n"
-            "UCI's or as plain text, and writes them to one file of rows and columns as they\n"
-            "lie in memory. INPUT may be a pattern, or - for standard input. docs/data.md has\n"
-            "the formats to the letter.\n\n"
+    .summary = "convert data files to a binary cache that loads fast",
+    .text = "Reads labelled rows (LIBSVM, Vowpal Wabbit, Criteo or csv) or documents\n"
+            "(LDA-C, UCI or plain text) from files, plain or compressed with gzip, zstd, xz\n"
+            "or bzip2, and writes them to one cache file, which has the layout of the rows\n"
+            "in memory. INPUT may be a pattern, or - for standard input. docs/data.md\n"
+            "specifies the formats.\n\n"
             "  pawl convert rcv1.svm.gz -o rcv1.cache\n"
             "  pawl convert 'day_*.tsv.zst' --hash-bits 24 --skip-bad 100 -o days.cache\n"
             "  pawl convert table.csv --label clicked --unit-rows -o table.cache\n"

@@ -6,7 +6,7 @@ static const struct pwi_command *const children[] = {&pwi_command_lda_topics, &p
 
 const struct pwi_command pwi_command_lda = {
     .name = "lda",
-    .summary = "topic models: their words, topics of documents",
-    .text = "A topic model is a file that 'pawl train lda' writes.\n",
+    .summary = "inspect and apply topic models",
+    .text = "A topic model is a file written by 'pawl train lda'.\n",
     .children = children,
 };

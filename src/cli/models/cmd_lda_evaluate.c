@@ -8,14 +8,14 @@
 static void print_score(const struct pwi_lda_input *input, const struct pawl_lda_score *score) {
   uint64_t skipped = pawl_data_skipped(input->data);
   printf("%-12s %.6g\n", "perplexity", score->perplexity);
-  printf("%-12s %.6g for each token\n", "likelihood", score->log_likelihood / (double)score->tokens);
-  printf("%-12s %" PRIu64 ", halved by seed %" PRIu64 "\n", "documents", score->documents, input->folding.seed);
+  printf("%-12s %.6g per token\n", "likelihood", score->log_likelihood / (double)score->tokens);
+  printf("%-12s %" PRIu64 ", split with seed %" PRIu64 "\n", "documents", score->documents, input->folding.seed);
   printf("%-12s %" PRIu64 " scored\n", "tokens", score->tokens);
   if (score->unknown)
-    printf("%-12s %" PRIu64 " tokens of words that the model does not have\n", "unknown", score->unknown);
+    printf("%-12s %" PRIu64 " tokens of words that are not in the model\n", "unknown", score->unknown);
   if (score->empty) printf("%-12s %" PRIu64 " documents without a known word\n", "empty", score->empty);
   if (skipped)
-    printf("%-12s %" PRIu64 " documents, the first at %s\n", "left out", skipped, pawl_data_first_bad(input->data));
+    printf("%-12s %" PRIu64 " documents, the first at %s\n", "skipped", skipped, pawl_data_first_bad(input->data));
 }
 
 static json_t *score_json(const struct pwi_lda_input *input, const struct pawl_lda_score *score) {
@@ -55,9 +55,10 @@ static int run_evaluate(const struct pwi_command *command, int argc, char **argv
 }
 
 static const struct pwi_cli_option options[] = {
-    {PWI_LDA_ALPHA, "alpha", "A", "of every topic (default: 0.1, so that models can be compared)"},
-    {PWI_LDA_ITERATIONS, "iterations", "N", "for each document (default: 100)"},
-    {PWI_LDA_SEED, "seed", "N", "by which documents are halved (default: 1)"},
+    {PWI_LDA_ALPHA, "alpha", "A",
+     "prior of every topic in a document (default: 0.1 for all models, so that they can be compared)"},
+    {PWI_LDA_ITERATIONS, "iterations", "N", "number of iterations per document (default: 100)"},
+    {PWI_LDA_SEED, "seed", "N", "seed of the split of documents (default: 1)"},
     PWI_LDA_READING,
     PWI_CLI_JSON,
     {0},
@@ -66,12 +67,13 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_lda_evaluate = {
     .name = "lda evaluate",
     .arguments = "MODEL DATA...",
-    .summary = "how well a model foretells documents",
-    .text = "Prints the perplexity of documents that the model has not seen: each token goes to\n"
-            "one half of its document or the other by chance, topics are found from the first\n"
-            "half, and the tokens of the second are scored. Lower is better; as many as there\n"
-            "are words is what knowing nothing gives. The same documents and seed give the same\n"
-            "figure on any number of threads.\n\n"
+    .summary = "print the held-out perplexity of a model",
+    .text = "Prints the perplexity of documents that were not used in training. Each\n"
+            "document's tokens are split into two halves at random; the topics are inferred\n"
+            "from the first half, and the tokens of the second half are scored. Lower is\n"
+            "better; a model that knows nothing has a perplexity equal to the number of\n"
+            "words. The result depends only on the documents and the seed, not on the\n"
+            "number of threads.\n\n"
             "  pawl lda evaluate news.model test.ldac\n",
     .options = options,
     .run = run_evaluate,

@@ -160,10 +160,10 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
     if (letter == PWI_CLI_LETTER_JSON) json = true;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
-  if (!output) return pwi_cli_usage(command, "where to? -o FILE.npy or -o FILE.txt");
+  if (!output) return pwi_cli_usage(command, "no output file given; name one with -o FILE.npy or -o FILE.txt");
   matrix.text = ends_with(output, ".txt");
   if (!matrix.text && !ends_with(output, ".npy"))
-    return pwi_cli_usage(command, "'%s' ends in neither .npy nor .txt", output);
+    return pwi_cli_usage(command, "unknown format of '%s'; expected a name that ends in .npy or .txt", output);
   pwi_lda_input_init(&input, command);
   int exit_code = export_model(&input, &matrix, argv[args.rest], output, json);
   pwi_lda_input_fini(&input);
@@ -171,8 +171,8 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
 }
 
 static const struct pwi_cli_option options[] = {
-    {'o', "output", "FILE", "FILE.npy, for numpy.load, or FILE.txt, a topic a line"},
-    {LETTER_COUNTS, "counts", NULL, "how often each word has each topic, instead of probabilities"},
+    {'o', "output", "FILE", "write to FILE: .npy for numpy.load, or .txt with one topic per line"},
+    {LETTER_COUNTS, "counts", NULL, "write the counts of words in topics instead of probabilities"},
     PWI_CLI_JSON,
     {0},
 };
@@ -180,10 +180,10 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_lda_export = {
     .name = "lda export",
     .arguments = "MODEL",
-    .summary = "write the topics as a matrix",
-    .text = "Writes phi, the probability of each word in each topic: a row for each topic, which\n"
-            "adds up to 1, and a column for each word, in the order of the vocabulary. All of it\n"
-            "is written, zeros too.\n\n"
+    .summary = "export the topics as a matrix",
+    .text = "Writes phi, the probability of each word in each topic, as a dense matrix.\n"
+            "Each topic is a row, which adds up to 1; each word is a column, in the order\n"
+            "of the vocabulary.\n\n"
             "  pawl lda export news.model -o phi.npy\n"
             "  python3 -c 'import numpy; print(numpy.load(\"phi.npy\").shape)'\n",
     .options = options,

@@ -168,13 +168,13 @@ static int close_output(struct infer *infer, int exit_code) {
 static void say_rest(const struct infer *infer) {
   uint64_t skipped = pawl_data_skipped(infer->input.data);
   if (infer->unknown)
-    fprintf(stderr, "pawl lda infer: %" PRIu64 " %s that %s does not have\n", infer->unknown,
-            infer->unknown == 1 ? "token is of a word" : "tokens are of words", infer->input.model_path);
+    fprintf(stderr, "pawl lda infer: %" PRIu64 " %s not in %s\n", infer->unknown,
+            infer->unknown == 1 ? "token is a word" : "tokens are words", infer->input.model_path);
   if (infer->nothing)
-    fprintf(stderr, "pawl lda infer: %" PRIu64 " of %" PRIu64 " documents %s no word that it knows\n", infer->nothing,
+    fprintf(stderr, "pawl lda infer: %" PRIu64 " of %" PRIu64 " documents %s no known word\n", infer->nothing,
             infer->document, infer->nothing == 1 ? "has" : "have");
   if (skipped)
-    fprintf(stderr, "pawl lda infer: %" PRIu64 " bad %s left out, the first at %s\n", skipped,
+    fprintf(stderr, "pawl lda infer: %" PRIu64 " bad %s skipped, the first at %s\n", skipped,
             skipped == 1 ? "document was" : "documents were", pawl_data_first_bad(infer->input.data));
 }
 
@@ -200,7 +200,7 @@ static int run_infer(const struct pwi_command *command, int argc, char **argv) {
     if (letter == LETTER_ALL) infer.all = true;
     if (letter == PWI_CLI_LETTER_JSON) infer.json = true;
     if (letter == 'n' && (!pwi_cli_number(args.value, &infer.top) || infer.top == 0))
-      exit_code = pwi_cli_usage(command, "'%s' is not a number of topics", args.value);
+      exit_code = pwi_cli_bad_value(command, args.value, "a number of topics, at least 1");
   }
   if (exit_code) return exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 2, INT_MAX)) return args.exit_code;
@@ -213,10 +213,10 @@ static int run_infer(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {'n', "top", "N", "print the N largest topics of each document (default: 5)"},
-    {LETTER_ALL, "all", NULL, "print the shares of all topics, by number"},
-    {'o', "output", "FILE", "where they go (default: standard output)"},
-    {PWI_LDA_ALPHA, "alpha", "A", "of every topic (default: the model's own)"},
-    {PWI_LDA_ITERATIONS, "iterations", "N", "for each document (default: 100)"},
+    {LETTER_ALL, "all", NULL, "print the shares of all topics, in order of their numbers"},
+    {'o', "output", "FILE", "write the topics to FILE (default: standard output)"},
+    {PWI_LDA_ALPHA, "alpha", "A", "prior of every topic in a document (default: the model's)"},
+    {PWI_LDA_ITERATIONS, "iterations", "N", "number of iterations per document (default: 100)"},
     PWI_LDA_READING,
     PWI_CLI_JSON,
     {0},
@@ -225,10 +225,11 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_lda_infer = {
     .name = "lda infer",
     .arguments = "MODEL DATA...",
-    .summary = "the topics of documents",
-    .text = "Prints for each document its number, from 1 on, and its largest topics with their\n"
-            "shares. Words that the model does not have are left out, and counted at the end.\n"
-            "With --all a line has the number and then as many shares as there are topics.\n\n"
+    .summary = "infer the topics of documents",
+    .text = "Prints for each document its number, counted from 1, and its largest topics\n"
+            "with their shares. Words that are not in the model are ignored, and counted at\n"
+            "the end. With --all each line has the number of the document and the shares of\n"
+            "all topics.\n\n"
             "  pawl lda infer news.model today.txt --format text\n"
             "  pawl lda infer news.model test.ldac --vocab news.vocab --all -o theta.txt\n",
     .options = options,

@@ -122,13 +122,13 @@ static void print_about(const struct topics *topics) {
   double alpha = 0;
   for (uint32_t k = 0; k < about->topics; k++) alpha += pawl_lda_model_alpha(topics->input.model)[k];
   printf("%-10s %" PRIu32 " of %" PRIu64 " words%s\n", "topics", about->topics, about->words,
-         topics->input.names ? "" : ", which are numbers");
+         topics->input.names ? "" : ", which have numbers only");
   printf("%-10s %s, %" PRIu64 " %s over %" PRIu64 " documents with %" PRIu64 " tokens\n", "trained",
          about->method == PAWL_LDA_SVI ? "svi" : "gibbs", about->sweeps,
          about->method == PAWL_LDA_SVI ? "passes" : "sweeps", about->documents, about->tokens);
-  printf("%-10s %.6g in all, beta %.6g\n", "alpha", alpha, about->beta);
+  printf("%-10s %.6g in total, beta %.6g\n", "alpha", alpha, about->beta);
   if (isfinite(about->log_likelihood) && about->tokens > 0)
-    printf("%-10s %.6g for each token: log p(w, z)\n", "likelihood", about->log_likelihood / (double)about->tokens);
+    printf("%-10s %.6g per token: log p(w, z)\n", "likelihood", about->log_likelihood / (double)about->tokens);
 }
 
 /* As wide as it is on a terminal, by characters of UTF-8. */
@@ -160,7 +160,7 @@ static void print_topic(const struct topics *topics, const struct pwi_paint *pai
          pawl_lda_model_alpha(topics->input.model)[topic->number]);
   if (coherence && !isnan(coherence->umass))
     printf("  coherence npmi %.3f, umass %.3f", coherence->npmi, coherence->umass);
-  if (coherence && isnan(coherence->umass)) printf("  coherence not known");
+  if (coherence && isnan(coherence->umass)) printf("  coherence unknown");
   putchar('\n');
   print_words(topics, paint, topic->number);
 }
@@ -223,11 +223,11 @@ static int take_option(struct topics *topics, int letter, const char *value) {
   if (letter == PWI_CLI_LETTER_JSON) topics->json = true;
   if (letter == LETTER_DATA) topics->paths[topics->path_count++] = value;
   if (letter == 'n' && (!pwi_cli_number(value, &topics->top) || topics->top > TOP_MAX))
-    return pwi_cli_usage(command, "'%s' is not a number of words from 0 to %d", value, TOP_MAX);
+    return pwi_cli_bad_value(command, value, "a number of words from 0 to %d", TOP_MAX);
   if (letter == LETTER_TOPIC && !pwi_cli_number(value, &topics->wanted[topics->wanted_count++]))
-    return pwi_cli_usage(command, "'%s' is not the number of a topic", value);
+    return pwi_cli_bad_value(command, value, "the number of a topic");
   if (letter == LETTER_SORT && !read_order(value, &topics->order))
-    return pwi_cli_usage(command, "'%s' is not share, number or coherence", value);
+    return pwi_cli_bad_value(command, value, "share, number or coherence");
   return PWI_EXIT_OK;
 }
 
@@ -242,17 +242,18 @@ static bool read_options(struct topics *topics, struct pwi_cli_args *args, int *
     return false;
   }
   if (args->argc - args->rest > 1 && topics->path_count == 0)
-    *exit_out = pwi_cli_usage(args->command, "documents are named by --data: '%s'", args->argv[args->rest + 1]);
+    *exit_out = pwi_cli_usage(args->command, "unexpected argument '%s'; name documents with --data",
+                              args->argv[args->rest + 1]);
   for (int i = args->rest + 1; i < args->argc; i++) topics->paths[topics->path_count++] = args->argv[i];
   if (topics->order == BY_COHERENCE && topics->path_count == 0)
-    *exit_out = pwi_cli_usage(args->command, "coherence is measured on documents: --data FILE...");
+    *exit_out = pwi_cli_usage(args->command, "--sort coherence needs documents; name them with --data FILE");
   return *exit_out == PWI_EXIT_OK;
 }
 
 static int check_wanted(const struct topics *topics) {
   for (size_t i = 0; i < topics->wanted_count; i++)
     if (topics->wanted[i] >= topics->about.topics)
-      return pwi_cli_failure(topics->input.command, "there is no topic %" PRIu64 " in %s: they are 0 to %" PRIu32,
+      return pwi_cli_failure(topics->input.command, "unknown topic %" PRIu64 " in %s; expected 0 to %" PRIu32,
                              topics->wanted[i], topics->input.model_path, topics->about.topics - 1);
   return PWI_EXIT_OK;
 }
@@ -288,8 +289,8 @@ static int run_topics(const struct pwi_command *command, int argc, char **argv) 
 static const struct pwi_cli_option options[] = {
     {'n', "top", "N", "print the N most probable words of each topic (default: 10)"},
     {LETTER_TOPIC, "topic", "K", "print this topic only; may be given several times"},
-    {LETTER_SORT, "sort", "BY", "share (default), number or coherence"},
-    {LETTER_DATA, "data", "FILE...", "measure on these documents how well the words go together"},
+    {LETTER_SORT, "sort", "BY", "order of topics: share (default), number or coherence"},
+    {LETTER_DATA, "data", "FILE...", "measure the coherence of the topics on these documents"},
     PWI_LDA_READING,
     PWI_CLI_JSON,
     {0},
@@ -298,11 +299,11 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_lda_topics = {
     .name = "lda topics",
     .arguments = "MODEL",
-    .summary = "the words of each topic of a model",
-    .text = "Prints each topic of a model: its number, its share of the tokens that the model was\n"
-            "trained on, its alpha, and its most probable words with their probabilities. With\n"
-            "--data also how well these words go together in documents: npmi, from -1 to 1, and\n"
-            "umass, which is higher, closer to 0, for better topics.\n\n"
+    .summary = "print the words of each topic of a model",
+    .text = "Prints each topic of a model: its number, its share of the tokens in training,\n"
+            "its alpha, and its most probable words with their probabilities. With --data\n"
+            "also prints how coherent these words are in documents: npmi, from -1 to 1, and\n"
+            "umass, which is at most about 0. Higher is better for both.\n\n"
             "  pawl lda topics news.model --top 20\n"
             "  pawl lda topics news.model --sort coherence --data news.ldac\n",
     .options = options,

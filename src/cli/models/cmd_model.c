@@ -92,18 +92,18 @@ static int name_top(const struct pwi_command *command, const char *path, uint64_
 
 static void print_penalty(const struct linear_model *model) {
   if (isnan(model->l1) || isnan(model->l2))
-    printf("%-12s %s, how much is not known\n", "penalty", isnan(model->l1) ? "l1" : "l2");
+    printf("%-12s %s, of unknown weight\n", "penalty", isnan(model->l1) ? "l1" : "l2");
   else
     printf("%-12s l1 %.9g, l2 %.9g%s\n", "penalty", model->l1, model->l2,
-           model->scale == LINEAR_SCALE_MAX         ? ", of weights of features divided by their largest value"
-           : model->scale == LINEAR_SCALE_DEVIATION ? ", of weights of features divided by their deviation"
+           model->scale == LINEAR_SCALE_MAX         ? ", on weights of features divided by their largest value"
+           : model->scale == LINEAR_SCALE_DEVIATION ? ", on weights of features divided by their standard deviation"
                                                     : "");
 }
 
 static void print_rows_read(const struct linear_model *model) {
   if (model->hash_bits) printf("%-12s hashed to %" PRIu32 " bits\n", "names", model->hash_bits);
   if (model->binary || model->unit_rows)
-    printf("%-12s %s%s%s\n", "rows", model->binary ? "every value 1" : "",
+    printf("%-12s %s%s%s\n", "rows", model->binary ? "every value set to 1" : "",
            model->binary && model->unit_rows ? ", then " : "", model->unit_rows ? "scaled to length 1" : "");
 }
 
@@ -115,8 +115,9 @@ static void print_model(const struct linear_model *model, const struct top *top)
   if (model->class_weights[0] != 1 || model->class_weights[1] != 1)
     printf("%-12s %.9g for %.9g, %.9g for %.9g\n", "class weights", model->class_weights[0], model->labels[0],
            model->class_weights[1], model->labels[1]);
-  printf("%-12s %" PRIu64 "%s\n%-12s %zu that are not 0\n", "features", linear_model_width(model),
-         model->zero_based ? ", numbered from 0" : "", "weights", model->count);
+  printf("%-12s %" PRIu64 "%s\n"
+         "%-12s %zu non-zero\n",
+         "features", linear_model_width(model), model->zero_based ? ", numbered from 0" : "", "weights", model->count);
   if (model->has_bias) printf("%-12s %.9g\n", "bias", model->bias);
   print_rows_read(model);
   if (!isnan(model->objective)) printf("%-12s %.10g at the end of training\n", "objective", model->objective);
@@ -180,7 +181,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
     if (letter == LETTER_VOCABULARY) show.vocabulary = args.value;
     if (letter == PWI_CLI_LETTER_JSON) show.json = true;
     if (letter == 'n' && !pwi_cli_number(args.value, &show.top))
-      return pwi_cli_usage(command, "'%s' is no number of weights", args.value);
+      return pwi_cli_bad_value(command, args.value, "a number of weights");
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   show.path = argv[args.rest];
@@ -193,8 +194,8 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
 static const struct pwi_cli_option show_options[] = {
     {'n', "top", "N", "print the N largest weights (default: 10)"},
     {LETTER_VOCABULARY, "vocabulary", "FILE",
-     "names of features: line i is that of feature i\n(from 0 in a zero-based model; default: the names that the "
-     "model\nhas from csv or vw data)"},
+     "file with the names of features: line i names feature i, counted from 0 in a zero-based model (default: the "
+     "names that the model has from csv or vw data)"},
     PWI_CLI_JSON,
     {0},
 };
@@ -202,8 +203,9 @@ static const struct pwi_cli_option show_options[] = {
 static const struct pwi_command command_show = {
     .name = "model show",
     .arguments = "MODEL",
-    .summary = "what a model is, and its largest weights",
-    .text = "Prints how a linear model was trained, and the weights that are furthest from 0.\n\n"
+    .summary = "print the options of a model and its largest weights",
+    .text = "Prints the options that a linear model was trained with, and its weights with\n"
+            "the largest absolute values.\n\n"
             "  pawl model show spam.model --vocabulary words.txt --top 50\n",
     .options = show_options,
     .run = run_show,
@@ -224,14 +226,15 @@ static bool read_format(const char *name, enum linear_format *format_out) {
 static void warn(const struct linear_model *model, enum linear_format format) {
   if (format == LINEAR_FORMAT_PAWL) return;
   if (model->binary || model->unit_rows)
-    fprintf(stderr, "pawl model export: rows were%s%s%s in training; who predicts with this file must do the same\n",
+    fprintf(stderr,
+            "pawl model export: rows were%s%s%s in training; transform rows likewise to predict with this file\n",
             model->binary ? " made binary" : "", model->binary && model->unit_rows ? " and" : "",
             model->unit_rows ? " scaled to length 1" : "");
   if (model->zero_based && format == LINEAR_FORMAT_LIBLINEAR)
-    fprintf(stderr,
-            "pawl model export: LIBLINEAR counts features from 1: feature 0 is its first, and data for it needs "
-            "ids that are one higher\n");
-  if (model->hash_bits) fprintf(stderr, "pawl model export: its features are names that pawl has hashed\n");
+    fprintf(stderr, "pawl model export: LIBLINEAR counts features from 1, so feature 0 becomes feature 1; add 1 to all "
+                    "ids in its data\n");
+  if (model->hash_bits)
+    fprintf(stderr, "pawl model export: the features are names hashed by pawl, which other programs cannot compute\n");
 }
 
 static int export_model(const struct pwi_command *command, const char *path, const char *output,
@@ -264,17 +267,17 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
     if (letter == PWI_CLI_LETTER_JSON) json = true;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
-  if (!output) return pwi_cli_usage(command, "where to? -o OUT");
+  if (!output) return pwi_cli_usage(command, "no output file given; name one with -o OUT");
   format = linear_format_of(output);
   if (format_name && !read_format(format_name, &format))
-    return pwi_cli_usage(command, "unknown format '%s': pawl, liblinear or npy", format_name);
+    return pwi_cli_usage(command, "unknown format '%s'; expected pawl, liblinear or npy", format_name);
   return export_model(command, argv[args.rest], output, format, json);
 }
 
 static const struct pwi_cli_option export_options[] = {
-    {'o', "output", "OUT", "the file to write"},
+    {'o', "output", "OUT", "write the model to OUT"},
     {LETTER_FORMAT, "format", "NAME",
-     "pawl, liblinear or npy (default: by the end of OUT, .npy, .liblinear\nor .txt; else pawl)"},
+     "format of OUT: pawl, liblinear or npy (default: from its suffix .npy, .liblinear or .txt, else pawl)"},
     PWI_CLI_JSON,
     {0},
 };
@@ -282,10 +285,10 @@ static const struct pwi_cli_option export_options[] = {
 static const struct pwi_command command_export = {
     .name = "model export",
     .arguments = "MODEL",
-    .summary = "write a model in another format",
+    .summary = "convert a model to another format",
     .text = "Converts a linear model between pawl's own format, LIBLINEAR's text, which\n"
-            "liblinear-predict reads, and a NumPy array with a .json beside it. What MODEL is\n"
-            "of is found out.\n\n"
+            "liblinear-predict reads, and a NumPy array with a .json file beside it. The\n"
+            "format of MODEL is detected.\n\n"
             "  pawl model export spam.model -o spam.liblinear\n"
             "  liblinear-predict test.svm spam.liblinear predictions\n",
     .options = export_options,
@@ -298,7 +301,7 @@ static const struct pwi_command *const children[] = {&command_show, &command_exp
 
 const struct pwi_command pwi_command_model = {
     .name = "model",
-    .summary = "linear models as files",
-    .text = "A model is a file that 'pawl train' writes and 'pawl predict' reads.\n",
+    .summary = "inspect and convert linear models",
+    .text = "A model is a file written by 'pawl train' and read by 'pawl predict'.\n",
     .children = children,
 };

@@ -81,9 +81,9 @@ static const char *take_value(struct run *run, int letter, const char *value) {
   case LETTER_SKIP_BAD:
     return read_count(value, 0, SKIP_BAD_MAX, &run->reading.skip_bad) ? NULL : "a number of rows";
   case LETTER_L1:
-    return read_penalty(value, &run->l1) ? NULL : "a number from 0 on";
+    return read_penalty(value, &run->l1) ? NULL : "a number, at least 0";
   case LETTER_L2:
-    return read_penalty(value, &run->l2) ? NULL : "a number from 0 on";
+    return read_penalty(value, &run->l2) ? NULL : "a number, at least 0";
   case LETTER_SEPARATOR:
     return pwi_separator_read(value, &run->reading) ? NULL : PWI_SEPARATOR_WANTED;
   case LETTER_LABEL:
@@ -125,8 +125,9 @@ static bool read_options(struct run *run, struct pwi_cli_args *args, int *exit_o
   while ((letter = pwi_cli_next(args)) >= 0) {
     enum pwi_predict_what before = run->what;
     const char *wanted = take_switch(run, letter) ? NULL : take_value(run, letter, args->value);
-    if (wanted) *exit_out = pwi_cli_usage(run->command, "'%s' is not %s", args->value, wanted);
-    if (before && run->what != before) *exit_out = pwi_cli_usage(run->command, "--scores or --probabilities, not both");
+    if (wanted) *exit_out = pwi_cli_bad_value(run->command, args->value, "%s", wanted);
+    if (before && run->what != before)
+      *exit_out = pwi_cli_usage(run->command, "--scores and --probabilities exclude each other");
     if (*exit_out != PWI_EXIT_OK) return false;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(args, 2, INT_MAX)) {
@@ -134,7 +135,7 @@ static bool read_options(struct run *run, struct pwi_cli_args *args, int *exit_o
     return false;
   }
   if (run->what && !run->output) {
-    *exit_out = pwi_cli_usage(run->command, "where should predictions go? -o FILE, or -o - for standard output");
+    *exit_out = pwi_cli_usage(run->command, "no output file given; name one with -o FILE, or -o - for standard output");
     return false;
   }
   return true;
@@ -150,7 +151,7 @@ static int open_model(struct run *run) {
   if (!isnan(run->l2)) run->model.l2 = run->l2;
   if (!isnan(run->l1) || !isnan(run->l2)) run->model.scale = LINEAR_SCALE_NONE; /* it is of the weights as they are */
   if (run->what == PWI_PREDICT_PROBABILITIES && (model->loss != LINEAR_LOGISTIC || model->is_regression))
-    return pwi_cli_failure(run->command, "%s was trained with the %s loss: only logistic models have probabilities",
+    return pwi_cli_failure(run->command, "%s was trained with the %s loss; only logistic models have probabilities",
                            run->model_path, linear_loss_name(model->loss));
   if (run->has_hash_bits && model->hash_bits && run->reading.hash_bits != model->hash_bits)
     return pwi_cli_failure(run->command, "%s was trained on names hashed to %" PRIu32 " bits, not to %" PRIu32,
@@ -171,12 +172,13 @@ static int compare_formats(const struct run *run) {
   bool names = info.format == PAWL_DATA_VW || info.format == PAWL_DATA_CRITEO || info.format == PAWL_DATA_TEXT;
   if (names && run->model.hash_bits == 0 && !run->has_hash_bits)
     return pwi_cli_failure(run->command,
-                           "features in %s data are hashed names, and %s knows them by number: it was trained on other "
-                           "data. If not, say --hash-bits as it was in training",
+                           "features in %s data are hashed names, but %s was trained on numbered features, so on other "
+                           "data; if the names were hashed in training, give the same --hash-bits",
                            pawl_data_format_name(info.format), run->model_path);
   if (info.format == PAWL_DATA_LIBSVM && run->model.hash_bits)
     fprintf(stderr,
-            "pawl predict: %s was trained on hashed names, and libsvm data has numbers: is it for other data?\n",
+            "pawl predict: %s was trained on hashed names, but libsvm data has numbered features; was it trained on "
+            "other data?\n",
             run->model_path);
   return PWI_EXIT_OK;
 }
@@ -190,20 +192,21 @@ static void compare_columns(const struct run *run) {
   if (!info.columns || !model->columns) return;
   if (info.columns != model->columns)
     fprintf(stderr,
-            "pawl predict: the data has %" PRIu64 " columns, and %s was trained on %" PRIu64
-            ": features may be numbered differently\n",
+            "pawl predict: the data has %" PRIu64 " columns, but %s was trained on %" PRIu64
+            "; features may be numbered differently\n",
             info.columns, run->model_path, model->columns);
   else if (info.label_column && info.label_column != model->label_column)
     fprintf(stderr,
-            "pawl predict: the label is in column %" PRIu64 " here, and in training it was in column %" PRIu64
-            ": are columns in another order?\n",
+            "pawl predict: the label is in column %" PRIu64 " here, but was in column %" PRIu64
+            " in training; is the order of columns different?\n",
             info.label_column, model->label_column);
   else if (info.label_column && model->label_name[0] &&
            pawl_data_column_name(run->data, info.label_column, name, sizeof name) &&
            strcmp(name, model->label_name) != 0)
-    fprintf(stderr,
-            "pawl predict: the label's column is called %s here, and %s in training: are columns in another order?\n",
-            name, model->label_name);
+    fprintf(
+        stderr,
+        "pawl predict: the label's column is called %s here, but %s in training; is the order of columns different?\n",
+        name, model->label_name);
 }
 
 /* Rows may lack labels; a csv file may lack their column, which else is where it was in training. */
@@ -279,7 +282,7 @@ static void print_figures(const struct run *run, const struct linear_figures *fi
     fprintf(file, "%-17s %.10g: loss %.10g, penalty %.10g\n", "objective", figures->objective, figures->loss,
             figures->penalty);
   else if (!isnan(figures->loss))
-    fprintf(file, "%-17s %.10g (%s loss; how much was penalised is not known, --l1 or --l2 says it)\n", "loss",
+    fprintf(file, "%-17s %.10g (%s loss; the weight of the penalty is unknown, give it with --l1 or --l2)\n", "loss",
             figures->loss, linear_loss_name(model->loss));
   fprintf(file, "%-17s %zu of %" PRIu64 " features%s\n", "weights", model->count, linear_model_width(model),
           model->has_bias ? ", and a bias" : "");
@@ -290,28 +293,26 @@ static void print_figures(const struct run *run, const struct linear_figures *fi
             run->predict.strangers.ids.count == PWI_PREDICT_STRANGERS_MAX ? "more than " : "",
             run->predict.strangers.ids.count);
   if (skipped)
-    fprintf(file, "%-17s %" PRIu64 " rows, the first at %s\n", "left out", skipped, pawl_data_first_bad(run->data));
+    fprintf(file, "%-17s %" PRIu64 " rows, the first at %s\n", "skipped", skipped, pawl_data_first_bad(run->data));
 }
 
 static void warn(const struct run *run, const struct linear_figures *figures) {
   const struct pwi_predict_strangers *strangers = &run->predict.strangers;
   const struct linear_model *model = &run->model;
   if (strangers->entries > strangers->all_entries / MOSTLY)
-    fprintf(
-        stderr,
-        "pawl predict: %.0f %% of all values are of features that %s does not know: was it trained on other data?\n",
-        100 * (double)strangers->entries / (double)strangers->all_entries, run->model_path);
+    fprintf(stderr,
+            "pawl predict: %.0f %% of all values belong to features unknown to %s; was it trained on other data?\n",
+            100 * (double)strangers->entries / (double)strangers->all_entries, run->model_path);
   if (strangers->has_zero && !model->hash_bits)
     fprintf(stderr,
-            "pawl predict: the data has features with id 0, and those of %s begin at 1: features may be numbered "
+            "pawl predict: the data has features with id 0, but those of %s begin at 1; features may be numbered "
             "differently\n",
             run->model_path);
   if (figures->rows > 0 && figures->unlabelled == figures->rows && !run->output)
-    fprintf(stderr, "pawl predict: no row has a label, so that there is nothing to compare with; -o FILE writes the "
-                    "predictions\n");
-  if (figures->rows > 0 && figures->unknown == figures->rows)
     fprintf(stderr,
-            "pawl predict: no row has a label that the model knows, %g or %g: there is nothing to compare with\n",
+            "pawl predict: no row has a label, so the model cannot be evaluated; write its predictions with -o FILE\n");
+  if (figures->rows > 0 && figures->unknown == figures->rows)
+    fprintf(stderr, "pawl predict: no row has a label of the model (%g or %g), so the model cannot be evaluated\n",
             model->labels[0], model->labels[1]);
 }
 
@@ -386,24 +387,26 @@ static int run_predict(const struct pwi_command *command, int argc, char **argv)
 
 static const struct pwi_cli_option options[] = {
     {'o', "output", "FILE",
-     "write a prediction for each row, one a line; -: to standard output,\nand the figures to standard error"},
+     "write the prediction of each row to FILE, one per line; with - to standard output, and the figures to standard "
+     "error"},
     {LETTER_SCORES, "scores", NULL, "write scores instead of labels"},
     {LETTER_PROBABILITIES, "probabilities", NULL,
-     "write the label and the probability of the model's second label\n(logistic models)"},
+     "write the label and the probability of the model's second label (logistic models only)"},
     {LETTER_FORMAT, "format", "NAME",
-     "of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache\n(default: by its looks)"},
+     "format of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache (default: detected)"},
     {LETTER_LABEL, "label", "COLUMN",
-     "csv: the label's column, by name or by number from 1 (default: as in\ntraining, else 1)"},
+     "csv: column of the label, by name or by number from 1 (default: as in training, else 1)"},
     {LETTER_SEPARATOR, "separator", "C",
-     "csv: between columns, a character or comma, semicolon, tab, space\nor bar (default: by the first lines)"},
-    {LETTER_HASH_BITS, "hash-bits", "N", "of hashed names (default: as in training)"},
-    {LETTER_BINARY, "binary", NULL, "make every value 1 (default: as in training; else --no-binary)"},
-    {LETTER_NO_BINARY, "no-binary", NULL, "leave values as they are"},
-    {LETTER_UNIT_ROWS, "unit-rows", NULL, "scale rows to length 1 (default: as in training; else --no-unit-rows)"},
-    {LETTER_NO_UNIT_ROWS, "no-unit-rows", NULL, "leave rows as they are"},
-    {LETTER_SKIP_BAD, "skip-bad", "N", "leave out up to N rows that cannot be read (default: 0)"},
-    {LETTER_THREADS, "threads", "N", "that read (default: as many as there are processors)"},
-    {LETTER_L1, "l1", "X", "count this penalty in the objective (default: as in training)"},
+     "csv: separator of columns: a character, or comma, semicolon, tab, space or bar (default: detected from the first "
+     "lines)"},
+    {LETTER_HASH_BITS, "hash-bits", "N", "number of bits of hashed names (default: as in training)"},
+    {LETTER_BINARY, "binary", NULL, "set every value to 1 (default: as in training)"},
+    {LETTER_NO_BINARY, "no-binary", NULL, "leave values unchanged (default: as in training)"},
+    {LETTER_UNIT_ROWS, "unit-rows", NULL, "scale every row to length 1 (default: as in training)"},
+    {LETTER_NO_UNIT_ROWS, "no-unit-rows", NULL, "leave rows unchanged (default: as in training)"},
+    {LETTER_SKIP_BAD, "skip-bad", "N", "skip up to N rows that cannot be parsed (default: 0)"},
+    {LETTER_THREADS, "threads", "N", "number of threads that read (default: the number of processors)"},
+    {LETTER_L1, "l1", "X", "weight of the penalty in the objective (default: as in training)"},
     {LETTER_L2, "l2", "X", "likewise"},
     PWI_CLI_JSON,
     {0},
@@ -412,12 +415,12 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_predict = {
     .name = "predict",
     .arguments = "MODEL DATA...",
-    .summary = "what a model says of data, and how good it is",
-    .text = "Reads data as it was read in training and prints how well the model fits it:\n"
-            "accuracy, the area under the ROC curve, log-loss, and the objective computed\n"
-            "anew from the model. With -o the predictions are written, one a line, in the\n"
-            "order of the data. Rows without labels are predicted too. DATA may be - for\n"
-            "standard input. MODEL is of pawl's own format, LIBLINEAR's or .npy.\n\n"
+    .summary = "predict data with a model, and evaluate the model",
+    .text = "Reads data with the options used in training and prints how well the model\n"
+            "fits it: accuracy, the area under the ROC curve, log-loss, and the objective.\n"
+            "With -o writes the predictions, one per line, in the order of the data. Rows\n"
+            "without labels are predicted too. DATA may be - for standard input. MODEL is\n"
+            "in pawl's own format, LIBLINEAR's or .npy.\n\n"
             "  pawl predict spam.model test.svm.zst\n"
             "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n",
     .options = options,

@@ -68,7 +68,7 @@ static const char *take(struct pwi_lda_input *input, int letter, const char *val
 bool pwi_lda_input_option(struct pwi_lda_input *input, int letter, const char *value, int *exit_out) {
   if (letter < PWI_LDA_VOCAB || letter >= PWI_LDA_OWN) return false;
   const char *wanted = take(input, letter, value);
-  if (wanted) *exit_out = pwi_cli_usage(input->command, "'%s' is not %s", value, wanted);
+  if (wanted) *exit_out = pwi_cli_bad_value(input->command, value, "%s", wanted);
   return true;
 }
 
@@ -83,11 +83,11 @@ int pwi_lda_input_failed(const struct pwi_lda_input *input, pawl_status status) 
 static int compare(const struct pwi_lda_input *input, const struct pawl_words *own, const struct pawl_words *other) {
   for (uint64_t w = 0; own && w < input->words && w < pawl_words_count(other); w++)
     if (strcmp(pawl_words_at(own, w), pawl_words_at(other, w)) != 0)
-      return pwi_cli_failure(
-          input->command, "line %" PRIu64 " of %s is '%s', and that word is '%s' in %s: they are of different corpora",
-          w + 1, input->vocab, pawl_words_at(other, w), pawl_words_at(own, w), input->model_path);
+      return pwi_cli_failure(input->command,
+                             "line %" PRIu64 " of %s is '%s', but '%s' in %s; the two are of different corpora", w + 1,
+                             input->vocab, pawl_words_at(other, w), pawl_words_at(own, w), input->model_path);
   if (pawl_words_count(other) == input->words) return PWI_EXIT_OK;
-  return pwi_cli_failure(input->command, "%s has %" PRIu64 " words, and %s is of %" PRIu64, input->vocab,
+  return pwi_cli_failure(input->command, "%s has %" PRIu64 " words, but %s has %" PRIu64, input->vocab,
                          pawl_words_count(other), input->model_path, input->words);
 }
 
@@ -109,7 +109,7 @@ int pwi_lda_input_model(struct pwi_lda_input *input, const char *path) {
   pawl_status status = pawl_lda_model_read(path, &input->model, error);
   if (status)
     return pwi_cli_failure(input->command, "%s%s", error,
-                           status == PAWL_MISMATCH ? ": see 'pawl model show' and 'pawl predict'" : "");
+                           status == PAWL_MISMATCH ? "; use 'pawl model show' and 'pawl predict'" : "");
   pawl_lda_model_about(input->model, &about);
   input->topics = about.topics;
   input->words = about.words;
@@ -126,7 +126,8 @@ int pwi_lda_input_data(struct pwi_lda_input *input, const char *const *paths, si
   pwi_reading_text(paths, count, true, &input->reading);
   bool is_text = input->reading.format == PAWL_DATA_TEXT;
   if (is_text && !input->names)
-    return pwi_cli_failure(input->command, "%s knows its words by number: for text, say which they are by --vocab FILE",
+    return pwi_cli_failure(input->command,
+                           "the words of %s have numbers only; to read text, give their vocabulary with --vocab FILE",
                            input->model_path);
   /* Numbers beyond the vocabulary are unknown words, as they are in text, and not bad documents. */
   input->reading.words = is_text ? input->names : NULL;
@@ -135,8 +136,8 @@ int pwi_lda_input_data(struct pwi_lda_input *input, const char *const *paths, si
   pawl_data_info(input->data, &info);
   if (info.format != PAWL_DATA_VW && info.format != PAWL_DATA_CRITEO && info.format != PAWL_DATA_CSV)
     return PWI_EXIT_OK;
-  return pwi_cli_failure(input->command, "%s: %s data holds no documents; for plain text say --format text", paths[0],
-                         pawl_data_format_name(info.format));
+  return pwi_cli_failure(input->command, "%s: %s data does not have documents; for plain text, give --format text",
+                         paths[0], pawl_data_format_name(info.format));
 }
 
 /* --- for output ------------------------------------------------------------------------------------------------------------- */

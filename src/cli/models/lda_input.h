@@ -26,12 +26,12 @@ enum {
 
 #define PWI_LDA_READING                                                                                                \
   {PWI_LDA_FORMAT, "format", "NAME",                                                                                   \
-   "of the documents: ldac, uci, text, libsvm or cache (default: by\ntheir looks; .txt is text, which else has to be " \
-   "named)"},                                                                                                          \
+   "format of the documents: ldac, uci, text, libsvm or cache (default: detected; only .txt files are taken for "      \
+   "text)"},                                                                                                           \
       {PWI_LDA_VOCAB, "vocab", "FILE",                                                                                 \
-       "the vocabulary of the documents, to be compared with the model's;\nor that of a model without one"},           \
-      {PWI_LDA_SKIP_BAD, "skip-bad", "N", "leave out up to N documents that cannot be read (default: 0)"}, {           \
-    PWI_LDA_THREADS, "threads", "N", "default: as many as there are processors"                                        \
+       "vocabulary of the documents, which must equal the model's if the model has one"},                              \
+      {PWI_LDA_SKIP_BAD, "skip-bad", "N", "skip up to N documents that cannot be parsed (default: 0)"}, {              \
+    PWI_LDA_THREADS, "threads", "N", "number of threads (default: the number of processors)"                           \
   }
 
 struct pwi_lda_input {

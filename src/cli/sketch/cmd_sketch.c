@@ -41,7 +41,7 @@ static int run_create(const struct pwi_command *command, int argc, char **argv) 
   if (exit_code != PWI_EXIT_OK) return exit_code;
   pawl_status status = pawl_sketch_create(run.session, name, &run.options, run.choice.timeout_ns, &run.sketch);
   if (status == PAWL_EXISTS)
-    exit_code = pwi_cli_failure(command, "there is a sketch or vector %s already", name);
+    exit_code = pwi_cli_failure(command, "a sketch or vector %s already exists", name);
   else
     exit_code = status ? pwi_sketch_run_fail(&run, status) : say(&run, "created", name);
   return pwi_sketch_run_close(&run, exit_code);
@@ -52,11 +52,11 @@ static const struct pwi_cli_option create_options[] = {PWI_SKETCH_MAKING, PWI_SE
 static const struct pwi_command command_create = {
     .name = "sketch create",
     .arguments = "SPACE/NAME",
-    .summary = "make a sketch",
-    .text = "Makes a sketch of banks * depth * columns cells of 8 bytes: 2 MB, unless another\n"
-            "shape is asked for. With --window it is a ring of as many of them as --windows\n"
-            "says. An estimate of CountMin is too high by at most 2.72 / columns / banks of all\n"
-            "that was counted: 0.004 %.\n\n"
+    .summary = "create a sketch",
+    .text = "Creates a sketch of banks * depth * columns cells of 8 bytes, by default 2 MB.\n"
+            "With --window it keeps --windows such tables, one for each of the last time\n"
+            "windows. The estimate of a CountMin sketch exceeds the true count by at most\n"
+            "2.72 / columns / banks of the total, by default 0.004 %.\n\n"
             "  pawl sketch create web/words\n"
             "  pawl sketch create web/pages --window 60s --windows 10\n",
     .options = create_options,
@@ -113,7 +113,7 @@ static int run_drop(const struct pwi_command *command, int argc, char **argv) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   pawl_status status = pawl_sketch_drop(run.session, name, run.choice.timeout_ns);
   if (status == PAWL_NOT_FOUND)
-    exit_code = pwi_cli_failure(command, "there is no sketch %s", name);
+    exit_code = pwi_cli_failure(command, "sketch %s not found; list the sketches with 'pawl sketch list'", name);
   else
     exit_code = status ? pwi_sketch_run_fail(&run, status) : say(&run, "dropped", name);
   return pwi_sketch_run_close(&run, exit_code);
@@ -124,8 +124,8 @@ static const struct pwi_cli_option session_options[] = {PWI_SESSION_OPTIONS, PWI
 static const struct pwi_command command_list = {
     .name = "sketch list",
     .arguments = "[SPACE]",
-    .summary = "list the sketches there are",
-    .text = "Lists the sketches of a space, or all that the key in use may see.\n",
+    .summary = "list the sketches",
+    .text = "Lists the sketches of a space, or all sketches that the key in use may see.\n",
     .options = session_options,
     .run = run_list,
 };
@@ -134,7 +134,7 @@ static const struct pwi_command command_drop = {
     .name = "sketch drop",
     .arguments = "SPACE/NAME",
     .summary = "delete a sketch",
-    .text = "Deletes a sketch with all that it has counted, for everybody.\n",
+    .text = "Deletes a sketch and all its counts, for all users.\n",
     .options = session_options,
     .run = run_drop,
 };
@@ -150,9 +150,9 @@ static const struct pwi_command *const children[] = {&command_create,
 
 const struct pwi_command pwi_command_sketch = {
     .name = "sketch",
-    .summary = "count very many things in little memory",
-    .text = "A sketch counts how often things come, which come most, and how many different\n"
-            "ones there are, in memory that does not grow with their number. docs/sketches.md\n"
-            "says how, and how well.\n",
+    .summary = "count many keys in bounded memory",
+    .text = "A sketch estimates how often each key occurs, which keys occur most, and how\n"
+            "many distinct keys there are, in memory that does not grow with the number of\n"
+            "keys. docs/sketches.md explains the methods and their accuracy.\n",
     .children = children,
 };

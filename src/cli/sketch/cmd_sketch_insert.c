@@ -85,7 +85,7 @@ static void show_progress(struct insert *insert, int64_t time) {
   double seconds = (double)(time - insert->began) / 1e9;
   if (!insert->is_terminal || time - insert->shown < PROGRESS_NS) return;
   insert->shown = time;
-  fprintf(stderr, "\r%" PRIu64 " read, %.1f million a second ", insert->input.lines,
+  fprintf(stderr, "\r%" PRIu64 " read, %.1f million per second ", insert->input.lines,
           (double)insert->input.lines / seconds / 1e6);
 }
 
@@ -116,7 +116,7 @@ static int print_done(const struct insert *insert, double seconds) {
                                         (json_int_t)is.merged, "pairs", (json_int_t)is.pairs, "bytes",
                                         (json_int_t)is.bytes, "bits_per_pair", bits, "seconds", seconds, "per_second",
                                         (double)is.added / seconds));
-  printf("added %" PRIu64 " to %s in %.2f s: %.2f million a second\n", is.added, info.name, seconds,
+  printf("added %" PRIu64 " to %s in %.2f s: %.2f million per second\n", is.added, info.name, seconds,
          (double)is.added / seconds / 1e6);
   return PWI_EXIT_OK;
 }
@@ -127,7 +127,7 @@ static int judge(const struct insert *insert, int error) {
   if (insert->status != PAWL_OK) return pwi_session_failure_of(insert->run.command, insert->status, insert->failure);
   if (insert->refused == 0) return PWI_EXIT_OK;
   return pwi_cli_failure(insert->run.command,
-                         "%" PRIu64 " of %" PRIu64 " lines could not be read and were left out; all others are counted",
+                         "%" PRIu64 " of %" PRIu64 " lines are invalid and were skipped; all others are counted",
                          insert->refused, insert->input.lines);
 }
 
@@ -158,8 +158,8 @@ static int open_sketch(struct insert *insert, const char *name) {
   if (!run->has_making) status = pawl_sketch_open(run->session, name, timeout, &run->sketch);
   if (status == PAWL_NOT_FOUND) status = pawl_sketch_ensure(run->session, name, &run->options, timeout, &run->sketch);
   if (status == PAWL_EXISTS)
-    return pwi_cli_failure(run->command, "there is a sketch %s with other options; 'pawl sketch list' shows them",
-                           name);
+    return pwi_cli_failure(run->command,
+                           "sketch %s already exists with other options; show them with 'pawl sketch list'", name);
   if (status) return pwi_sketch_run_fail(run, status);
   struct pawl_sketch_info info;
   pawl_sketch_info(run->sketch, &info);
@@ -176,7 +176,8 @@ static int run_insert(struct insert *insert, const char *name) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   exit_code = open_sketch(insert, name);
   if (exit_code == PWI_EXIT_OK && insert->input.has_times && !run->options.windows)
-    exit_code = pwi_cli_failure(run->command, "--times is for sketches with time windows: --window TIME makes one");
+    exit_code =
+        pwi_cli_failure(run->command, "--times needs a sketch with time windows; create one with --window TIME");
   if (exit_code == PWI_EXIT_OK) exit_code = read_all(insert);
   pawl_sketch_writer_close(insert->writer); /* what it has met was told by flush */
   return pwi_sketch_run_close(run, exit_code);
@@ -202,25 +203,27 @@ static bool read_option(struct insert *insert, int letter, const char *value) {
 
 static int check_options(struct insert *insert, const char *name) {
   const struct pwi_command *command = insert->run.command;
-  if (!insert->from) return pwi_cli_usage(command, "from where? --from FILE, or --from - for standard input");
+  if (!insert->from)
+    return pwi_cli_usage(command, "no input given; name it with --from FILE, or --from - for standard input");
   if (insert->input.is_binary && (insert->input.has_weights || insert->input.has_times))
-    return pwi_cli_usage(command, "--binary has neither weights nor times");
-  if (!name && !insert->is_embedded) return pwi_cli_usage(command, "SPACE/NAME is missing");
-  if (insert->top > 0 && insert->run.options.no_top) return pwi_cli_usage(command, "--top needs names: not --no-top");
+    return pwi_cli_usage(command, "--binary excludes --weights and --times");
+  if (!name && !insert->is_embedded) return pwi_cli_usage(command, "missing argument; expected SPACE/NAME");
+  if (insert->top > 0 && insert->run.options.no_top)
+    return pwi_cli_usage(command, "--top and --no-top exclude each other");
   return PWI_EXIT_OK;
 }
 
 /* No cluster was named: the one at the usual address, as with all commands, if there is one; else one for this command alone. What
  * has no name can be in no other. */
 static void choose_place(struct insert *insert, const char *name) {
-  const char *why = name ? "no cluster answers at " : "no sketch is named: ";
+  const char *why = name ? "no cluster answers at " : "no sketch given; ";
   if (!insert->is_local && name && pwi_session_default_answers()) {
     insert->is_embedded = false;
     return;
   }
   if (!insert->is_local)
-    fprintf(stderr, "pawl sketch insert: %s%scounting in a cluster of this command's own, which ends with it\n", why,
-            name ? "127.0.0.1:7295 (--cluster names another): " : "");
+    fprintf(stderr, "pawl sketch insert: %s%scounting in a temporary cluster, which ends with this command\n", why,
+            name ? "127.0.0.1:7295 (set another address with --cluster); " : "");
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
@@ -234,7 +237,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (!read_option(&insert, letter, args.value))
-      return pwi_cli_usage(command, "'%s' is no number from 1 to %d", args.value, PWI_SKETCH_TOP_MAX);
+      return pwi_cli_bad_value(command, args.value, "a number from 1 to %d", PWI_SKETCH_TOP_MAX);
     if (!pwi_sketch_run_option(&insert.run, letter, args.value, &exit_code)) return exit_code;
     insert.is_embedded &= letter != PWI_SESSION_CLUSTER;
   }
@@ -252,14 +255,15 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_FROM, "from", "FILE", "what is read; - is standard input"},
-    {LETTER_WEIGHTS, "weights", NULL, "lines are: key, tab, weight"},
-    {LETTER_TIMES, "times", NULL, "lines begin with seconds since 1970 and a tab; else the time is that\nof arrival"},
-    {LETTER_BINARY, "binary", NULL, "numbers of 64 bits, little-endian, instead of lines"},
-    {LETTER_TOP, "top", "N", "at the end, print the N things seen most"},
-    {LETTER_DISTINCT, "distinct", NULL, "at the end, print how many different things there were"},
-    {LETTER_NO_AGGREGATE, "no-aggregate", NULL, "send every thing by itself, however often it comes"},
-    {LETTER_LOCAL, "local", NULL, "count in a cluster that is started for this command alone"},
+    {LETTER_FROM, "from", "FILE", "read keys from FILE; - is standard input"},
+    {LETTER_WEIGHTS, "weights", NULL, "read lines of a key, a tab and a weight"},
+    {LETTER_TIMES, "times", NULL,
+     "read lines that begin with the seconds since 1970 and a tab (default: the time of arrival)"},
+    {LETTER_BINARY, "binary", NULL, "read 64-bit little-endian numbers instead of lines"},
+    {LETTER_TOP, "top", "N", "print the N most frequent keys at the end"},
+    {LETTER_DISTINCT, "distinct", NULL, "print the number of distinct keys at the end"},
+    {LETTER_NO_AGGREGATE, "no-aggregate", NULL, "send every key separately, even if it repeats"},
+    {LETTER_LOCAL, "local", NULL, "count in a temporary cluster, which ends with this command"},
     PWI_SKETCH_MAKING,
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
@@ -269,12 +273,12 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_sketch_insert = {
     .name = "sketch insert",
     .arguments = "[SPACE/NAME]",
-    .summary = "count what a file or standard input holds",
-    .text = "Adds every line to a sketch, which is made if it is not there, in the cluster that\n"
-            "--cluster or PAWL_ADDRESS name, else in the one at 127.0.0.1:7295. If nobody\n"
-            "answers there, or no sketch is named, or with --local, a cluster is started for\n"
-            "this command alone: then --top and --distinct are what is left of it. Lines that cannot be read are\n"
-            "reported and left out, all others counted; the exit code is then 1.\n\n"
+    .summary = "count the lines of a file or of standard input",
+    .text = "Adds every line to a sketch in the cluster at --cluster, PAWL_ADDRESS or\n"
+            "127.0.0.1:7295. Creates the sketch if it does not exist. With --local, or if\n"
+            "no cluster answers or no sketch is given, starts a temporary cluster for this\n"
+            "command; then only the output of --top and --distinct remains. Invalid lines\n"
+            "are reported and skipped, all others are counted; the exit code is then 1.\n\n"
             "  pawl sketch insert --from access.log --top 20\n"
             "  zcat words.gz | pawl sketch insert web/words --from - --cluster host:7295\n"
             "  pawl sketch insert web/pages --from hits.tsv --times --weights --window 60s\n",

@@ -19,12 +19,11 @@ static int print_count(const struct pwi_sketch_run *run, const char *key, const 
                               json_pack("{s:o, s:I, s:f, s:b}", "key", pwi_sketch_name_json(key, strlen(key)), "count",
                                         (json_int_t)is->count, "error", is->error, "capped", (int)is->is_capped));
   if (is->is_capped) {
-    printf("%s %s %" PRId64 " (no larger counts can be told)\n", key, is->count < 0 ? "at most" : "at least",
-           is->count);
+    printf("%s %s %" PRId64 " (the counter is saturated)\n", key, is->count < 0 ? "at most" : "at least", is->count);
     return PWI_EXIT_OK;
   }
-  printf(is_signed ? "%s %" PRId64 " (give or take %.0f)\n" : "%s %" PRId64 " (at most %.0f too many)\n", key,
-         is->count, is->error);
+  printf(is_signed ? "%s %" PRId64 " (+/- %.0f)\n" : "%s %" PRId64 " (at most %.0f too many)\n", key, is->count,
+         is->error);
   return PWI_EXIT_OK;
 }
 
@@ -59,7 +58,7 @@ static int run_query(const struct pwi_command *command, int argc, char **argv) {
   for (size_t i = 0; i < count && exit_code == PWI_EXIT_OK; i++) {
     keys[i] = (struct pawl_sketch_key){.bytes = are_numbers ? NULL : words[i], .size = strlen(words[i])};
     if (are_numbers && !pwi_cli_number(words[i], &keys[i].number))
-      exit_code = pwi_cli_usage(command, "'%s' is no number of 64 bits", words[i]);
+      exit_code = pwi_cli_usage(command, "'%s' is not a 64-bit number", words[i]);
   }
   if (exit_code == PWI_EXIT_OK) {
     exit_code = pwi_sketch_run_open(&run, argv[args.rest]);
@@ -72,7 +71,7 @@ static int run_query(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option query_options[] = {
-    {LETTER_NUMBER, "number", NULL, "keys are numbers, as 'insert --binary' reads them"},
+    {LETTER_NUMBER, "number", NULL, "take KEYs as numbers, as 'pawl sketch insert --binary' reads them"},
     PWI_SKETCH_ASKING,
     PWI_SESSION_OPTIONS,
     PWI_CLI_JSON,
@@ -82,10 +81,10 @@ static const struct pwi_cli_option query_options[] = {
 const struct pwi_command pwi_command_sketch_query = {
     .name = "sketch query",
     .arguments = "SPACE/NAME KEY ...",
-    .summary = "print about how often things were counted",
-    .text = "Prints for each thing what the sketch says of it, and by how much that may be\n"
-            "wrong. CountMin is never too low; it is too high by more than it says for about\n"
-            "one thing in fifty (depth 4). A count sketch errs to both sides.\n\n"
+    .summary = "print the estimated counts of keys",
+    .text = "Prints the estimated count of each key and its error bound. The estimate of a\n"
+            "CountMin sketch is never too low; it exceeds the bound for about one key in\n"
+            "fifty (depth 4). A count sketch errs in both directions.\n\n"
             "  pawl sketch query web/words the of zymurgy\n",
     .options = query_options,
     .run = run_query,
@@ -115,7 +114,7 @@ static int run_top(const struct pwi_command *command, int argc, char **argv) {
   if (!begin(&run, command, argc, argv, 2, &args, &exit_code)) return exit_code;
   const char *word = args.rest + 1 < argc ? argv[args.rest + 1] : NULL;
   if (word && (!pwi_cli_number(word, &count) || count < 1 || count > PWI_SKETCH_TOP_MAX))
-    return pwi_cli_usage(command, "'%s' is no number from 1 to %d", word, PWI_SKETCH_TOP_MAX);
+    return pwi_cli_usage(command, "'%s' is not a number from 1 to %d", word, PWI_SKETCH_TOP_MAX);
   exit_code = pwi_sketch_run_open(&run, argv[args.rest]);
   if (exit_code == PWI_EXIT_OK) exit_code = pwi_sketch_print_top(&run, count);
   return pwi_sketch_run_close(&run, exit_code);
@@ -141,8 +140,8 @@ static const struct pwi_cli_option ask_options[] = {
 const struct pwi_command pwi_command_sketch_top = {
     .name = "sketch top",
     .arguments = "SPACE/NAME [N]",
-    .summary = "print the things counted most",
-    .text = "Prints the N (20) things that were counted most: rank, count, name.\n\n"
+    .summary = "print the most frequent keys",
+    .text = "Prints the N (default: 20) most frequent keys: rank, count, key.\n\n"
             "  pawl sketch top web/words 10\n",
     .options = ask_options,
     .run = run_top,
@@ -151,9 +150,8 @@ const struct pwi_command pwi_command_sketch_top = {
 const struct pwi_command pwi_command_sketch_distinct = {
     .name = "sketch distinct",
     .arguments = "SPACE/NAME",
-    .summary = "print how many different things were counted",
-    .text = "Prints about how many different things were counted, and one standard error of\n"
-            "that: 0.8 %.\n",
+    .summary = "print the number of distinct keys",
+    .text = "Prints the estimated number of distinct keys, and its standard error of 0.8 %.\n",
     .options = ask_options,
     .run = run_distinct,
 };

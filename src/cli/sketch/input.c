@@ -23,14 +23,14 @@ static const char *read_weight(const char *text, size_t size, bool allows_minus,
   bool is_minus = size > 0 && text[0] == '-';
   size_t at = is_minus;
   int64_t weight = 0;
-  if (at == size) return "no weight";
+  if (at == size) return "missing weight";
   for (; at < size; at++) {
-    if (!is_digit(text[at])) return "the weight is no whole number";
+    if (!is_digit(text[at])) return "the weight is not a whole number";
     if (__builtin_mul_overflow(weight, 10, &weight) || __builtin_add_overflow(weight, text[at] - '0', &weight))
-      return "the weight does not fit 63 bits";
+      return "the weight does not fit in 63 bits";
   }
-  if (weight == 0) return "a weight of 0";
-  if (is_minus && !allows_minus) return "a weight below 0, which CountMin cannot count";
+  if (weight == 0) return "the weight is 0";
+  if (is_minus && !allows_minus) return "the weight is negative, which CountMin cannot count";
   *weight_out = is_minus ? -weight : weight;
   return NULL;
 }
@@ -66,7 +66,7 @@ static void read_line(struct pwi_sketch_input *input, const char *line, size_t s
   if (input->has_times) {
     const char *tab = memchr(line, '\t', size);
     if (!tab || !read_time(line, (size_t)(tab - line), &time)) {
-      refuse(input, tab ? "the time is no number of seconds" : "no time before a tab");
+      refuse(input, tab ? "the time is not a number of seconds" : "missing time; expected seconds and a tab");
       return;
     }
     size -= (size_t)(tab + 1 - line);
@@ -74,10 +74,10 @@ static void read_line(struct pwi_sketch_input *input, const char *line, size_t s
   }
   if (input->has_weights) {
     const char *tab = memrchr(line, '\t', size);
-    why = tab ? read_weight(tab + 1, size - (size_t)(tab + 1 - line), input->allows_minus, &weight) : "no weight";
+    why = tab ? read_weight(tab + 1, size - (size_t)(tab + 1 - line), input->allows_minus, &weight) : "missing weight";
     if (tab) size = (size_t)(tab - line);
   }
-  if (!why && size == 0) why = "an empty key";
+  if (!why && size == 0) why = "empty key";
   if (why) {
     refuse(input, why);
     return;
@@ -99,7 +99,7 @@ static size_t read_numbers(struct pwi_sketch_input *input, const char *bytes, si
   }
   if (is_last && done < size && !input->is_stopped) {
     input->lines++;
-    refuse(input, "fewer than eight bytes at the end");
+    refuse(input, "fewer than 8 bytes at the end of the input");
     done = size;
   }
   return done;

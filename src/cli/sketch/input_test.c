@@ -70,7 +70,7 @@ static void test_a_line_is_a_key(void **state) {
   (void)state;
   struct pwi_sketch_input input = begin();
   assert_int_equal(pwi_sketch_input_text(&input, "one\ntwo words\n\nend", 18, true), 18);
-  assert_string_equal(told, "one=1 two words=1 3: an empty key; end=1 ");
+  assert_string_equal(told, "one=1 two words=1 3: empty key; end=1 ");
   assert_int_equal(input.lines, 4);
 }
 
@@ -88,13 +88,14 @@ static void test_weights_stand_behind_the_last_tab(void **state) {
   const char *text = "a\t3\nb\tc\t9223372036854775807\nd\ne\t\nf\tx\ng\t9223372036854775808\nh\t0\ni\t-2\n\t5\n";
   input.has_weights = true;
   pwi_sketch_input_text(&input, text, strlen(text), true);
-  assert_string_equal(told, "a=3 b\tc=9223372036854775807 3: no weight; 4: no weight; 5: the weight is no whole "
-                            "number; 6: the weight does not fit 63 bits; 7: a weight of 0; 8: a weight below 0, which "
-                            "CountMin cannot count; 9: an empty key; ");
+  assert_string_equal(
+      told, "a=3 b\tc=9223372036854775807 3: missing weight; 4: missing weight; 5: the weight is not a whole "
+            "number; 6: the weight does not fit in 63 bits; 7: the weight is 0; 8: the weight is negative, which "
+            "CountMin cannot count; 9: empty key; ");
   input = begin();
   input.has_weights = input.allows_minus = true;
   pwi_sketch_input_text(&input, "i\t-2\nj\t-\n", 9, true);
-  assert_string_equal(told, "i=-2 2: no weight; ");
+  assert_string_equal(told, "i=-2 2: missing weight; ");
 }
 
 static void test_times_stand_before_the_first_tab(void **state) {
@@ -103,9 +104,9 @@ static void test_times_stand_before_the_first_tab(void **state) {
   const char *text = "60\ta\n61.25\tb\tc\nx\td\n7\n99999999999\te\n1.5.2\tf\n";
   input.has_times = true;
   pwi_sketch_input_text(&input, text, strlen(text), true);
-  assert_string_equal(told,
-                      "@60000000000 a=1 @61250000000 b\tc=1 3: the time is no number of seconds; 4: no time before "
-                      "a tab; 5: the time is no number of seconds; 6: the time is no number of seconds; ");
+  assert_string_equal(told, "@60000000000 a=1 @61250000000 b\tc=1 3: the time is not a number of seconds; 4: missing "
+                            "time; expected seconds and "
+                            "a tab; 5: the time is not a number of seconds; 6: the time is not a number of seconds; ");
 }
 
 static void test_numbers_are_read_eight_bytes_at_a_time(void **state) {
@@ -115,7 +116,7 @@ static void test_numbers_are_read_eight_bytes_at_a_time(void **state) {
   input.is_binary = true;
   assert_int_equal(pwi_sketch_input_text(&input, (char *)numbers, 20, false), 16);
   assert_int_equal(pwi_sketch_input_text(&input, (char *)numbers + 16, 4, true), 4);
-  assert_string_equal(told, "7 18446744073709551615 3: fewer than eight bytes at the end; ");
+  assert_string_equal(told, "7 18446744073709551615 3: fewer than 8 bytes at the end of the input; ");
 }
 
 static void test_a_sink_that_has_enough_is_told_no_more(void **state) {
@@ -144,7 +145,7 @@ static void test_files_and_pipes_give_the_same(void **state) {
   struct pwi_sketch_input input = begin();
   input.has_weights = true;
   assert_int_equal(pwi_sketch_input_read(&input, path), 0);
-  const char *wanted = "key 0=1 2: no weight; key 1=2 4: no weight; key 2=3 6: no weight; last=4 ";
+  const char *wanted = "key 0=1 2: missing weight; key 1=2 4: missing weight; key 2=3 6: missing weight; last=4 ";
   assert_string_equal(told, wanted);
   snprintf(command, sizeof command, "cat %s", path);
   FILE *pipe = popen(command, "r");

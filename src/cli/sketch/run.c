@@ -71,11 +71,11 @@ static const char *read_own(struct pwi_sketch_run *run, int letter, const char *
   case PWI_SKETCH_LETTER_BANKS:
     return read_count(value, 65536, &options->banks) ? NULL : "a number of banks, up to 65536";
   case PWI_SKETCH_LETTER_DEPTH:
-    return read_count(value, 8, &options->depth) ? NULL : "a number of lines, up to 8";
+    return read_count(value, 8, &options->depth) ? NULL : "a number of rows, up to 8";
   case PWI_SKETCH_LETTER_COLUMNS:
     return read_count(value, 65536, &options->columns) ? NULL : "a number of cells, up to 65536";
   case PWI_SKETCH_LETTER_WINDOW:
-    return read_length(value, &options->window_s) ? NULL : "a time, such as 60s, 5m or 1h";
+    return read_length(value, &options->window_s) ? NULL : "a duration, e.g. 60s, 5m or 1h";
   case PWI_SKETCH_LETTER_WINDOWS:
     return read_count(value, 1000000, &options->windows) ? NULL : "a number of windows";
   case PWI_SKETCH_LETTER_LAST:
@@ -93,7 +93,7 @@ static const char *read_own(struct pwi_sketch_run *run, int letter, const char *
 bool pwi_sketch_run_option(struct pwi_sketch_run *run, int letter, const char *value, int *exit_out) {
   const char *wanted = read_own(run, letter, value);
   if (wanted) {
-    *exit_out = pwi_cli_usage(run->command, "'%s' is not %s", value, wanted);
+    *exit_out = pwi_cli_bad_value(run->command, value, "%s", wanted);
     return false;
   }
   return pwi_session_option(&run->choice, run->command, letter, value, exit_out);
@@ -103,7 +103,7 @@ bool pwi_sketch_run_settle(struct pwi_sketch_run *run, int *exit_out) {
   struct pawl_sketch_options *options = &run->options;
   if (options->window_s > 0 && options->windows == 0) options->windows = WINDOWS;
   if (options->windows == 0 || options->window_s > 0) return true;
-  *exit_out = pwi_cli_usage(run->command, "--windows needs their length: --window TIME");
+  *exit_out = pwi_cli_usage(run->command, "--windows needs --window TIME");
   return false;
 }
 
@@ -118,7 +118,7 @@ int pwi_sketch_run_open(struct pwi_sketch_run *run, const char *name) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   pawl_status status = pawl_sketch_open(run->session, name, run->choice.timeout_ns, &run->sketch);
   if (status == PAWL_NOT_FOUND)
-    return pwi_cli_failure(run->command, "there is no sketch %s; 'pawl sketch create' makes it", name);
+    return pwi_cli_failure(run->command, "sketch %s not found; create it with 'pawl sketch create'", name);
   return status ? pwi_sketch_run_fail(run, status) : PWI_EXIT_OK;
 }
 
@@ -179,6 +179,6 @@ int pwi_sketch_print_distinct(struct pwi_sketch_run *run) {
   pawl_status status = pawl_sketch_distinct(run->sketch, &run->span, run->choice.timeout_ns, &number, &error);
   if (status) return pwi_sketch_run_fail(run, status);
   if (run->json) return pwi_cli_print_json(run->command, json_pack("{s:f, s:f}", "distinct", number, "error", error));
-  printf("%.0f different things, give or take %.0f\n", number, error);
+  printf("%.0f distinct keys, +/- %.0f\n", number, error);
   return PWI_EXIT_OK;
 }

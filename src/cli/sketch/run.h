@@ -22,21 +22,21 @@ enum {
 
 /* Options of a sketch that is made. */
 #define PWI_SKETCH_MAKING                                                                                              \
-  {PWI_SKETCH_LETTER_KIND, "kind", "KIND", "countmin (default), or countsketch"},                                      \
-      {PWI_SKETCH_LETTER_BANKS, "banks", "N", "parts that things are spread over (default: 64)"},                      \
-      {PWI_SKETCH_LETTER_DEPTH, "depth", "N", "lines of a bank (default: 4, of a count sketch 5)"},                    \
-      {PWI_SKETCH_LETTER_COLUMNS, "columns", "N", "cells of a line, a power of two (default: 1024)"},                  \
-      {PWI_SKETCH_LETTER_WINDOW, "window", "TIME", "length of a time window, such as 60s, 5m, 1h"},                    \
-      {PWI_SKETCH_LETTER_WINDOWS, "windows", "N", "time windows that are kept (default, with --window: 10)"},          \
-      {PWI_SKETCH_LETTER_NO_TOP, "no-top", NULL, "keep no names: 'pawl sketch top' has nothing to print"}, {           \
-    PWI_SKETCH_LETTER_NO_DISTINCT, "no-distinct", NULL, "do not count different things"                                \
+  {PWI_SKETCH_LETTER_KIND, "kind", "KIND", "kind of sketch: countmin (default) or countsketch"},                       \
+      {PWI_SKETCH_LETTER_BANKS, "banks", "N", "number of banks that keys are spread over (default: 64)"},              \
+      {PWI_SKETCH_LETTER_DEPTH, "depth", "N", "number of rows of a bank (default: 4; count sketch: 5)"},               \
+      {PWI_SKETCH_LETTER_COLUMNS, "columns", "N", "number of cells of a row, a power of two (default: 1024)"},         \
+      {PWI_SKETCH_LETTER_WINDOW, "window", "TIME", "length of a time window, e.g. 60s, 5m or 1h"},                     \
+      {PWI_SKETCH_LETTER_WINDOWS, "windows", "N", "number of time windows to keep (default with --window: 10)"},       \
+      {PWI_SKETCH_LETTER_NO_TOP, "no-top", NULL, "do not keep the most frequent keys for 'pawl sketch top'"}, {        \
+    PWI_SKETCH_LETTER_NO_DISTINCT, "no-distinct", NULL, "do not count distinct keys"                                   \
   }
 
 /* Which windows are asked for. */
 #define PWI_SKETCH_ASKING                                                                                              \
-  {PWI_SKETCH_LETTER_LAST, "last", "N", "of the last N time windows (default: all that are kept)"}, {                  \
+  {PWI_SKETCH_LETTER_LAST, "last", "N", "use only the last N time windows (default: all that are kept)"}, {            \
     PWI_SKETCH_LETTER_UNTIL, "until", "TIME",                                                                          \
-        "the last of them: 'now' or seconds since 1970 (default:\nthe newest that was written)"                        \
+        "end of the time windows: 'now' or seconds since 1970 (default: the newest window written to)"                 \
   }
 
 struct pwi_sketch_run {

@@ -89,7 +89,7 @@ bool pwi_train_base_option(struct pwi_train_base *base, int letter, const char *
   const char *wanted = pwi_train_rules_follow(rules, base, letter, value);
   if (!wanted) wanted = read_other(base, letter, value);
   if (!wanted) return pwi_session_option(&base->choice, base->command, letter, value, exit_out);
-  *exit_out = pwi_cli_usage(base->command, "'%s' is not %s", value, wanted);
+  *exit_out = pwi_cli_bad_value(base->command, value, "%s", wanted);
   return false;
 }
 
@@ -124,8 +124,7 @@ static void settle_workers(struct pwi_train_base *base) {
 static void warn_of_crowd(const struct pwi_train_base *base) {
   uint32_t count = processors();
   if (base->quiet || base->is_launched || !base->has_workers || base->workers <= count) return;
-  fprintf(stderr,
-          "%u workers on %u processor%s take turns: --workers %u is likely to be as fast, and needs less memory\n",
+  fprintf(stderr, "%u workers share %u processor%s; --workers %u is likely to be as fast and needs less memory\n",
           base->workers, count, count == 1 ? "" : "s", count);
 }
 
@@ -134,15 +133,15 @@ int pwi_train_base_settle(struct pwi_train_base *base) {
   settle_workers(base);
   if (base->has_cluster && base->has_servers)
     return pwi_cli_usage(command,
-                         "--servers and --replicas are for a cluster that is started here; that at %s has its own",
+                         "--servers and --replicas need a cluster started by this command; the one at %s has its own",
                          base->choice.options.address);
   if (!base->has_cluster && base->has_workers && base->workers == 0)
-    return pwi_cli_usage(command, "--workers 0 needs a cluster that others can join: --cluster ADDRESS");
+    return pwi_cli_usage(command, "--workers 0 needs a cluster that workers can join; name it with --cluster ADDRESS");
   if (base->is_launched && base->has_workers)
-    return pwi_cli_usage(command, "under %s its %u processes are the workers and the scheduler: leave --workers out",
+    return pwi_cli_usage(command, "omit --workers under %s: its %u processes are the scheduler and the workers",
                          base->ranks.launcher, base->ranks.size);
   if (base->servers && base->replicas >= base->servers)
-    return pwi_cli_usage(command, "%u replicas need more servers than %u", base->replicas, base->servers);
+    return pwi_cli_usage(command, "%u replicas need more than %u servers", base->replicas, base->servers);
   warn_of_crowd(base);
   return PWI_EXIT_OK;
 }

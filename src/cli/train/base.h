@@ -43,26 +43,28 @@ struct pwi_train_base {
 
 /* How these options read in a list, for --help. */
 #define PWI_TRAIN_PLACE                                                                                                \
-  PWI_CLI_HEADING("where it runs"),                                                                                    \
+  PWI_CLI_HEADING("cluster and workers"),                                                                              \
       {PWI_TRAIN_WORKERS, "workers", "N|MIN:MAX",                                                                      \
-       "processes that work on the data (default: one a processor, at most\n8); with --cluster 0 starts none: 'pawl "  \
-       "worker' does, elsewhere"},                                                                                     \
-      {PWI_TRAIN_THREADS, "threads", "N", "of each worker (default: its share of the processors)"},                    \
-      {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW", "replace (default), continue with the others, or stop"},            \
+       "number of worker processes (default: one per processor, at most 8); with --cluster, 0 starts none, and 'pawl " \
+       "worker' starts them elsewhere"},                                                                               \
+      {PWI_TRAIN_THREADS, "threads", "N", "number of threads of each worker (default: its share of the processors)"},  \
+      {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW",                                                                     \
+       "what to do if a worker dies: replace it (default), continue without it, or stop"},                             \
       {PWI_TRAIN_DROP_SLOWEST, "drop-slowest", "X",                                                                    \
-       "let go a worker that takes X times the median, three times running"},                                          \
-      {PWI_TRAIN_SERVERS, "servers", "N", "processes that hold the model (default: 1, and 1 for each replica)"},       \
-      {PWI_TRAIN_REPLICAS, "replicas", "N", "copies of everything: so many servers may die (default: 0)"},             \
+       "drop a worker that takes X times the median, three times in a row"},                                           \
+      {PWI_TRAIN_SERVERS, "servers", "N", "number of server processes (default: 1, and 1 for each replica)"},          \
+      {PWI_TRAIN_REPLICAS, "replicas", "N", "number of further copies of the model: N servers may die (default: 0)"},  \
       {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",                                                                  \
-       "use the cluster of this manager (default: that in PAWL_ADDRESS;\nelse one is started for this run)"},          \
-      {PWI_TRAIN_JOB, "job", "NAME", "by which workers find this run in the cluster (default: train)"},                \
-      {PWI_TRAIN_LISTEN, "listen", "ADDRESS", "where workers reach us (default: chosen by the way to the manager)"},   \
+       "address of the manager of the cluster to use (default: PAWL_ADDRESS, or a temporary cluster is started)"},     \
+      {PWI_TRAIN_JOB, "job", "NAME", "name by which workers find this run in the cluster (default: train)"},           \
+      {PWI_TRAIN_LISTEN, "listen", "ADDRESS",                                                                          \
+       "address that workers connect to (default: from the route to the manager)"},                                    \
       PWI_SESSION_PROOFS
 
 #define PWI_TRAIN_SHOWN                                                                                                \
-  {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round"},                                                \
-      {PWI_TRAIN_TENSORBOARD, "tensorboard", "DIR", "write event files for TensorBoard"},                              \
-      {PWI_CLI_LETTER_JSON, "json", NULL, "end with one JSON object on standard output"}, {                            \
+  {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round to FILE"},                                        \
+      {PWI_TRAIN_TENSORBOARD, "tensorboard", "DIR", "write event files for TensorBoard to DIR"},                       \
+      {PWI_CLI_LETTER_JSON, "json", NULL, "print the result as one JSON object"}, {                                    \
     PWI_TRAIN_QUIET, "quiet", NULL, "print nothing but errors"                                                         \
   }
 

@@ -83,9 +83,9 @@ bool pwi_train_classes_weigh(struct pwi_train_options *options, struct pawl_data
     *exit_out =
         pwi_cli_failure(options->base.command, "%s", *pawl_error_text() ? pawl_error_text() : pawl_status_text(status));
   else if (tally.count < 2 || tally.has_more)
-    *exit_out = pwi_cli_failure(options->base.command, "--class-weight is for data with two labels; here there %s",
+    *exit_out = pwi_cli_failure(options->base.command, "--class-weight needs data with two labels; here there %s",
                                 tally.has_more ? "are more"
-                                : tally.count  ? "is one only"
+                                : tally.count  ? "is only one"
                                                : "are none");
   if (*exit_out != PWI_EXIT_OK) return false;
   put_in_order(&tally);

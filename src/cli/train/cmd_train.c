@@ -19,16 +19,16 @@ static int run_linear(const struct pwi_command *command, int argc, char **argv) 
 static const struct pwi_command command_logistic = {
     .name = "train logistic",
     .arguments = "DATA...",
-    .summary = "logistic regression: two classes, with probabilities",
+    .summary = "train a logistic regression (two classes)",
     .text = "Finds the w and b that minimise\n\n"
             "  sum over rows of log(1 + exp(-y (x.w + b)))  +  l1 |w|  +  l2/2 |w|^2\n\n"
-            "DATA are files or patterns, or - for standard input.\n"
-            "Without --cluster or PAWL_ADDRESS servers and workers are started on this machine.\n"
-            "Ctrl-C saves the model and says so (exit code 130); a second one ends at once.\n\n"
+            "DATA are files or patterns, or - for standard input. Without --cluster and\n"
+            "PAWL_ADDRESS, starts servers and workers on this machine. Ctrl-C stops\n"
+            "training and saves the model (exit code 130); a second Ctrl-C ends at once.\n\n"
             "  pawl train logistic a9a.svm\n"
             "  pawl train logistic ads-*.svm.gz --l1 1 --valid test.svm -o ads.model\n"
             "  pawl train logistic a9a.svm --l1 10,1,0.1 -o path.model\n"
-            "  pawl train logistic /shared/ads.cache --l1 1 --cluster node1:7295 --workers 0\n",
+            "  pawl train logistic /shared/ads.cache --cluster node1:7295 --workers 0\n",
     .options = pwi_train_logistic_options,
     .run = run_logistic,
 };
@@ -36,11 +36,11 @@ static const struct pwi_command command_logistic = {
 static const struct pwi_command command_svm = {
     .name = "train svm",
     .arguments = "DATA...",
-    .summary = "support vector machine: two classes, hinge or squared hinge loss",
+    .summary = "train a support vector machine (two classes)",
     .text = "Finds the w and b that minimise\n\n"
             "  sum over rows of max(0, 1 - y (x.w + b))  +  l1 |w|  +  l2/2 |w|^2\n\n"
-            "or, with --loss squared-hinge, the square of each max. All else is as with\n"
-            "'pawl train logistic'.\n\n"
+            "or, with --loss squared-hinge, the square of each max. See 'pawl train\n"
+            "logistic' for DATA, --cluster and Ctrl-C.\n\n"
             "  pawl train svm imdb.svm --binary --unit-rows\n"
             "  pawl train svm imdb.svm --loss squared-hinge --l1 1 --class-weight balanced\n",
     .options = pwi_train_svm_options,
@@ -50,10 +50,10 @@ static const struct pwi_command command_svm = {
 static const struct pwi_command command_linear = {
     .name = "train linear",
     .arguments = "DATA...",
-    .summary = "least squares: labels are numbers",
+    .summary = "train a least squares regression",
     .text = "Finds the w and b that minimise\n\n"
             "  sum over rows of (y - x.w - b)^2 / 2  +  l1 |w|  +  l2/2 |w|^2\n\n"
-            "All else is as with 'pawl train logistic'.\n\n"
+            "See 'pawl train logistic' for DATA, --cluster and Ctrl-C.\n\n"
             "  pawl train linear prices.csv --label price --l2 1\n",
     .options = pwi_train_linear_options,
     .run = run_linear,
@@ -62,17 +62,17 @@ static const struct pwi_command command_linear = {
 static const struct pwi_command command_lda = {
     .name = "train lda",
     .arguments = "DATA...",
-    .summary = "topics of documents: latent Dirichlet allocation",
-    .text = "Finds K topics, which are distributions over words, such that each document is a\n"
-            "mixture of a few of them, and writes how often each word has which topic.\n"
-            "Documents are LDA-C, UCI's bag of words, or lines of words: files called .txt, or\n"
-            "any with --format text.\n"
-            "Ctrl-C saves the model and says so (exit code 130); --resume goes on from there,\n"
-            "and from wherever a run was killed.\n\n"
+    .summary = "train a topic model (latent Dirichlet allocation)",
+    .text = "Finds K topics, which are distributions over words, such that each document is\n"
+            "a mixture of few topics. The model is the count of each word in each topic.\n"
+            "Documents are in LDA-C's format, UCI's bag of words, or lines of words: files\n"
+            "named .txt, or any with --format text. Ctrl-C stops training and saves the\n"
+            "model (exit code 130). --resume continues a run that was interrupted or\n"
+            "killed.\n\n"
             "  pawl train lda ap.dat --vocab vocab.txt --topics 50 -o ap.model\n"
             "  pawl train lda reviews.txt --topics 100 -o reviews.model\n"
-            "  pawl train lda docword.nytimes.txt.gz --vocab vocab.nytimes.txt --topics 1000 \\\n"
-            "    --held-out test.ldac --optimise --log run.jsonl -o nytimes.model\n"
+            "  pawl train lda docword.nytimes.txt.gz --vocab vocab.nytimes.txt \\\n"
+            "    --topics 1000 --held-out test.ldac --optimise -o nytimes.model\n"
             "  pawl lda topics nytimes.model\n",
     .options = pwi_train_lda_list,
     .run = pwi_train_lda_run,
@@ -83,9 +83,9 @@ static const struct pwi_command *const children[] = {&command_logistic, &command
 
 const struct pwi_command pwi_command_train = {
     .name = "train",
-    .summary = "learn a model from data",
-    .text = "Learns a model from labelled rows, or topics from documents, on several processes\n"
-            "of this machine or on a cluster, and writes it to a file for 'pawl predict' or\n"
-            "'pawl lda'.\n",
+    .summary = "train a model on data",
+    .text = "Trains a linear model on labelled rows, or a topic model on documents, with\n"
+            "several processes on this machine or on a cluster, and writes it to a file for\n"
+            "'pawl predict' or 'pawl lda'.\n",
     .children = children,
 };

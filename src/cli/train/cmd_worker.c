@@ -44,16 +44,16 @@ static bool read_option(struct pwi_worker *worker, int letter, const char *value
   case LETTER_READY_FD:
     if (!pwi_cli_number(value, &worker->ready_fd) || worker->ready_fd > INT_MAX ||
         fcntl((int)worker->ready_fd, F_GETFD) < 0)
-      wanted = "a descriptor that is open";
+      wanted = "an open file descriptor";
     break;
   case LETTER_PARENT:
     if (!pwi_cli_number(value, &worker->parent) || worker->parent == 0 || worker->parent > INT_MAX)
-      wanted = "a process number";
+      wanted = "a process ID";
     break;
   default:
     return pwi_session_option(&worker->choice, worker->command, letter, value, exit_out);
   }
-  if (wanted) *exit_out = pwi_cli_usage(worker->command, "'%s' is not %s", value, wanted);
+  if (wanted) *exit_out = pwi_cli_bad_value(worker->command, value, "%s", wanted);
   return !wanted;
 }
 
@@ -68,7 +68,7 @@ static int explain(const struct pwi_worker *worker, pawl_status status, const ch
   if (status == PAWL_TIMED_OUT)
     return pwi_cli_failure(
         worker->command,
-        "there is no job %s in the cluster at %s: start it with 'pawl train', or wait longer with --wait", worker->job,
+        "job %s not found in the cluster at %s; start it with 'pawl train', or wait longer with --wait", worker->job,
         worker->choice.options.address);
   return pwi_cli_failure(worker->command, "%s", text);
 }
@@ -103,7 +103,8 @@ static pawl_status choose(const struct pwi_worker *worker, struct pawl_session *
   work_function *function = status ? NULL : function_of(spec, size);
   pwi_free(spec);
   if (!status && !function) {
-    snprintf(error, TEXT_MAX, "this worker does not understand the job %.63s: is it of another version?", worker->job);
+    snprintf(error, TEXT_MAX, "this worker does not know the method of job %.63s; is 'pawl train' of another version?",
+             worker->job);
     return PAWL_MISMATCH;
   }
   if (!status) *work_out = function;
@@ -117,7 +118,7 @@ static int work(const struct pwi_worker *worker, struct pawl_session *session) {
   pawl_status status = choose(worker, session, &function, error);
   if (!status) status = function(session, worker->job, worker->wait_ns, error);
   if (status == PAWL_CANCELLED) { /* let go: that is no mistake of ours */
-    fprintf(stderr, "this worker is not needed any more\n");
+    fprintf(stderr, "this worker is no longer needed\n");
     return PWI_EXIT_OK;
   }
   return status ? explain(worker, status, error) : PWI_EXIT_OK;
@@ -158,24 +159,24 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_JOB, "job", "NAME", "what to work for: the --job of 'pawl train' (default: " JOB ")"},
-    {LETTER_WAIT, "wait", "SECONDS", "how long to wait for the job to begin (default: for ever)"},
+    {LETTER_JOB, "job", "NAME", "job to work for, the --job of 'pawl train' (default: " JOB ")"},
+    {LETTER_WAIT, "wait", "SECONDS", "wait at most SECONDS for the job to begin (default: no limit)"},
     {LETTER_LISTEN, "listen", "ADDRESS",
-     "where the scheduler and other workers reach us (default: any port of the\naddress by which the manager is "
-     "reached)"},
+     "address that the scheduler and other workers connect to (default: any port, on the interface that leads to the "
+     "manager)"},
     PWI_SESSION_OPTIONS,
-    {LETTER_READY_FD, "ready-fd", "FD", "write 'ready' to this descriptor when ready"},
-    {LETTER_PARENT, "parent", "PID", "end when this process, our parent, is gone"},
+    {LETTER_READY_FD, "ready-fd", "FD", "write 'ready' to the file descriptor FD when ready"},
+    {LETTER_PARENT, "parent", "PID", "end when the parent process PID has ended"},
     {0},
 };
 
 const struct pwi_command pwi_command_worker = {
     .name = "worker",
     .summary = "work for a training job of a cluster",
-    .text = "Joins the job that 'pawl train --cluster' runs, reads its share of the data, and\n"
-            "works on it until the job ends. Start as many as you like, on any machine that\n"
-            "sees the data under the same path, before the job begins or while it runs; kill\n"
-            "one, and the others take over its share.\n\n"
+    .text = "Joins the job that 'pawl train --cluster' runs, reads its part of the data,\n"
+            "and works until the job ends. Any number of workers can be started, before the\n"
+            "job begins or while it runs, on any machine that has the data at the same\n"
+            "path. If a worker dies, the others take over its part.\n\n"
             "  pawl train logistic /shared/ads.svm --cluster node1:7295 --workers 0\n"
             "  pawl worker --cluster node1:7295           (on every machine)\n",
     .options = options,

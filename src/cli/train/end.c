@@ -118,7 +118,7 @@ int pwi_train_end_json(const struct pwi_train_end *end) {
     set(object, "models", models);
   else
     json_decref(models);
-  return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK : pwi_cli_failure(command, "the result cannot be printed");
+  return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK : pwi_cli_failure(command, "cannot print the result");
 }
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
@@ -127,10 +127,10 @@ static const char *reason(const char *why) {
   static const struct {
     const char *word, *text;
   } reasons[] = {{"converged", "converged"},
-                 {"rounds", "NOT converged: all rounds were done"},
-                 {"stuck", "NOT converged: no step brings the objective down any more"},
+                 {"rounds", "NOT converged: reached the limit of rounds"},
+                 {"stuck", "NOT converged: no step reduces the objective further"},
                  {"diverged", "DIVERGED: the model is no better than none"},
-                 {"early stop", "the validation loss got no better"},
+                 {"early stop", "stopped early: the validation loss did not improve"},
                  {"interrupted", "interrupted"},
                  {"streamed", "all data was streamed"}};
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
@@ -142,7 +142,7 @@ static const char *reason(const char *why) {
 static void print_distance(const struct linear_result *result) {
   bool by_conditions = result->gap > 0.01 && strcmp(result->why, "converged") == 0;
   if (by_conditions)
-    printf("  %-12s the optimality conditions hold to the tolerance", "distance");
+    printf("  %-12s the optimality conditions hold within the tolerance", "distance");
   else if (result->gap < 0.5)
     printf("  %-12s at most %.2g %% above the optimum", "distance", 100 * result->gap);
   if (by_conditions && result->gap < 0.5) printf("; bounded by %.2g %% above the optimum", 100 * result->gap);
@@ -171,7 +171,7 @@ static void print_costs(const struct pwi_train_end *end, const struct linear_res
   if (result->skipped)
     printf("  %-12s %" PRIu64 " bad row%s\n", "skipped", result->skipped, result->skipped == 1 ? "" : "s");
   if (result->workers_lost)
-    printf("  %-12s %u worker%s on the way\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
+    printf("  %-12s %u worker%s during training\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
 }
 
 static void print_path(const struct pwi_train_end *end) {
@@ -205,13 +205,13 @@ static void print_going_on(const struct pwi_train_end *end, const struct pwi_tra
   bool is_dual = linear->method == LINEAR_METHOD_DUAL ||
                  (linear->method == LINEAR_METHOD_AUTO && linear->loss == LINEAR_HINGE); /* begins with no model */
   if (end->files->checkpoints) {
-    printf("or:    the same command with --resume, to go on from the last checkpoint\n");
+    printf("or:    the same command with --resume, to continue from the last checkpoint\n");
   } else if (is_dual) {
-    printf("or:    the same command with --checkpoint-every 60, so that --resume can go on from there\n");
+    printf("or:    the same command with --checkpoint-every 60, so that --resume can continue it\n");
   } else {
     printf("or:    the same command with --start");
     pwi_train_word_print(found->path);
-    printf(", to go on from this model\n");
+    printf(", to continue from this model\n");
   }
 }
 
@@ -231,7 +231,7 @@ void pwi_train_end_print(const struct pwi_train_end *end) {
   const struct linear_result *result = &found->result;
   if (!end->has_found) return;
   printf("%s after %" PRIu64 " round%s", reason(found->why), result->rounds, result->rounds == 1 ? "" : "s");
-  if (result->resumed) printf(", and %" PRIu64 " before it was resumed", result->resumed);
+  if (result->resumed) printf(", and %" PRIu64 " before --resume", result->resumed);
   putchar('\n');
   if (result->advice) printf("  %-12s %s\n", "try", result->advice);
   if (end->options->linear.point_count > 1)
@@ -240,6 +240,6 @@ void pwi_train_end_print(const struct pwi_train_end *end) {
     print_quality(result);
   print_costs(end, result);
   if (end->options->linear.point_count == 1)
-    printf("  %-12s %s%s\n", "model", found->path, end->files->is_named ? "" : " (-o names another)");
+    printf("  %-12s %s%s\n", "model", found->path, end->files->is_named ? "" : " (choose another name with -o)");
   print_next(end, found);
 }

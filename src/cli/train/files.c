@@ -87,9 +87,8 @@ static bool check_checkpoints(const struct pwi_train_files *files, const struct 
   if (!files->checkpoints) return true;
   if (!options->base.resume) return make_folder(options, files->checkpoints, exit_out);
   if (access(files->checkpoints, R_OK | X_OK) == 0) return true;
-  *exit_out =
-      pwi_cli_failure(options->base.command, "nothing to resume from in %s: %s; without --resume it begins anew",
-                      files->checkpoints, strerror(errno));
+  *exit_out = pwi_cli_failure(options->base.command, "cannot resume from %s: %s; to start over, omit --resume",
+                              files->checkpoints, strerror(errno));
   return false;
 }
 

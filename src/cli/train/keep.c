@@ -58,8 +58,8 @@ pawl_status pwi_train_keep(const char *path, pwi_train_keep_write *write, void *
   if (!status) return PAWL_OK;
   if (!*why) snprintf(why, sizeof why, "cannot write %.300s: %s", path, pawl_status_text(status));
   if (rescue(&keep))
-    snprintf(error, PWI_TRAIN_KEEP_TEXT, "%.280s; the model is kept in %.190s", why, keep.kept);
+    snprintf(error, PWI_TRAIN_KEEP_TEXT, "%.280s; the model was saved to %.190s instead", why, keep.kept);
   else
-    snprintf(error, PWI_TRAIN_KEEP_TEXT, "%.400s; nor could the model be written anywhere else", why);
+    snprintf(error, PWI_TRAIN_KEEP_TEXT, "%.400s; the model could not be written anywhere else either", why);
   return status;
 }

@@ -76,7 +76,7 @@ static void progress(void *context, const struct pawl_lda_progress *is) {
 static void advise(struct train *train) {
   char line[PWI_TRAIN_LINE_MAX];
   if (!train->can_resume) return;
-  snprintf(line, sizeof line, "what was sampled is kept in %.400s: the same command with --resume goes on from there",
+  snprintf(line, sizeof line, "the state of sampling is kept in %.400s; continue with the same command and --resume",
            train->files.directory);
   tell(train, line);
 }
@@ -108,7 +108,7 @@ static int keep(struct train *train, struct pawl_lda_model *model, const struct 
   }
   train->is_done = !is_interrupted || !is_gibbs(train);
   if (is_interrupted) {
-    snprintf(line, sizeof line, "the model as far as it got is saved in %.400s", train->files.output);
+    snprintf(line, sizeof line, "the unfinished model was saved to %.400s", train->files.output);
     tell(train, line);
     advise(train);
   }
@@ -119,7 +119,7 @@ static int keep(struct train *train, struct pawl_lda_model *model, const struct 
 static int fail(struct train *train, pawl_status status, const char *error) {
   int exit_code = PWI_TRAIN_INTERRUPTED;
   if (pwi_train_run_was_interrupted())
-    tell(train, "interrupted before there was a model: none is written");
+    tell(train, "interrupted before there was a model; no model was written");
   else
     exit_code = pwi_train_run_explain(&train->run, status, error);
   advise(train);
@@ -160,9 +160,9 @@ int pwi_train_lda_run(const struct pwi_command *command, int argc, char **argv) 
   if (good && pwi_train_run_is_follower(&train.run)) {
     exit_code = pwi_train_follow(&train.options.base);
   } else if (good && pwi_train_lda_files_init(&train.files, &train.options, &exit_code)) {
-    train.run.advice = is_gibbs(&train)
-                           ? "; the same command with --resume goes on with what was sampled, --replicas 1 keeps copies"
-                           : ", so that nothing can be saved; --replicas 1 keeps copies";
+    train.run.advice = is_gibbs(&train) ? "; continue from the last sample with the same command and --resume; to "
+                                          "survive such a loss, use --replicas 1"
+                                        : ", so no model can be saved; to survive such a loss, use --replicas 1";
     exit_code = pwi_train_run_session(&train.run, learn, &train);
     clear_up(&train);
   }

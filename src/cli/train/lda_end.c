@@ -73,7 +73,7 @@ int pwi_train_lda_end_json(const struct pwi_train_lda_end *end) {
   set(object, "exact", lda->check ? json_boolean(end->result->is_exact) : json_null());
   set_text(object, "directory", stays ? end->files->directory : NULL);
   set_number(object, "total_seconds", end->seconds);
-  return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK : pwi_cli_failure(command, "the result cannot be printed");
+  return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK : pwi_cli_failure(command, "cannot print the result");
 }
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
@@ -81,9 +81,9 @@ int pwi_train_lda_end_json(const struct pwi_train_lda_end *end) {
 static void print_corpus(const struct pawl_lda_result *result) {
   printf("  %-12s %" PRIu64 ", with %" PRIu64 " tokens of %" PRIu64 " words\n", "documents", result->documents,
          result->tokens, result->words);
-  if (result->empty) printf("  %-12s %" PRIu64 " of them, without a word that counts\n", "empty", result->empty);
+  if (result->empty) printf("  %-12s %" PRIu64 " of them, without a word of the vocabulary\n", "empty", result->empty);
   if (result->unknown)
-    printf("  %-12s %" PRIu64 " tokens that are not in the vocabulary: left out\n", "unknown", result->unknown);
+    printf("  %-12s %" PRIu64 " tokens that are not in the vocabulary, ignored\n", "unknown", result->unknown);
   if (result->skipped)
     printf("  %-12s %" PRIu64 " bad document%s\n", "skipped", result->skipped, result->skipped == 1 ? "" : "s");
 }
@@ -91,10 +91,10 @@ static void print_corpus(const struct pawl_lda_result *result) {
 static void print_quality(const struct pwi_train_lda_end *end) {
   const struct pawl_lda_result *result = end->result;
   if (!isnan(result->log_likelihood))
-    printf("  %-12s %.5f for each token, of words and topics\n", "likelihood", result->log_likelihood);
+    printf("  %-12s %.5f per token, of words and topics\n", "likelihood", result->log_likelihood);
   if (!isnan(result->perplexity)) printf("  %-12s %.2f, of held-out documents\n", "perplexity", result->perplexity);
   if (end->options->lda.check && result->is_exact)
-    printf("  %-12s exact: every word's add up to what the corpus has\n", "counts");
+    printf("  %-12s exact: the counts of every word equal the corpus\n", "counts");
 }
 
 static void print_costs(const struct pwi_train_lda_end *end) {
@@ -105,11 +105,12 @@ static void print_costs(const struct pwi_train_lda_end *end) {
          pwi_train_time(result->sample_s, sampling), pwi_train_short(result->tokens_per_s, speed));
   printf("  %-12s %sB sent, %sB received by workers", "network", pwi_train_short((double)result->bytes_sent, sent),
          pwi_train_short((double)result->bytes_received, received));
-  if (!isnan(bytes)) printf(": %.2f bytes for each token and sweep", bytes);
-  printf("\n  %-12s %sB at most in a worker, for tokens and rows\n", "memory",
-         pwi_train_short((double)result->worker_memory, memory));
+  if (!isnan(bytes)) printf(": %.2f bytes per token and sweep", bytes);
+  printf("\n"
+         "  %-12s at most %sB in a worker, for tokens and rows\n",
+         "memory", pwi_train_short((double)result->worker_memory, memory));
   if (result->workers_lost)
-    printf("  %-12s %u worker%s on the way\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
+    printf("  %-12s %u worker%s during training\n", "lost", result->workers_lost, result->workers_lost == 1 ? "" : "s");
 }
 
 /* The number of the largest topic that is smaller than `below`, or as large and later: the next in the order of size. */
@@ -144,7 +145,7 @@ static void print_topics(const struct pawl_lda_model *model) {
   pawl_lda_model_about(model, &about);
   for (uint32_t k = 0; k < about.topics; k++) sum += totals[k];
   if (!(sum > 0)) return;
-  printf("\n  %7s %8s  %s\n", "topic", "share", "its first words");
+  printf("\n  %7s %8s  %s\n", "topic", "share", "most probable words");
   uint32_t topic = 0;
   for (uint32_t i = 0; i < TOPICS && i < about.topics; i++) {
     topic = next_topic(totals, about.topics, topic, i == 0);
@@ -158,11 +159,11 @@ static void print_next(const struct pwi_train_lda_end *end) {
   putchar('\n');
   if (!is_interrupted(end)) return;
   if (end->options->lda.method == PAWL_LDA_GIBBS) {
-    printf("or:    the same command with --resume, to go on from there\n");
+    printf("or:    the same command with --resume, to continue it\n");
   } else {
     printf("or:    pawl train lda --start");
     pwi_train_word_print(end->files->output);
-    printf(" …, to go on from this model by Gibbs sampling\n");
+    printf(" …, to continue from this model by Gibbs sampling\n");
   }
 }
 
@@ -175,7 +176,7 @@ void pwi_train_lda_end_print(const struct pwi_train_lda_end *end) {
   print_corpus(end->result);
   print_quality(end);
   print_costs(end);
-  printf("  %-12s %s%s\n", "model", files->output, files->is_named ? "" : " (-o names another)");
+  printf("  %-12s %s%s\n", "model", files->output, files->is_named ? "" : " (choose another name with -o)");
   print_topics(end->model);
   print_next(end);
 }

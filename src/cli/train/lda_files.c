@@ -61,14 +61,13 @@ static int check_kind(const struct pwi_train_lda_options *options, enum pawl_dat
   bool is_document = format == PAWL_DATA_LDAC || format == PAWL_DATA_UCI || format == PAWL_DATA_TEXT;
   if (!is_document && format != PAWL_DATA_CACHE)
     return pwi_cli_failure(command,
-                           "%s looks like %s, which has labelled rows and no documents: if it is something else, "
-                           "--format ldac, uci or text says so",
+                           "%s looks like %s, which has labelled rows, not documents; if it is something else, give "
+                           "--format ldac, uci or text",
                            options->data[0], pawl_data_format_name(format));
   if (options->has_building && format != PAWL_DATA_TEXT)
     return pwi_cli_usage(command,
-                         "--min-documents, --max-share, --max-words, --min-length and --stop-words say how a "
-                         "vocabulary is collected from "
-                         "text; the words of %s have numbers already",
+                         "--min-documents, --max-share, --max-words, --min-length and --stop-words select the "
+                         "vocabulary of text; the words of %s already have numbers",
                          pawl_data_format_name(format));
   return PWI_EXIT_OK;
 }
@@ -111,8 +110,8 @@ static int check_start(struct pwi_train_lda_options *options) {
   pawl_lda_model_about(model, &about);
   pawl_lda_model_destroy(model);
   if (options->has_topics && about.topics != options->lda.topics)
-    return pwi_cli_failure(options->base.command, "%s has %u topics, and --topics says %u", options->start,
-                           about.topics, options->lda.topics);
+    return pwi_cli_failure(options->base.command, "%s has %u topics, but --topics is %u", options->start, about.topics,
+                           options->lda.topics);
   options->lda.topics = about.topics;
   return PWI_EXIT_OK;
 }
@@ -135,15 +134,14 @@ static int check_directory(struct pwi_train_lda_files *files, const struct pwi_t
   bool is_empty = true;
   files->is_directory = look_into(files->directory, &is_empty);
   if (!files->is_directory && errno != ENOENT)
-    return pwi_cli_failure(command, "the run cannot be kept in %s: %s", files->directory, strerror(errno));
+    return pwi_cli_failure(command, "cannot keep the run in %s: %s", files->directory, strerror(errno));
   if (options->base.resume && is_empty)
-    return pwi_cli_failure(command, "there is nothing to resume in %s; without --resume it begins anew",
-                           files->directory);
+    return pwi_cli_failure(command, "nothing to resume in %s; to start over, omit --resume", files->directory);
   if (!options->base.resume && !is_empty)
-    return pwi_cli_failure(command,
-                           "%s is not empty: --resume goes on with the run that is in it; to begin anew, remove it or "
-                           "name another by --dir",
-                           files->directory);
+    return pwi_cli_failure(
+        command,
+        "%s is not empty; continue its run with --resume, or to start over, remove it or choose another with --dir",
+        files->directory);
   files->is_ours = is_empty;
   return PWI_EXIT_OK;
 }

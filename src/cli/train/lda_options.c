@@ -8,49 +8,52 @@
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
 const struct pwi_cli_option pwi_train_lda_list[] = {
-    PWI_CLI_HEADING("what is learned"),
-    {PWI_TRAIN_TOPICS, "topics", "K", "how many (default: 100, or those of --start)"},
-    {PWI_TRAIN_OUTPUT, "output", "MODEL", "where the model goes (default: the data's name with .model)"},
+    PWI_CLI_HEADING("model"),
+    {PWI_TRAIN_TOPICS, "topics", "K", "number of topics (default: 100, or those of --start)"},
+    {PWI_TRAIN_OUTPUT, "output", "MODEL", "write the model to MODEL (default: the data's name with .model)"},
     {PWI_TRAIN_VOCABULARY, "vocab", "FILE",
-     "the words, one a line (default: of text they are collected, else numbers)"},
-    {PWI_TRAIN_HELD_OUT, "held-out", "FILE", "measure the perplexity on these documents; may be given several times"},
+     "vocabulary file, one word per line (default: for text, collected from it, else words are numbers)"},
+    {PWI_TRAIN_HELD_OUT, "held-out", "FILE",
+     "measure the perplexity on the documents in FILE; may be given several times"},
     {PWI_TRAIN_ALPHA, "alpha", "X", "prior of each topic in a document (default: 0.1)"},
     {PWI_TRAIN_BETA, "beta", "X", "prior of each word in a topic (default: 0.01)"},
-    {PWI_TRAIN_OPTIMISE, "optimise", NULL, "fit both priors, after the first half of the sweeps"},
-    {PWI_TRAIN_START, "start", "MODEL", "begin with the topics of this model"},
-    PWI_CLI_HEADING("how it is learned"),
-    {PWI_TRAIN_METHOD, "method", "NAME", "gibbs (default), or svi: stochastic variational inference"},
-    {PWI_TRAIN_SWEEPS, "sweeps", "N", "how often each token is sampled (default: 500); of svi:"},
-    {PWI_TRAIN_SWEEPS, "passes", "N", "the same: how often all documents are read (default: 1)"},
-    {PWI_TRAIN_STALENESS, "staleness", "N", "sweeps that a worker may be ahead of the slowest (default: 1)"},
+    {PWI_TRAIN_OPTIMISE, "optimise", NULL, "optimise both priors, after the first half of the sweeps"},
+    {PWI_TRAIN_START, "start", "MODEL", "start from the topics of MODEL"},
+    PWI_CLI_HEADING("method"),
+    {PWI_TRAIN_METHOD, "method", "NAME", "method: gibbs (default), or svi (stochastic variational inference)"},
+    {PWI_TRAIN_SWEEPS, "sweeps", "N", "number of sweeps over all tokens (default: 500)"},
+    {PWI_TRAIN_SWEEPS, "passes", "N", "svi: number of passes over all documents (default: 1)"},
+    {PWI_TRAIN_STALENESS, "staleness", "N", "number of sweeps that a worker may be ahead of the slowest (default: 1)"},
     {PWI_TRAIN_MEMORY, "memory", "SIZE",
-     "for tokens, of each worker: what is beyond is streamed from --dir\n(default: 1G)"},
-    {PWI_TRAIN_SEED, "seed", "N", "of chance (default: 1)"},
-    {PWI_TRAIN_MEASURE_EVERY, "measure-every", "N", "sweeps between looks at the likelihood (default: 10)"},
-    {PWI_TRAIN_EVALUATE_EVERY, "evaluate-every", "N", "sweeps between looks at --held-out (default: at the end)"},
-    {PWI_TRAIN_CHECK, "check", NULL, "count the corpus again at the end, and compare every word's counts"},
-    {PWI_TRAIN_BATCH, "batch", "N", "svi: documents in a step (default: 2048)"},
-    {PWI_TRAIN_KAPPA, "kappa", "X", "svi: step t is (offset + t)^-kappa long (default: 0.6)"},
-    {PWI_TRAIN_OFFSET, "offset", "X", "svi: see --kappa (default: 1)"},
-    PWI_CLI_HEADING("how documents are read"),
+     "memory for tokens in each worker; tokens beyond it are streamed from --dir (default: 1G)"},
+    {PWI_TRAIN_SEED, "seed", "N", "seed of the random numbers (default: 1)"},
+    {PWI_TRAIN_MEASURE_EVERY, "measure-every", "N", "measure the likelihood every N sweeps (default: 10)"},
+    {PWI_TRAIN_EVALUATE_EVERY, "evaluate-every", "N",
+     "measure the perplexity of --held-out every N sweeps (default: only at the end)"},
+    {PWI_TRAIN_CHECK, "check", NULL, "verify at the end that the counts of every word equal the corpus"},
+    {PWI_TRAIN_BATCH, "batch", "N", "svi: number of documents in a step (default: 2048)"},
+    {PWI_TRAIN_KAPPA, "kappa", "X", "svi: exponent of the step length (offset + t)^-kappa (default: 0.6)"},
+    {PWI_TRAIN_OFFSET, "offset", "X", "svi: offset of the step length, see --kappa (default: 1)"},
+    PWI_CLI_HEADING("documents"),
     {PWI_TRAIN_FORMAT, "format", "F",
-     "ldac, uci, text or cache (default: by a look at the files;\n.txt is text, which else has to be named)"},
-    {PWI_TRAIN_SKIP_BAD, "skip-bad", "N", "leave out up to N documents that cannot be read (default: 0)"},
-    {PWI_TRAIN_MIN_DOCUMENTS, "min-documents", "N", "text: leave out words of fewer documents (default: 2)"},
-    {PWI_TRAIN_MAX_SHARE, "max-share", "X", "text: and those of a larger share of all documents (default: 0.5)"},
+     "format of the documents: ldac, uci, text or cache (default: detected; only .txt files are taken for text)"},
+    {PWI_TRAIN_SKIP_BAD, "skip-bad", "N", "skip up to N documents that cannot be parsed (default: 0)"},
+    {PWI_TRAIN_MIN_DOCUMENTS, "min-documents", "N",
+     "text: drop words that occur in fewer than N documents (default: 2)"},
+    {PWI_TRAIN_MAX_SHARE, "max-share", "X",
+     "text: drop words that occur in more than this share of documents (default: 0.5)"},
     {PWI_TRAIN_MAX_WORDS, "max-words", "N", "text: keep the N most frequent words (default: 1000000)"},
-    {PWI_TRAIN_MIN_LENGTH, "min-length", "N", "text: leave out words of fewer characters (default: 1)"},
+    {PWI_TRAIN_MIN_LENGTH, "min-length", "N", "text: drop words of fewer than N characters (default: 1)"},
     {PWI_TRAIN_STOP, "stop-words", "english|FILE",
-     "text: leave out those that every English text has, or those of a\nfile, one a line; may be given twice, for "
-     "both"},
-    {PWI_TRAIN_STOP, "stop", "FILE", "the same"},
+     "text: drop common English words, or the words in FILE, one per line; may be given twice, for both"},
+    {PWI_TRAIN_STOP, "stop", "FILE", "short for --stop-words"},
     PWI_TRAIN_PLACE,
-    PWI_CLI_HEADING("what is kept and shown"),
+    PWI_CLI_HEADING("state and output"),
     {PWI_TRAIN_DIRECTORY, "dir", "DIR",
-     "where topics of tokens are kept, seen by all workers (default:\nMODEL.run, which goes when the model is "
+     "directory of the topics of tokens, shared by all workers (default: MODEL.run, which is removed once the model is "
      "written)"},
     {PWI_TRAIN_KEEP_DIRECTORY, "keep-dir", NULL, "do not remove MODEL.run at the end"},
-    {PWI_TRAIN_RESUME, "resume", NULL, "go on with what is in there"},
+    {PWI_TRAIN_RESUME, "resume", NULL, "continue the run in --dir"},
     PWI_TRAIN_SHOWN,
     {0},
 };
@@ -125,7 +128,7 @@ static const char *read_other(struct pwi_train_lda_options *options, int letter,
   case PWI_TRAIN_METHOD:
     return read_method(options, value) ? NULL : "gibbs or svi";
   case PWI_TRAIN_HELD_OUT:
-    return read_held_out(options, value) ? NULL : "one of the first 64 files: use a pattern";
+    return read_held_out(options, value) ? NULL : "at most 64 files; use a pattern for more";
   case PWI_TRAIN_STOP:
     options->has_building = true;
     if (strcmp(value, "english") == 0)
@@ -136,7 +139,7 @@ static const char *read_other(struct pwi_train_lda_options *options, int letter,
   case PWI_TRAIN_FORMAT:
     return read_format(options, value) ? NULL : "ldac, uci, text or cache, which hold documents";
   case PWI_TRAIN_MEMORY:
-    return pwi_role_size(value, &options->lda.memory) ? NULL : "a size such as 512M or 8G";
+    return pwi_role_size(value, &options->lda.memory) ? NULL : "a size, e.g. 512M or 8G";
   default:
     remember(options, letter);
     return NULL;
@@ -147,7 +150,7 @@ static bool read_option(struct pwi_train_lda_options *options, int letter, const
   const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
   if (!wanted) wanted = read_other(options, letter, value);
   if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
-  *exit_out = pwi_cli_usage(options->base.command, "'%s' is not %s", value, wanted);
+  *exit_out = pwi_cli_bad_value(options->base.command, value, "%s", wanted);
   return false;
 }
 
@@ -168,13 +171,12 @@ static void hand_over(struct pwi_train_lda_options *options) {
 static int check(const struct pwi_train_lda_options *options) {
   const struct pwi_command *command = options->base.command;
   if (options->has_steps && options->lda.method != PAWL_LDA_SVI)
-    return pwi_cli_usage(command, "--batch, --kappa and --offset are for --method svi");
+    return pwi_cli_usage(command, "--batch, --kappa and --offset need --method svi");
   if (options->lda.evaluate_every && !options->held_out_count)
-    return pwi_cli_usage(command, "--evaluate-every needs documents to look at: --held-out FILE");
+    return pwi_cli_usage(command, "--evaluate-every needs documents; name them with --held-out FILE");
   if (options->has_building && options->vocabulary)
-    return pwi_cli_usage(
-        command, "--min-documents, --max-share, --max-words, --min-length and --stop-words say how a vocabulary is "
-                 "collected from text; with --vocab there is one already");
+    return pwi_cli_usage(command, "--min-documents, --max-share, --max-words, --min-length and --stop-words select the "
+                                  "vocabulary of text and exclude --vocab");
   return PWI_EXIT_OK;
 }
 

@@ -97,12 +97,13 @@ static int conclude(struct train *train, pawl_status status, const char *error) 
     exit_code = pwi_train_run_explain(&train->run, status, train->write_error[0] ? train->write_error : error);
   if (is_interrupted) exit_code = PWI_TRAIN_INTERRUPTED;
   if (!train->end.has_found) {
-    if (is_interrupted && !train->write_error[0]) tell(train, "interrupted before there was a model: nothing is saved");
+    if (is_interrupted && !train->write_error[0])
+      tell(train, "interrupted before there was a model; no model was written");
     return exit_code;
   }
   if (exit_code != PWI_EXIT_OK) {
     char line[PWI_TRAIN_LINE_MAX];
-    snprintf(line, sizeof line, "the model as far as it got is saved in %.400s", last->path);
+    snprintf(line, sizeof line, "the unfinished model was saved to %.400s", last->path);
     tell(train, line);
   }
   if (exit_code == PWI_EXIT_OK) exit_code = judge(train);
@@ -148,10 +149,10 @@ static bool prepare(struct train *train, int *exit_out) {
     *exit_out = pwi_cli_failure(options->base.command, "out of memory");
     return false;
   }
-  train->run.advice = options->linear.checkpoints
-                          ? ", so that nothing can be saved; --resume goes on from the last checkpoint"
-                          : ", so that nothing can be saved; --replicas 1 keeps copies, --checkpoint-every 60 what was "
-                            "learned";
+  train->run.advice =
+      options->linear.checkpoints
+          ? ", so no model can be saved; continue from the last checkpoint with --resume"
+          : ", so no model can be saved; to survive such a loss, use --replicas 1 or --checkpoint-every 60";
   return true;
 }
 

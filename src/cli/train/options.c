@@ -142,7 +142,7 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
   case PWI_TRAIN_L2:
     return pwi_train_values_read(value, letter == PWI_TRAIN_L1 ? &options->l1 : &options->l2)
                ? NULL
-               : "a number from 0 on, or up to 64 different ones with commas between them";
+               : "a number, at least 0, or up to 64 different ones separated by commas";
   case PWI_TRAIN_LOSS:
     return read_loss(options, value) ? NULL : "hinge or squared-hinge";
   case PWI_TRAIN_METHOD:
@@ -150,9 +150,9 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
   case PWI_TRAIN_SCALE:
     return read_scale(options, value) ? NULL : "none, max or deviation";
   case PWI_TRAIN_CLASS_WEIGHT:
-    return read_classes(options, value) ? NULL : "LABEL=WEIGHT, or two of them with a comma, or balanced";
+    return read_classes(options, value) ? NULL : "LABEL=WEIGHT, two of them separated by a comma, or balanced";
   case PWI_TRAIN_VALID:
-    return read_valid(options, value) ? NULL : "one of the first 64 files: use a pattern";
+    return read_valid(options, value) ? NULL : "at most 64 files; use a pattern for more";
   case PWI_TRAIN_FORMAT:
     return pawl_data_format_parse(value, &options->linear.reading.format) == PAWL_OK
                ? NULL
@@ -171,7 +171,7 @@ static bool read_option(struct pwi_train_options *options, int letter, const cha
   const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
   if (!wanted) wanted = read_other(options, letter, value);
   if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
-  *exit_out = pwi_cli_usage(options->base.command, "'%s' is not %s", value, wanted);
+  *exit_out = pwi_cli_bad_value(options->base.command, value, "%s", wanted);
   return false;
 }
 
@@ -223,9 +223,9 @@ static int check(struct pwi_train_options *options) {
   const struct pwi_command *command = options->base.command;
   char error[APPS_TEXT_MAX] = "";
   if (options->is_balanced && options->class_count)
-    return pwi_cli_usage(command, "--class-weight is balanced or LABEL=WEIGHT, not both");
+    return pwi_cli_usage(command, "--class-weight is either balanced or LABEL=WEIGHT, not both");
   if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)
-    return pwi_cli_usage(command, "--early-stop needs data to look at: --valid FILE or --valid-split SHARE");
+    return pwi_cli_usage(command, "--early-stop needs validation data; give --valid FILE or --valid-split SHARE");
   options->linear.checkpoints = options->checkpoints ? options->checkpoints : "beside the model"; /* settled later */
   if (!linear_check(&options->linear, error)) return pwi_cli_usage(command, "%s", error);
   return PWI_EXIT_OK;

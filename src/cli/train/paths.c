@@ -93,7 +93,7 @@ static int try_draft(const struct pwi_command *command, const char *output) {
   if (stat(output, &about) == 0 && !S_ISREG(about.st_mode)) return PWI_EXIT_OK; /* /dev/null is written in place */
   snprintf(draft, sizeof draft, "%s.new-%ld", output, (long)getpid());
   int file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return pwi_cli_failure(command, "the model cannot be written to %s: %s", output, strerror(errno));
+  if (file < 0) return pwi_cli_failure(command, "cannot write the model to %s: %s", output, strerror(errno));
   close(file);
   unlink(draft);
   return PWI_EXIT_OK;
@@ -105,9 +105,9 @@ int pwi_train_path_output(const struct pwi_command *command, const char *output)
   char folder[PATH_MAX] = ".";
   if (base != output) snprintf(folder, sizeof folder, "%.*s", (int)(base - output), output);
   if (!*base || (stat(output, &about) == 0 && S_ISDIR(about.st_mode)))
-    return pwi_cli_failure(command, "the model cannot be written to %s, which is a folder", output);
+    return pwi_cli_failure(command, "cannot write the model to %s: it is a folder", output);
   if (access(folder, W_OK | X_OK) != 0)
-    return pwi_cli_failure(command, "the model cannot be written to %s: %s", folder, strerror(errno));
+    return pwi_cli_failure(command, "cannot write the model to %s: %s", folder, strerror(errno));
   return try_draft(command, output);
 }
 
@@ -115,5 +115,5 @@ int pwi_train_path_folder(const struct pwi_command *command, const char *path) {
   struct stat about;
   if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)))
     return PWI_EXIT_OK;
-  return pwi_cli_failure(command, "cannot make the folder %s: %s", path, strerror(errno));
+  return pwi_cli_failure(command, "cannot create the folder %s: %s", path, strerror(errno));
 }

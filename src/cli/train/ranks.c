@@ -18,7 +18,8 @@ int pwi_train_listen(const struct pwi_train_base *base, char listen_out[PWI_NET_
   if (!is_spread || base->listen)
     return pwi_session_listen(base->command, base->choice.options.address, base->listen, listen_out);
   if (pwi_ranks_listen(listen_out) == PAWL_OK) return PWI_EXIT_OK;
-  return pwi_cli_failure(base->command, "this machine has no address that the others reach: --listen HOST:0 names one");
+  return pwi_cli_failure(
+      base->command, "this machine has no address that the other machines can reach; name one with --listen HOST:0");
 }
 
 /* A model without a name of its own goes to the current folder. */
@@ -35,8 +36,8 @@ int pwi_train_meet(struct pwi_train_meeting *meeting, const struct pwi_train_bas
   bool good =
       pwi_meeting_path(&base->ranks, beside(base), path, sizeof path) && pwi_meeting_write(path, &told) == PAWL_OK;
   if (!good)
-    return pwi_cli_failure(base->command, "cannot tell the other processes where to come, by %s: %s", path,
-                           strerror(errno));
+    return pwi_cli_failure(base->command, "cannot announce the manager's address to the other processes in %s: %s",
+                           path, strerror(errno));
   memcpy(meeting->path, path, sizeof path);
   return PWI_EXIT_OK;
 }
@@ -55,8 +56,8 @@ static int await_first(const struct pwi_train_base *base, struct pwi_meeting *me
     status = pwi_meeting_await(path, pwi_host_after(MEET_S * PWI_HOST_SECOND), meeting_out);
   if (status == PAWL_TIMED_OUT)
     return pwi_cli_failure(base->command,
-                           "process %u of %u: no word from the first one in %d s; all have to see the folder of the "
-                           "model, in which it leaves %s",
+                           "process %u of %u: the first process did not announce the manager's address in %d s; all "
+                           "processes must share the folder of the model, where it writes %s",
                            base->ranks.rank, base->ranks.size, MEET_S, path);
   if (status) return pwi_cli_failure(base->command, "%s: %s", path, pawl_status_text(status));
   return PWI_EXIT_OK;

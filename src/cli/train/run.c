@@ -19,7 +19,8 @@ static volatile sig_atomic_t interrupts;
 
 /* The first asks for an end, and the model is saved; the second does not wait for that. */
 static void interrupt(int signal_number) {
-  static const char text[] = "\nstopping: the model is being saved; once more ends at once\n";
+  static const char text[] = "\n"
+                             "stopping and saving the model; press Ctrl-C again to end at once\n";
   (void)signal_number;
   int saved = errno;
   if (interrupts++ > 0) {
@@ -60,7 +61,7 @@ static void tell_words(void *context, const char *line) {
 
 static void warn(struct pwi_train_run *run, const char *what, const char *path) {
   char line[PWI_TRAIN_LINE_MAX];
-  snprintf(line, sizeof line, "no more is written to the %s %.300s: %s", what, path, strerror(errno));
+  snprintf(line, sizeof line, "stopped writing the %s %.300s: %s", what, path, strerror(errno));
   pwi_train_run_tell(run, line);
 }
 
@@ -82,7 +83,7 @@ static void look(struct pwi_train_run *run) {
   pwi_train_workers_look(&run->workers);
   if (lost == run->servers_lost) return;
   run->servers_lost = lost;
-  snprintf(line, sizeof line, "a server was lost, %u so far: others have copies of what it held", lost);
+  snprintf(line, sizeof line, "a server was lost, %u so far; the other servers have copies of its data", lost);
   pwi_train_run_tell(run, line);
 }
 
@@ -104,7 +105,7 @@ static int open_session(struct pwi_train_run *run) {
   choice->options.job = base->job;
   if (!base->has_cluster) {
     if (!base->is_launched && pwi_session_default_answers())
-      fprintf(stderr, "pawl %s: trains on servers of its own; --cluster %s uses the cluster that runs there\n",
+      fprintf(stderr, "pawl %s: starting a temporary cluster; to use the running one instead, give --cluster %s\n",
               base->command->name, pwi_session_default_address);
     choice->options.address = NULL;
     choice->options.servers = base->servers;

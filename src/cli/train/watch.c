@@ -25,7 +25,7 @@ static bool is_hopeless(const struct pwi_train_watch *watch, uint32_t lost, uint
 /* The other threads wait for a server that will not come. Children go when they see that we are gone. */
 static void give_up(const struct pwi_train_watch *watch) {
   if (watch->file[0]) unlink(watch->file);
-  fprintf(stderr, "%spawl %s: a server has died, and nobody has a copy of what it held%s\n",
+  fprintf(stderr, "%spawl %s: a server has died, and no other server has a copy of its data%s\n",
           isatty(STDERR_FILENO) ? "\r\033[K" : "", watch->name, watch->advice);
   pwi_spool_remove();
   _exit(PWI_EXIT_FAILURE);
@@ -42,7 +42,7 @@ static void look_at_others(const struct pwi_train_watch *watch, uint32_t *looks)
   if (pawl_session_check(watch->session) != PAWL_CLUSTER_WAITING)
     *looks = 0;
   else if ((*looks)++ == LOOKS_BEFORE_WORDS)
-    fprintf(stderr, "%spawl %s: the cluster is not whole, and training waits: %s\n",
+    fprintf(stderr, "%spawl %s: the cluster is not complete, so training waits: %s\n",
             isatty(STDERR_FILENO) ? "\r\033[K" : "", watch->name, pawl_error_text());
 }
 

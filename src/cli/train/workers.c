@@ -51,7 +51,7 @@ bool pwi_train_workers_init(struct pwi_train_workers *workers, const struct pwi_
                             int *exit_out) {
   char key[PWI_KEY_TEXT_MAX];
   if (pwi_child_command(workers->path, sizeof workers->path) != PAWL_OK) {
-    *exit_out = pwi_cli_failure(base->command, "the pawl command cannot be found: set PAWL_COMMAND to its path");
+    *exit_out = pwi_cli_failure(base->command, "cannot find the pawl command; set PAWL_COMMAND to its path");
     return false;
   }
   snprintf(workers->parent, sizeof workers->parent, "%ld", (long)getpid());
