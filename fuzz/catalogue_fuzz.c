@@ -65,7 +65,8 @@ static void check(const struct pwi_catalogue *catalogue, const uint8_t *bytes, s
   }
   pwi_catalogue_encode(catalogue, &writer);
   assert(writer.status == PAWL_OK);
-  if (bytes) assert(writer.size == size && memcmp(writer.data, bytes, size) == 0);
+  bool is_older = bytes && bytes[0] < ((const uint8_t *)writer.data)[0]; /* it is written as a newer version */
+  if (bytes && !is_older) assert(writer.size == size && memcmp(writer.data, bytes, size) == 0);
   assert(pwi_catalogue_decode(writer.data, writer.size - 1, &again) == PAWL_TRUNCATED);
   assert(pwi_catalogue_decode(writer.data, writer.size, &again) == PAWL_OK);
   assert(again.number == catalogue->number && again.count == catalogue->count);
