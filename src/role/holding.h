@@ -333,6 +333,12 @@ uint64_t pwi_holding_traffic(const struct pwi_holding *holding);
 PAWL_MUST_USE pawl_status pwi_holding_set_quota(struct pwi_holding *holding, const char *space, uint64_t bytes);
 void pwi_holding_lift_quotas(struct pwi_holding *holding); /* all of them */
 
+/* The same by the manager's word, for a quota of the whole cluster: of the spaces that are named, and of no others. The lower of the two
+ * counts. PAWL_NO_MEMORY. And what these take here; returns how many there are. */
+PAWL_MUST_USE pawl_status pwi_holding_grant(struct pwi_holding *holding, const struct pwi_space_bytes *spaces,
+                                            size_t count);
+size_t pwi_holding_spaces(const struct pwi_holding *holding, struct pwi_space_bytes *spaces, size_t room);
+
 /* Filled in but for memory_max's meaning: what is held, and totals since the start. */
 void pwi_holding_report(const struct pwi_holding *holding, struct pwi_report *report_out);
 

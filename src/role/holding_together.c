@@ -38,6 +38,8 @@
 #define TICKS_MAX 1024                  /* of one arc at a time; */
 #define PARTS_MAX ((size_t)64 << 10)    /* pieces in one of them, */
 #define PIECES_MAX 1024                 /* and of one sender: beyond any of these they are refused */
+#define EARLIER_MAX ((size_t)16 << 10)  /* pieces in all ticks before the one that is pushed to: beyond it */
+#define EARLIER_OWN (2 * TICKS_MAX)     /* a sender that has so many of them itself is refused */
 
 static void free_early(struct early *early) {
   pwi_bundles_destroy(early->bundle);
@@ -546,6 +548,20 @@ void pwi_gatherings_take_in(struct pwi_holding *holding, const struct pwi_gather
     if (it->early && pwi_is_beside(it, place)) take_in_due(holding, vector, it);
 }
 
+/* Each push looks at all pieces in the ticks before it, and a sender whose claims differ from tick to tick leaves one in each of these
+ * with every push. Whoever claims its arc leaves one in all. */
+static bool is_scattered(struct pwi_holding *holding, const struct pwi_gathering *place, struct pwi_sender sender) {
+  size_t all = 0, own = 0;
+  for (const struct pwi_gathering *it = holding->gatherings; it; it = it->next)
+    if (pwi_is_beside(it, place) && it->tick < place->tick) all += it->count;
+  holding->together_steps += all;
+  if (all <= EARLIER_MAX) return false;
+  for (const struct pwi_gathering *it = holding->gatherings; it; it = it->next)
+    for (size_t i = 0; pwi_is_beside(it, place) && it->tick < place->tick && i < it->count; i++)
+      own += it->parts[i].sender.id == sender.id;
+  return own > EARLIER_OWN;
+}
+
 /* A push of this tick is due: nobody has to wait for its sender in earlier ones. */
 static pawl_status count_in_earlier(struct pwi_holding *holding, const struct pwi_gathering *place,
                                     const struct pwi_request *request) {
@@ -566,6 +582,7 @@ enum pwi_together pwi_serve_together(struct pwi_holding *holding, struct pwi_hel
     return is_gap ? PWI_TOGETHER_EARLY : PWI_TOGETHER_ALONE;
   if (is_gap) return come_early(holding, vector, &place, request);
   if (is_due && is_unknown_list(holding, vector, request)) return PWI_TOGETHER_ALONE;
+  if (is_scattered(holding, &place, request->sender)) return is_due ? PWI_TOGETHER_FULL : PWI_TOGETHER_ALONE;
   if (count_in_earlier(holding, &place, request)) return PWI_TOGETHER_NO_MEMORY;
   if (has_too_many(holding, &place)) return is_due ? PWI_TOGETHER_FULL : PWI_TOGETHER_ALONE;
   struct pwi_gathering *gathering = open_gathering(holding, &place);

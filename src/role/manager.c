@@ -170,6 +170,8 @@ static bool hear_member(struct pwi_manager *manager, struct peer *peer, const vo
     return peer->is_server;
   case PWI_SAY_SAVED:
     return peer->is_server && pwi_manager_saved(manager, peer, payload, size) != PAWL_CORRUPT;
+  case PWI_SAY_SPACES:
+    return peer->is_server && pwi_manager_hear_spaces(manager, peer, payload, size);
   case PWI_SAY_SETTLED:
     return pwi_manager_hear_settled(manager, peer, payload, size);
   case PWI_SAY_IDLE:
@@ -423,7 +425,10 @@ void pwi_manager_destroy(struct pwi_manager *manager) {
     remove_peer(manager, peer);
     pwi_free(peer);
   }
-  for (size_t i = 0; i < manager->node_count; i++) pwi_free(manager->nodes[i].loads);
+  for (size_t i = 0; i < manager->node_count; i++) {
+    pwi_free(manager->nodes[i].loads);
+    pwi_free(manager->nodes[i].spaces);
+  }
   pwi_free(manager->nodes);
   pwi_free(manager->senders);
   pwi_free(manager->moves);

@@ -5,6 +5,7 @@
  *   manager_join.c    who comes: servers and clients
  *   manager_leave.c   who goes: draining, retirement
  *   manager_unsettled.c  which retired senders are kept, and for how long
+ *   manager_space.c   quotas of spaces
  *   manager_loss.c    servers that are lost, and complaints of neighbours
  *   manager_probe.c   whether a server that is missing is lost: witnesses
  *   manager_give_up.c servers that will not come back, and what only they had
@@ -160,6 +161,8 @@ struct node {
   unsigned gives, takes;    /* of the survey: steps whose source, or target, it is */
   size_t reports;           /* 0, 1 or 2: how many are kept */
   struct reported last, before;
+  struct pwi_space_bytes *spaces; /* as it said last */
+  size_t space_count;
   struct pwi_load *loads; /* of the last report */
   size_t load_count;
 };
@@ -400,6 +403,14 @@ void pwi_manager_show_out(struct pwi_manager *manager, uint64_t id);
 void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_status status);
 void pwi_manager_await_all(struct pwi_manager *manager); /* after a start: everybody we know has their grace */
 void pwi_manager_strike(struct pwi_manager *manager, struct node *node); /* a node that holds nothing and is leaving */
+
+/* manager_space.c */
+void pwi_manager_grant(struct pwi_manager *manager, const struct node *node);
+bool pwi_manager_hear_spaces(struct pwi_manager *manager, struct peer *peer, const void *payload, size_t size);
+uint64_t pwi_manager_space_used(const struct pwi_manager *manager, const char *space);
+PAWL_MUST_USE pawl_status pwi_manager_read_quota(const struct peer *peer, struct pwi_reader *reader,
+                                                 struct decision *decision);
+PAWL_MUST_USE pawl_status pwi_manager_check_quota(const struct pwi_manager *manager, const struct pwi_entry *entry);
 
 /* manager_unsettled.c */
 void pwi_manager_settle_begin(struct pwi_manager *manager);
