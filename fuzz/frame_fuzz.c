@@ -9,7 +9,7 @@
 
 enum { PREFIX_AS_IT_IS, PREFIX_REPAIRED, FRAME_ROUND_TRIP, OPENING_AS_IT_IS, OPENING_ROUND_TRIP, CASES };
 
-#define PLANE_MAX 65536
+#define PLANE_MAX 4096
 
 static bool is_kind(unsigned kind) { return kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_FENCED; }
 
