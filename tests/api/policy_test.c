@@ -98,7 +98,8 @@ static void test_what_is_called_wrongly_is_refused(void **state) {
   must_fail(pawl_iterations_set_bound(iterations, 3), PAWL_INVALID, "no bound");
   must_fail(pawl_iterations_create(session, NULL, "ssp 2", &iterations), PAWL_INVALID, "needs a group");
   must_fail(pawl_iterations_create(session, NULL, "sometimes", &iterations), PAWL_INVALID, "policy 'sometimes'");
-  must_fail(pawl_iterations_create(session, NULL, "bounded", &iterations), PAWL_INVALID, "expected a number of at most 2^32");
+  must_fail(pawl_iterations_create(session, NULL, "bounded", &iterations), PAWL_INVALID,
+            "expected a number of at most 2^32");
   must(pawl_task_begin(session, "done", &other));
   must(pawl_task_end(other, PAWL_OK));
   must(pawl_iteration_add(iterations, other)); /* it has finished already */

@@ -79,7 +79,8 @@ static void awaited(struct pwi_task *task) {
   }
   member->passed++;
   for (uint32_t i = 0; member->crew->is_strict && i < member->crew->size; i++)
-    if (member->crew->members[i].tick < member->tick) member_says(member, "passed a barrier before another member came", PAWL_OK);
+    if (member->crew->members[i].tick < member->tick)
+      member_says(member, "passed a barrier before another member came", PAWL_OK);
   one_over(member);
 }
 

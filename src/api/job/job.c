@@ -431,8 +431,8 @@ pawl_status pawl_job_await(struct pawl_job *job, int64_t timeout_ns, struct pawl
     bool has_rung = pwi_job_queue_wait(job->queue, wake_at < deadline ? wake_at : deadline);
     if (!has_rung && deadline != PWI_NET_NEVER && pwi_host_now() >= deadline)
       return pwi_session_error(job->session, PAWL_TIMED_OUT,
-                               "job %s: a round has not finished after %" PRId64 " ns; it continues",
-                               job->options.name, timeout_ns);
+                               "job %s: a round has not finished after %" PRId64 " ns; it continues", job->options.name,
+                               timeout_ns);
   }
 }
 
